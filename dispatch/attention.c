@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Attention: argument checks, and the cut into heads and blocks of queries. Row-major keys are
+ * laid into panels once for each head, in scratch as large as the keys.
+ */
+#include "check.h"
+
+#include <isobit/ops.h>
+
+#include <math.h>
+
+#define MAX_HEAD_WIDTH 512
+#define SMALL_WORK ((size_t)1 << 19)
+
+struct job {
+    const struct iso_kernels *kernels;
+    float *o;
+    const float *q, *k, *v;
+    const iso_attention_shape *s;
+    const iso_attention_options *opt;
+    float scale;
+    const float *panels; /* of batch 0, head 0 */
+    size_t panels_batch, panels_head;
+    float *own_panels, *scratch;
+    size_t query_blocks, tasks;
+};
+
+static size_t keys_of(const struct job *t, size_t b) {
+    return t->opt->key_lengths ? t->opt->key_lengths[b] : t->s->Sk;
+}
+
+static void pack_keys(void *arg, size_t task) {
+    const struct job *t = arg;
+    const iso_attention_shape *s = t->s;
+    for (size_t at = task; at < s->B * s->H; at += t->tasks) {
+        const size_t b = at / s->H, h = at % s->H;
+        t->kernels->key_panels(t->own_panels + b * t->panels_batch + h * t->panels_head, 0,
+                               t->k + b * s->k.batch + h * s->k.head, s->k.seq, keys_of(t, b),
+                               s->dh);
+    }
+}
+
+static void run_queries(void *arg, size_t task) {
+    const struct job *t = arg;
+    const iso_attention_shape *s = t->s;
+    const iso_attention_options *opt = t->opt;
+    float *scratch = t->scratch + task * iso_round_up(ISO_ATTENTION_SCRATCH(s->dh), ISO_LINE);
+    for (size_t at = task; at < s->B * s->H * t->query_blocks; at += t->tasks) {
+        const size_t b = at / t->query_blocks / s->H, h = at / t->query_blocks % s->H;
+        const size_t i = at % t->query_blocks * ISO_QUERY_BLOCK;
+        struct iso_attention a = {
+            .o = t->o + b * s->o.batch + h * s->o.head + i * s->o.seq,
+            .ldo = s->o.seq,
+            .q = t->q + b * s->q.batch + h * s->q.head + i * s->q.seq,
+            .ldq = s->q.seq,
+            .key_panels = t->panels + b * t->panels_batch + h * t->panels_head,
+            .v = t->v ? t->v + b * s->v.batch + h * s->v.head : NULL,
+            .ldv = s->v.seq,
+            .nq = s->Sq - i < ISO_QUERY_BLOCK ? s->Sq - i : ISO_QUERY_BLOCK,
+            .nk = keys_of(t, b),
+            .dh = s->dh,
+            .causal = opt->causal,
+            .see = opt->past + i + 1,
+            .scale = t->scale,
+            .scratch = scratch,
+        };
+        if (opt->bias) {
+            a.bias = opt->bias + b * opt->bias_strides.batch + h * opt->bias_strides.head +
+                     i * opt->bias_strides.seq;
+            a.ldb = opt->bias_strides.seq;
+        }
+        if (opt->weights) {
+            a.weights = opt->weights + b * opt->weights_strides.batch +
+                        h * opt->weights_strides.head + i * opt->weights_strides.seq;
+            a.ldw = opt->weights_strides.seq;
+            a.nk_weights = s->Sk;
+        }
+        t->kernels->attention(&a);
+    }
+}
+
+/* The extent of a strided tensor whose last dimension, of `last` elements, is contiguous. */
+static iso_status check_tensor(const float *p, size_t B, size_t H, size_t S, size_t last,
+                               const iso_strides *s) {
+    size_t b, h, i, sum;
+    if (!p)
+        return ISOBIT_E_NULL;
+    if (S > 1 && s->seq < last)
+        return ISOBIT_E_LD;
+    if (iso_mul_overflows(&b, B - 1, s->batch) || iso_mul_overflows(&h, H - 1, s->head) ||
+        iso_mul_overflows(&i, S - 1, s->seq) || __builtin_add_overflow(b, h, &sum) ||
+        __builtin_add_overflow(sum, i, &sum) || __builtin_add_overflow(sum, last, &sum) ||
+        sum > PTRDIFF_MAX / sizeof(float))
+        return ISOBIT_E_OVERFLOW;
+    return ISOBIT_OK;
+}
+
+/*
+ * Whether two tensors [B][H][S_o][n_o] and [B][H][S_x][n_x] overlap. Views of one buffer interleave
+ * (q, k and v of one projection, heads side by side), so where the extents meet, all pairs of heads
+ * are compared; heads that lie side by side count as one.
+ */
+static int tensors_overlap(const float *o, const iso_strides *so, size_t S_o, size_t n_o,
+                           const float *x, const iso_strides *sx, size_t S_x, size_t n_x, size_t B,
+                           size_t H) {
+    if (!o || !x)
+        return 0;
+    const size_t extent_o = (B - 1) * so->batch + (H - 1) * so->head + (S_o - 1) * so->seq + n_o;
+    const size_t extent_x = (B - 1) * sx->batch + (H - 1) * sx->head + (S_x - 1) * sx->seq + n_x;
+    if (!iso_overlap(o, 1, extent_o, extent_o, x, 1, extent_x, extent_x))
+        return 0;
+    const size_t heads_o = so->head == n_o ? 1 : H, heads_x = sx->head == n_x ? 1 : H;
+    const size_t columns_o = n_o * (H / heads_o), columns_x = n_x * (H / heads_x);
+    for (size_t i = 0; i < B * heads_o; i++)
+        for (size_t j = 0; j < B * heads_x; j++)
+            if (iso_overlap(o + i / heads_o * so->batch + i % heads_o * so->head, S_o, columns_o,
+                            so->seq, x + j / heads_x * sx->batch + j % heads_x * sx->head, S_x,
+                            columns_x, sx->seq))
+                return 1;
+    return 0;
+}
+
+static iso_status check(const struct job *t) {
+    const iso_attention_shape *s = t->s;
+    const iso_attention_options *opt = t->opt;
+    size_t work;
+    if (opt->size != sizeof *opt)
+        return ISOBIT_E_SIZE;
+    if (s->dh > MAX_HEAD_WIDTH)
+        return ISOBIT_E_DIM;
+    if (iso_mul_overflows(&work, s->B, s->H) || iso_mul_overflows(&work, work, s->Sq) ||
+        iso_mul_overflows(&work, s->B * s->H, s->Sk) || opt->past > PTRDIFF_MAX / 4 ||
+        s->Sk > PTRDIFF_MAX / 4 || s->Sq > PTRDIFF_MAX / 4)
+        return ISOBIT_E_OVERFLOW;
+    if (!s->B || !s->H || !s->Sq || !s->dh)
+        return ISOBIT_OK;
+    for (size_t b = 0; opt->key_lengths && b < s->B; b++)
+        if (opt->key_lengths[b] > s->Sk)
+            return ISOBIT_E_RANGE;
+    iso_status status = check_tensor(t->o, s->B, s->H, s->Sq, s->dh, &s->o);
+    if (!status)
+        status = check_tensor(t->q, s->B, s->H, s->Sq, s->dh, &s->q);
+    if (!status && s->Sk && !opt->key_panels)
+        status = check_tensor(t->k, s->B, s->H, s->Sk, s->dh, &s->k);
+    if (!status && s->Sk && opt->key_panels && !t->k)
+        status = ISOBIT_E_NULL;
+    if (!status && s->Sk)
+        status = check_tensor(t->v, s->B, s->H, s->Sk, s->dh, &s->v);
+    if (!status && s->Sk && opt->bias)
+        status = check_tensor(opt->bias, s->B, s->H, s->Sq, s->Sk, &opt->bias_strides);
+    if (!status && s->Sk && opt->weights)
+        status = check_tensor(opt->weights, s->B, s->H, s->Sq, s->Sk, &opt->weights_strides);
+    if (status || !s->Sk)
+        return status;
+    /* The outputs against the inputs and each other; heads of weights and bias are Sk wide. */
+    const struct {
+        const float *p;
+        const iso_strides *strides;
+        size_t S, last;
+    } x[] = {{t->q, &s->q, s->Sq, s->dh},
+             {t->v, &s->v, s->Sk, s->dh},
+             {opt->key_panels ? NULL : t->k, &s->k, s->Sk, s->dh},
+             {opt->bias, &opt->bias_strides, s->Sq, s->Sk},
+             {opt->weights, &opt->weights_strides, s->Sq, s->Sk}};
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+        if (tensors_overlap(t->o, &s->o, s->Sq, s->dh, x[i].p, x[i].strides, x[i].S, x[i].last,
+                            s->B, s->H) ||
+            (i < 4 && tensors_overlap(opt->weights, &opt->weights_strides, s->Sq, s->Sk, x[i].p,
+                                      x[i].strides, x[i].S, x[i].last, s->B, s->H)))
+            return ISOBIT_E_ALIAS;
+    return ISOBIT_OK;
+}
+
+static const iso_attention_options *options_or_default(const iso_attention_options *options,
+                                                       iso_attention_options *defaults,
+                                                       const iso_attention_shape *s) {
+    *defaults = (iso_attention_options){.size = sizeof *defaults};
+    if (!options && s->dh)
+        defaults->scale = (float)(1.0 / sqrt((double)s->dh));
+    return options ? options : defaults;
+}
+
+/* Tasks, and the scratch that they and the panels take. */
+static iso_status plan(struct job *t, size_t *floats, size_t threads) {
+    const iso_attention_shape *s = t->s;
+    size_t heads = s->B * s->H, work;
+    t->query_blocks = (s->Sq + ISO_QUERY_BLOCK - 1) / ISO_QUERY_BLOCK;
+    if (iso_mul_overflows(&work, heads * s->Sq, s->Sk) || iso_mul_overflows(&work, work, s->dh))
+        work = SIZE_MAX;
+    t->tasks = work < SMALL_WORK ? 1 : threads;
+    if (t->tasks > heads * t->query_blocks)
+        t->tasks = heads * t->query_blocks;
+    t->panels_head = 0, t->panels_batch = 0;
+    *floats = t->tasks * iso_round_up(ISO_ATTENTION_SCRATCH(s->dh), ISO_LINE);
+    if (!t->opt->key_panels) {
+        size_t panels;
+        t->panels_head = iso_key_panels_floats(s->Sk, s->dh);
+        if ((t->panels_head == 0 && s->Sk) ||
+            iso_mul_overflows(&t->panels_batch, t->panels_head, s->H) ||
+            iso_mul_overflows(&panels, t->panels_batch, s->B) ||
+            __builtin_add_overflow(*floats, panels, floats))
+            return ISOBIT_E_OVERFLOW;
+    }
+    return ISOBIT_OK;
+}
+
+iso_status iso_attention_f32_workspace_bytes(size_t *bytes, const iso_attention_shape *shape,
+                                             const iso_attention_options *options,
+                                             const iso_context *context) {
+    iso_attention_options defaults;
+    struct job t = {.s = shape};
+    size_t floats = 0, work;
+    if (!bytes || !shape)
+        return ISOBIT_E_NULL;
+    t.opt = options_or_default(options, &defaults, shape);
+    if (t.opt->size != sizeof *t.opt)
+        return ISOBIT_E_SIZE;
+    if (shape->dh > MAX_HEAD_WIDTH)
+        return ISOBIT_E_DIM;
+    if (iso_mul_overflows(&work, shape->B, shape->H) || iso_mul_overflows(&work, work, shape->Sq))
+        return ISOBIT_E_OVERFLOW;
+    iso_status status = iso_context_kernels(&t.kernels, context);
+    if (!status && work && shape->dh)
+        status = plan(&t, &floats, iso_context_threads(context));
+    if (!status)
+        *bytes = iso_scratch_bytes(floats);
+    return status;
+}
+
+iso_status iso_attention_f32(float *o, const float *q, const float *k, const float *v,
+                             const iso_attention_shape *shape, const iso_attention_options *options,
+                             const iso_context *context) {
+    iso_attention_options defaults;
+    struct job t = {.o = o, .q = q, .k = k, .v = v, .s = shape};
+    if (!shape)
+        return ISOBIT_E_NULL;
+    t.opt = options_or_default(options, &defaults, shape);
+    iso_status status = check(&t);
+    if (!status)
+        status = iso_context_kernels(&t.kernels, context);
+    if (status || !shape->B || !shape->H || !shape->Sq || !shape->dh)
+        return status;
+    t.scale = t.opt->scale;
+
+    size_t floats;
+    float *scratch;
+    void *owned;
+    status = plan(&t, &floats, iso_context_threads(context));
+    if (!status)
+        status = iso_scratch(&scratch, &owned, context, floats);
+    if (status)
+        return status;
+    t.scratch = scratch;
+    if (t.opt->key_panels) {
+        t.panels = k, t.panels_batch = shape->k.batch, t.panels_head = shape->k.head;
+    } else {
+        t.own_panels = scratch + t.tasks * iso_round_up(ISO_ATTENTION_SCRATCH(shape->dh), ISO_LINE);
+        t.panels = t.own_panels;
+        if (shape->Sk)
+            iso_parallel(context, t.tasks, pack_keys, &t);
+    }
+    iso_parallel(context, t.tasks, run_queries, &t);
+    free(owned);
+    return ISOBIT_OK;
+}
+
+size_t iso_key_panels_floats(size_t capacity, size_t dh) {
+    size_t floats;
+    if (capacity > SIZE_MAX - ISO_KEY_BLOCK ||
+        iso_mul_overflows(&floats, iso_round_up(capacity, ISO_KEY_BLOCK), dh))
+        return 0;
+    return floats;
+}
+
+iso_status iso_key_panels_append(float *panels, size_t first, const float *k, size_t ldk,
+                                 size_t count, size_t dh, const iso_context *context) {
+    const struct iso_kernels *kernels;
+    size_t floats = 0;
+    iso_status status = iso_check_matrix(k, count, dh, ldk);
+    if (!status && count && dh) {
+        if (first <= SIZE_MAX - count)
+            floats = iso_key_panels_floats(first + count, dh);
+        if (!floats)
+            status = ISOBIT_E_OVERFLOW;
+        else if (!panels)
+            status = ISOBIT_E_NULL;
+        else if (iso_overlap(panels, 1, floats, floats, k, count, dh, ldk))
+            status = ISOBIT_E_ALIAS;
+    }
+    if (!status)
+        status = iso_context_kernels(&kernels, context);
+    if (!status && count && dh)
+        kernels->key_panels(panels, first, k, ldk, count, dh);
+    return status;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the public entry points share: checks of arguments, the workspace, and the cutting of rows
+ * into tasks.
+ */
+#ifndef ISOBIT_CHECK_H
+#define ISOBIT_CHECK_H
+
+#include "select.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+/* Floats between two tasks' scratch areas are a multiple of this: one cache line. */
+#define ISO_LINE 16
+
+static inline size_t iso_round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
+
+/* The bytes of `count` floats, or 0 when that does not fit (or is more than half of memory). */
+static inline int iso_mul_overflows(size_t *product, size_t a, size_t b) {
+    return __builtin_mul_overflow(a, b, product) || *product > PTRDIFF_MAX / sizeof(float);
+}
+
+/* A matrix [rows][ld >= columns] of floats: NULL, stride and extent. Empty ones may be NULL. */
+static inline iso_status iso_check_matrix(const void *p, size_t rows, size_t columns, size_t ld) {
+    size_t extent;
+    if (rows == 0 || columns == 0)
+        return ISOBIT_OK;
+    if (ld < columns)
+        return ISOBIT_E_LD;
+    if (iso_mul_overflows(&extent, rows, ld))
+        return ISOBIT_E_OVERFLOW;
+    return p ? ISOBIT_OK : ISOBIT_E_NULL;
+}
+
+/*
+ * Whether two matrices share an element. Column ranges of one wider matrix (same stride) do not
+ * overlap although their address ranges do.
+ */
+static inline int iso_overlap(const float *a, size_t rows_a, size_t columns_a, size_t ld_a,
+                              const float *b, size_t rows_b, size_t columns_b, size_t ld_b) {
+    if (!a || !b || !rows_a || !columns_a || !rows_b || !columns_b)
+        return 0;
+    uintptr_t a0 = (uintptr_t)a, a1 = a0 + ((rows_a - 1) * ld_a + columns_a) * sizeof(float);
+    uintptr_t b0 = (uintptr_t)b, b1 = b0 + ((rows_b - 1) * ld_b + columns_b) * sizeof(float);
+    if (a1 <= b0 || b1 <= a0)
+        return 0;
+    if (ld_a != ld_b || (rows_a == 1 && rows_b == 1))
+        return 1;
+    const uintptr_t row = ld_a * sizeof(float);
+    uintptr_t shift = a0 <= b0 ? (b0 - a0) % row : (a0 - b0) % row;
+    uintptr_t first = (a0 <= b0 ? columns_a : columns_b) * sizeof(float);
+    uintptr_t second = (a0 <= b0 ? columns_b : columns_a) * sizeof(float);
+    return shift < first || shift + second > row;
+}
+
+/* The same, where being the same matrix (same pointer and stride) is allowed. */
+static inline int iso_overlap_partly(const float *a, size_t rows, size_t columns, size_t ld_a,
+                                     const float *b, size_t ld_b) {
+    return !(a == b && (ld_a == ld_b || rows == 1)) &&
+           iso_overlap(a, rows, columns, ld_a, b, rows, columns, ld_b);
+}
+
+/*
+ * Scratch of `floats`: the caller's workspace, aligned to a line, or memory of our own, which
+ * iso_scratch_free gives back. iso_scratch_bytes is what a caller must bring.
+ */
+static inline size_t iso_scratch_bytes(size_t floats) {
+    return floats ? floats * sizeof(float) + ISO_LINE * sizeof(float) : 0;
+}
+
+static inline iso_status iso_scratch(float **scratch, void **owned, const iso_context *context,
+                                     size_t floats) {
+    *scratch = NULL, *owned = NULL;
+    if (floats == 0)
+        return ISOBIT_OK;
+    if (floats > (PTRDIFF_MAX - 64) / sizeof(float))
+        return ISOBIT_E_OVERFLOW;
+    if (context && context->workspace) {
+        if (context->workspace_bytes < iso_scratch_bytes(floats))
+            return ISOBIT_E_WORKSPACE;
+        *scratch = (float *)iso_round_up((uintptr_t)context->workspace, ISO_LINE * sizeof(float));
+        return ISOBIT_OK;
+    }
+    *owned = aligned_alloc(64, iso_round_up(floats * sizeof(float), 64));
+    *scratch = *owned;
+    return *owned ? ISOBIT_OK : ISOBIT_E_NOMEM;
+}
+
+#endif

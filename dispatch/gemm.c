@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Matrix products: argument checks, packing, cache blocks and tasks around gemm_strip.
+ *
+ * The loops, from outside: blocks of rows (what fits in L2 beside B) -> blocks of k (512, part of
+ * the canonical order) -> blocks of columns (B's part stays in L2) -> strips of mr rows (A's part
+ * stays in L1) -> tiles. A partial sum over k waits in C itself, or with beta in scratch, since C
+ * is needed in the end. Work is cut by rows and columns of C only, never by k.
+ */
+#include "check.h"
+
+#include <isobit/ops.h>
+
+#include <string.h>
+
+#define ROW_BLOCK 128    /* rows of A packed at a time, at most */
+#define COLUMN_BLOCK 256 /* columns of B that stay in L2: 512 x 256 floats are 512 KiB */
+#define B_BLOCK 1024     /* columns of a plain B packed at a time */
+#define DIRECT_ROWS 32   /* up to so many rows a row-major B is read in place */
+#define SMALL_WORK ((size_t)1 << 19) /* multiply-adds below which a product stays on one thread */
+
+struct job {
+    const struct iso_kernels *kernels;
+    float *c;
+    size_t ldc;
+    const float *a; /* element (i, p) at a[i * ai + p * ap] */
+    size_t ai, ap;
+    const float *b; /* panels: column j at b[j/16 * bps + j%16], next p bs further */
+    size_t bs, bps;
+    size_t m, n, k;
+    const struct iso_epilogue *e;
+    size_t row_block, column_chunk; /* of a task */
+    size_t tasks;
+    float *scratch;
+    size_t scratch_stride;
+    /* packing of a plain B */
+    float *packed;
+    const float *b_source;
+    size_t b_j, b_p;
+};
+
+static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
+
+static int epilogue_is_empty(const struct iso_epilogue *e) {
+    return e->alpha == 1.0f && e->beta == 0.0f && !e->bias && !e->act && !e->residual;
+}
+
+/* Whether the epilogue reads something that lies where the sums would: then they wait in scratch.
+ */
+static int needs_own_sums(const struct job *t) {
+    return t->e->beta != 0.0f || (t->e->residual && t->e->residual == t->c);
+}
+
+static void finish(const struct job *t, const float *sums, size_t ld, size_t i, size_t j, size_t m,
+                   size_t n) {
+    struct iso_epilogue e = *t->e;
+    float *c = t->c + i * t->ldc + j;
+    if (e.bias)
+        e.bias += j;
+    if (e.residual)
+        e.residual += i * e.ldr + j;
+    if (sums != c || !epilogue_is_empty(&e))
+        t->kernels->gemm_epilogue(c, t->ldc, sums, ld, m, n, &e);
+}
+
+/* Rows i0 .. i0+m, columns j0 .. j0+n, for all k. */
+static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n, float *scratch) {
+    const size_t mr = t->kernels->mr;
+    float *packed = scratch, *sums = t->c + i0 * t->ldc + j0;
+    size_t ld = t->ldc;
+    if (needs_own_sums(t))
+        sums = packed + iso_round_up(m, mr) * min_size(t->k, ISO_K_BLOCK), ld = n;
+
+    for (size_t p0 = 0; p0 < t->k; p0 += ISO_K_BLOCK) {
+        const size_t k = min_size(t->k - p0, ISO_K_BLOCK);
+        const int last = p0 + k == t->k, mode = p0 ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN;
+        const float *a = t->a + i0 * t->ai + p0 * t->ap;
+        size_t width = mr;
+        if (m == 1 || (t->ai == 1 && m <= mr)) { /* lies as a strip does already */
+            packed = NULL, width = t->ap;
+        } else {
+            if (m < mr)
+                width = m;
+            packed = scratch;
+            t->kernels->gemm_pack(packed, a, t->ai, t->ap, m, k, width);
+        }
+        for (size_t j = 0; j < n; j += COLUMN_BLOCK) {
+            const size_t columns = min_size(n - j, COLUMN_BLOCK);
+            const float *b = t->b + (j0 + j) / ISO_PANEL * t->bps + p0 * t->bs;
+            for (size_t i = 0; i < m; i += mr) {
+                const size_t rows = min_size(m - i, mr);
+                t->kernels->gemm_strip(sums + i * ld + j, ld, packed ? packed + i * k : a, width, b,
+                                       t->bs, t->bps, rows, columns, k, mode);
+                if (last)
+                    finish(t, sums + i * ld + j, ld, i0 + i, j0 + j, rows, columns);
+            }
+        }
+    }
+}
+
+static void run_blocks(void *arg, size_t task) {
+    const struct job *t = arg;
+    const size_t chunks = (t->n + t->column_chunk - 1) / t->column_chunk;
+    const size_t blocks = (t->m + t->row_block - 1) / t->row_block * chunks;
+    float *scratch = t->scratch + task * t->scratch_stride;
+    for (size_t at = task; at < blocks; at += t->tasks) {
+        const size_t i = at / chunks * t->row_block, j = at % chunks * t->column_chunk;
+        block(t, i, min_size(t->m - i, t->row_block), j, min_size(t->n - j, t->column_chunk),
+              scratch);
+    }
+}
+
+static void pack_columns(void *arg, size_t task) {
+    const struct job *t = arg;
+    const size_t panels = (t->n + ISO_PANEL - 1) / ISO_PANEL;
+    const size_t first = panels * task / t->tasks, end = panels * (task + 1) / t->tasks;
+    if (first < end)
+        t->kernels->gemm_pack(t->packed + first * ISO_PANEL * t->k,
+                              t->b_source + first * ISO_PANEL * t->b_j, t->b_j, t->b_p,
+                              min_size(t->n, end * ISO_PANEL) - first * ISO_PANEL, t->k, ISO_PANEL);
+}
+
+/* How a product of m x n x k is cut for `threads`; sets the members of the job that say so. */
+static void plan(struct job *t, size_t threads) {
+    const size_t mr = t->kernels->mr;
+    size_t work;
+    if (threads > 1 &&
+        (__builtin_mul_overflow(t->m, t->n, &work) || __builtin_mul_overflow(work, t->k, &work)))
+        work = SIZE_MAX;
+    t->tasks = threads > 1 && work >= SMALL_WORK ? threads : 1;
+
+    const size_t row_blocks = (t->m + ROW_BLOCK - 1) / ROW_BLOCK;
+    t->row_block = iso_round_up((t->m + row_blocks - 1) / row_blocks, mr);
+    t->column_chunk = t->n;
+    if (needs_own_sums(t))
+        t->column_chunk = COLUMN_BLOCK;
+    if (t->tasks > 1 && row_blocks < 4 * t->tasks) {
+        const size_t chunks = (4 * t->tasks + row_blocks - 1) / row_blocks;
+        size_t chunk = iso_round_up((t->n + chunks - 1) / chunks, 4 * ISO_PANEL);
+        t->column_chunk = min_size(chunk, t->column_chunk);
+    }
+    t->column_chunk = iso_round_up(t->column_chunk, ISO_PANEL);
+    t->scratch_stride = t->row_block * min_size(t->k, ISO_K_BLOCK);
+    t->scratch_stride += t->row_block * min_size(COLUMN_BLOCK, t->n); /* own sums */
+    t->scratch_stride = iso_round_up(t->scratch_stride, ISO_LINE);
+}
+
+/* C = epilogue of zeros: alpha or k is 0, so A and B are not read. */
+static void finish_zeros(const struct job *t) {
+    static const float zeros[COLUMN_BLOCK];
+    for (size_t j = 0; j < t->n; j += COLUMN_BLOCK)
+        finish(t, zeros, 0, 0, j, t->m, min_size(t->n - j, COLUMN_BLOCK));
+}
+
+static iso_status check_epilogue(float *c, size_t ldc, size_t m, size_t n,
+                                 const struct iso_epilogue *e) {
+    if (e->act < ISOBIT_ACT_NONE || e->act > ISOBIT_ACT_TANH)
+        return ISOBIT_E_OPTION;
+    iso_status status = iso_check_matrix(c, m, n, ldc);
+    if (!status && e->residual)
+        status = iso_check_matrix(e->residual, m, n, e->ldr);
+    if (!status && iso_overlap_partly(c, m, n, ldc, e->residual, e->ldr))
+        status = ISOBIT_E_ALIAS;
+    if (!status && iso_overlap(c, m, n, ldc, e->bias, 1, n, n))
+        status = ISOBIT_E_ALIAS;
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------- gemm */
+
+static iso_status gemm_options(struct iso_epilogue *e, int *trans_a, int *trans_b,
+                               const iso_gemm_options *o) {
+    *e = (struct iso_epilogue){.alpha = 1.0f};
+    *trans_a = *trans_b = 0;
+    if (!o)
+        return ISOBIT_OK;
+    if (o->size != sizeof *o)
+        return ISOBIT_E_SIZE;
+    *e = (struct iso_epilogue){o->alpha, o->beta, o->bias, (int)o->act, o->residual, o->ldr};
+    *trans_a = o->trans_a != 0, *trans_b = o->trans_b != 0;
+    return ISOBIT_OK;
+}
+
+/* Columns of B that are packed at a time: 0 when B is read in place. */
+static size_t packed_columns(size_t m, size_t n, int trans_b) {
+    if (!trans_b && m <= DIRECT_ROWS)
+        return 0;
+    return iso_round_up(min_size(n, B_BLOCK), ISO_PANEL);
+}
+
+/* Scratch of a product: that of the tasks, then the packed columns of B. */
+static iso_status gemm_scratch(size_t *floats, struct job *t, size_t threads, int trans_b) {
+    size_t columns = packed_columns(t->m, t->n, trans_b), all_n = t->n, b;
+    if (columns)
+        t->n = min_size(t->n, columns);
+    plan(t, threads);
+    t->n = all_n;
+    if (iso_mul_overflows(&b, columns, t->k) ||
+        iso_mul_overflows(floats, t->scratch_stride, t->tasks) ||
+        __builtin_add_overflow(*floats, b, floats))
+        return ISOBIT_E_OVERFLOW;
+    return ISOBIT_OK;
+}
+
+iso_status iso_gemm_f32_workspace_bytes(size_t *bytes, size_t m, size_t n, size_t k,
+                                        const iso_gemm_options *options,
+                                        const iso_context *context) {
+    struct iso_epilogue e;
+    struct job t = {.m = m, .n = n, .k = k, .e = &e};
+    int trans_a, trans_b;
+    size_t floats = 0;
+    if (!bytes)
+        return ISOBIT_E_NULL;
+    iso_status status = gemm_options(&e, &trans_a, &trans_b, options);
+    if (!status)
+        status = iso_context_kernels(&t.kernels, context);
+    if (!status && m && n && k && e.alpha != 0.0f)
+        status = gemm_scratch(&floats, &t, iso_context_threads(context), trans_b);
+    if (!status)
+        *bytes = iso_scratch_bytes(floats);
+    return status;
+}
+
+iso_status iso_gemm_f32(float *c, size_t ldc, const float *a, size_t lda, const float *b,
+                        size_t ldb, size_t m, size_t n, size_t k, const iso_gemm_options *options,
+                        const iso_context *context) {
+    struct iso_epilogue e;
+    int trans_a, trans_b;
+    iso_status status = gemm_options(&e, &trans_a, &trans_b, options);
+    if (!status)
+        status = check_epilogue(c, ldc, m, n, &e);
+    if (status)
+        return status;
+    struct job t = {.c = c, .ldc = ldc, .m = m, .n = n, .k = k, .e = &e};
+    status = iso_context_kernels(&t.kernels, context);
+    if (status || m == 0 || n == 0)
+        return status;
+    if (k == 0 || e.alpha == 0.0f) {
+        e.alpha = 1.0f;
+        finish_zeros(&t);
+        return ISOBIT_OK;
+    }
+    const size_t a_rows = trans_a ? k : m, a_columns = trans_a ? m : k;
+    const size_t b_rows = trans_b ? n : k, b_columns = trans_b ? k : n;
+    if ((status = iso_check_matrix(a, a_rows, a_columns, lda)) ||
+        (status = iso_check_matrix(b, b_rows, b_columns, ldb)))
+        return status;
+    if (iso_overlap(c, m, n, ldc, a, a_rows, a_columns, lda) ||
+        iso_overlap(c, m, n, ldc, b, b_rows, b_columns, ldb))
+        return ISOBIT_E_ALIAS;
+
+    size_t floats;
+    float *scratch;
+    void *owned;
+    status = gemm_scratch(&floats, &t, iso_context_threads(context), trans_b);
+    if (!status)
+        status = iso_scratch(&scratch, &owned, context, floats);
+    if (status)
+        return status;
+    t.a = a, t.ai = trans_a ? 1 : lda, t.ap = trans_a ? lda : 1;
+    t.scratch = scratch;
+    t.b_j = trans_b ? ldb : 1, t.b_p = trans_b ? 1 : ldb;
+    const size_t columns = packed_columns(m, n, trans_b);
+    if (!columns) {
+        t.b = b, t.bs = ldb, t.bps = ISO_PANEL;
+        iso_parallel(context, t.tasks, run_blocks, &t);
+    }
+    for (size_t j = 0; columns && j < n; j += columns) {
+        struct job part = t;
+        struct iso_epilogue pe = e;
+        part.packed = scratch + t.tasks * t.scratch_stride;
+        part.b_source = b + j * t.b_j;
+        part.n = min_size(n - j, columns);
+        iso_parallel(context, part.tasks, pack_columns, &part);
+        part.b = part.packed, part.bs = ISO_PANEL, part.bps = k * ISO_PANEL;
+        part.c = c + j;
+        pe.bias = e.bias ? e.bias + j : NULL;
+        pe.residual = e.residual ? e.residual + j : NULL;
+        part.e = &pe;
+        iso_parallel(context, part.tasks, run_blocks, &part);
+    }
+    free(owned);
+    return ISOBIT_OK;
+}
+
+/* --------------------------------------------------------------------------- packed weights */
+
+iso_status iso_pack_f32_bytes(size_t *bytes, size_t n, size_t k) {
+    size_t floats;
+    if (!bytes)
+        return ISOBIT_E_NULL;
+    if (n > SIZE_MAX - ISO_PANEL || iso_mul_overflows(&floats, iso_round_up(n, ISO_PANEL), k))
+        return ISOBIT_E_OVERFLOW;
+    *bytes = floats * sizeof(float);
+    return ISOBIT_OK;
+}
+
+iso_status iso_pack_f32(iso_packed *p, void *packed, size_t packed_bytes, const float *w,
+                        size_t ldw, size_t n, size_t k, int trans_w, const iso_context *context) {
+    size_t bytes;
+    if (!p)
+        return ISOBIT_E_NULL;
+    iso_status status = iso_pack_f32_bytes(&bytes, n, k);
+    if (!status)
+        status = iso_check_matrix(w, trans_w ? k : n, trans_w ? n : k, ldw);
+    if (status)
+        return status;
+    if (bytes && !packed)
+        return ISOBIT_E_NULL;
+    if ((uintptr_t)packed % 64)
+        return ISOBIT_E_ALIGN;
+    if (packed_bytes < bytes)
+        return ISOBIT_E_WORKSPACE;
+    if (bytes && iso_overlap(packed, 1, bytes / sizeof(float), bytes / sizeof(float), w,
+                             trans_w ? k : n, trans_w ? n : k, ldw))
+        return ISOBIT_E_ALIAS;
+    struct job t = {.n = n, .k = k, .packed = packed, .b_source = w};
+    status = iso_context_kernels(&t.kernels, context);
+    if (status)
+        return status;
+    if (n && k) {
+        t.b_j = trans_w ? 1 : ldw, t.b_p = trans_w ? ldw : 1;
+        t.tasks = iso_context_threads(context);
+        iso_parallel(context, t.tasks, pack_columns, &t);
+    }
+    *p = (iso_packed){packed, n, k};
+    return ISOBIT_OK;
+}
+
+iso_status iso_linear_f32_workspace_bytes(size_t *bytes, const iso_packed *w, size_t m,
+                                          const iso_context *context) {
+    static const struct iso_epilogue e = {.alpha = 1.0f};
+    if (!bytes || !w)
+        return ISOBIT_E_NULL;
+    struct job t = {.m = m, .n = w->n, .k = w->k, .e = &e};
+    size_t floats = 0;
+    iso_status status = iso_context_kernels(&t.kernels, context);
+    if (!status && m && w->n && w->k) {
+        plan(&t, iso_context_threads(context));
+        if (iso_mul_overflows(&floats, t.scratch_stride, t.tasks))
+            return ISOBIT_E_OVERFLOW;
+    }
+    if (!status)
+        *bytes = iso_scratch_bytes(floats);
+    return status;
+}
+
+iso_status iso_linear_f32(float *y, size_t ldy, const float *x, size_t ldx, const iso_packed *w,
+                          size_t m, const iso_linear_options *options, const iso_context *context) {
+    struct iso_epilogue e = {.alpha = 1.0f};
+    if (!w)
+        return ISOBIT_E_NULL;
+    if (options) {
+        if (options->size != sizeof *options)
+            return ISOBIT_E_SIZE;
+        e.bias = options->bias, e.act = (int)options->act;
+        e.residual = options->residual, e.ldr = options->ldr;
+    }
+    const size_t n = w->n, k = w->k;
+    struct job t = {.c = y, .ldc = ldy, .m = m, .n = n, .k = k, .e = &e};
+    iso_status status = check_epilogue(y, ldy, m, n, &e);
+    if (!status)
+        status = iso_context_kernels(&t.kernels, context);
+    if (status || m == 0 || n == 0)
+        return status;
+    if ((status = iso_check_matrix(x, m, k, ldx)) || (status = iso_check_matrix(w->data, k, n, n)))
+        return status;
+    if (iso_overlap(y, m, n, ldy, x, m, k, ldx))
+        return ISOBIT_E_ALIAS;
+    if (k == 0) {
+        finish_zeros(&t);
+        return ISOBIT_OK;
+    }
+    size_t floats;
+    void *owned;
+    plan(&t, iso_context_threads(context));
+    if (iso_mul_overflows(&floats, t.scratch_stride, t.tasks))
+        return ISOBIT_E_OVERFLOW;
+    status = iso_scratch(&t.scratch, &owned, context, floats);
+    if (status)
+        return status;
+    t.a = x, t.ai = ldx, t.ap = 1;
+    t.b = w->data, t.bs = ISO_PANEL, t.bps = k * ISO_PANEL;
+    iso_parallel(context, t.tasks, run_blocks, &t);
+    free(owned);
+    return ISOBIT_OK;
+}
+
+/* ------------------------------------------------------------------------------------- gemv */
+
+struct gemv_job {
+    const struct iso_kernels *kernels;
+    float *y;
+    const float *w, *x;
+    size_t ldw, n, k, tasks;
+    int trans;
+};
+
+static void run_gemv(void *arg, size_t task) {
+    const struct gemv_job *t = arg;
+    const size_t panels = (t->n + ISO_PANEL - 1) / ISO_PANEL;
+    const size_t j = panels * task / t->tasks * ISO_PANEL;
+    const size_t end = min_size(t->n, panels * (task + 1) / t->tasks * ISO_PANEL);
+    if (j < end)
+        t->kernels->gemv(t->y + j, t->w + (t->trans ? j : j * t->ldw), t->ldw, t->x, end - j, t->k,
+                         t->trans);
+}
+
+iso_status iso_gemv_f32(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
+                        int trans_w, const iso_context *context) {
+    struct gemv_job t = {.y = y, .w = w, .x = x, .ldw = ldw, .n = n, .k = k, .trans = trans_w != 0};
+    const size_t rows = trans_w ? k : n, columns = trans_w ? n : k;
+    iso_status status = iso_check_matrix(y, 1, n, n);
+    if (!status)
+        status = iso_check_matrix(w, rows, columns, ldw);
+    if (!status && n)
+        status = iso_check_matrix(x, 1, k, k);
+    if (!status)
+        status = iso_context_kernels(&t.kernels, context);
+    if (status || n == 0)
+        return status;
+    if (iso_overlap(y, 1, n, n, x, 1, k, k) || iso_overlap(y, 1, n, n, w, rows, columns, ldw))
+        return ISOBIT_E_ALIAS;
+    t.tasks = n * k / n == k && n * k < SMALL_WORK / 4 ? 1 : iso_context_threads(context);
+    iso_parallel(context, t.tasks, run_gemv, &t);
+    return ISOBIT_OK;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Softmax, norms, element-wise functions, embeddings and positions: argument checks, and rows cut
+ * evenly among tasks.
+ */
+#include "check.h"
+
+#include <isobit/ops.h>
+
+#include <math.h>
+
+#define SMALL_ROWS ((size_t)1 << 15) /* elements below which a call stays on one thread */
+
+/* Everything that a task of one of these functions needs; each uses its part. */
+struct job {
+    const struct iso_kernels *kernels;
+    void (*run)(const struct job *t, size_t row, size_t rows);
+    float *y;
+    const float *x;
+    size_t ldy, ldx, rows, n, tasks;
+    const iso_softmax_options *softmax;
+    const struct iso_norm *norm;
+    const struct iso_epilogue *epilogue;
+    const uint32_t *ids, *position_rows;
+    const float *positions;
+    float scale;
+    size_t first;
+    int kind;
+};
+
+static void run_rows(void *arg, size_t task) {
+    const struct job *t = arg;
+    const size_t row =
+        t->rows / t->tasks * task + (task < t->rows % t->tasks ? task : t->rows % t->tasks);
+    const size_t rows = t->rows / t->tasks + (task < t->rows % t->tasks);
+    if (rows)
+        t->run(t, row, rows);
+}
+
+static iso_status run(struct job *t, const iso_context *context) {
+    iso_status status = iso_context_kernels(&t->kernels, context);
+    if (status || t->rows == 0 || t->n == 0)
+        return status;
+    t->tasks = t->rows * t->n < SMALL_ROWS ? 1 : iso_context_threads(context);
+    if (t->tasks > t->rows)
+        t->tasks = t->rows;
+    iso_parallel(context, t->tasks, run_rows, t);
+    return ISOBIT_OK;
+}
+
+/* y and x of rows x n; y may be x itself. */
+static iso_status check_rows(const struct job *t) {
+    iso_status status = iso_check_matrix(t->y, t->rows, t->n, t->ldy);
+    if (!status)
+        status = iso_check_matrix(t->x, t->rows, t->n, t->ldx);
+    if (!status && iso_overlap_partly(t->y, t->rows, t->n, t->ldy, t->x, t->ldx))
+        status = ISOBIT_E_ALIAS;
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------- softmax */
+
+static void softmax_rows(const struct job *t, size_t row, size_t rows) {
+    static const iso_softmax_options none;
+    const iso_softmax_options *o = t->softmax ? t->softmax : &none;
+    t->kernels->softmax(t->y + row * t->ldy, t->ldy, t->x + row * t->ldx, t->ldx, rows, t->n,
+                        o->lengths ? o->lengths + row : NULL,
+                        o->mask ? o->mask + row * o->ldm : NULL, o->ldm,
+                        (o->log ? ISO_SOFTMAX_LOG : 0) | (o->safe ? ISO_SOFTMAX_SAFE : 0));
+}
+
+iso_status iso_softmax_f32(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
+                           const iso_softmax_options *options, const iso_context *context) {
+    struct job t = {.run = softmax_rows,
+                    .y = y,
+                    .ldy = ldy,
+                    .x = x,
+                    .ldx = ldx,
+                    .rows = rows,
+                    .n = n,
+                    .softmax = options};
+    if (options && options->size != sizeof *options)
+        return ISOBIT_E_SIZE;
+    iso_status status = check_rows(&t);
+    if (!status && options && options->mask)
+        status = iso_check_matrix(options->mask, rows, n, options->ldm);
+    for (size_t i = 0; !status && options && options->lengths && i < rows; i++)
+        if (options->lengths[i] > n)
+            status = ISOBIT_E_DIM;
+    return status ? status : run(&t, context);
+}
+
+/* ------------------------------------------------------------------------------------ norms */
+
+static void norm_rows(const struct job *t, size_t row, size_t rows) {
+    struct iso_norm o = *t->norm;
+    if (o.residual)
+        o.residual += row * o.ldr;
+    if (o.sum)
+        o.sum += row * o.lds;
+    (t->kind ? t->kernels->rmsnorm : t->kernels->layernorm)(
+        t->y + row * t->ldy, t->ldy, t->x + row * t->ldx, t->ldx, rows, t->n, &o);
+}
+
+static iso_status norm(struct job *t, const iso_norm_options *options, const iso_context *context) {
+    struct iso_norm o = {.eps = 0};
+    if (options) {
+        if (options->size != sizeof *options)
+            return ISOBIT_E_SIZE;
+        if (!(options->eps >= 0) || !isfinite(options->eps))
+            return ISOBIT_E_OPTION;
+        o = (struct iso_norm){options->gamma, options->beta, options->eps, options->residual,
+                              options->ldr,   options->sum,  options->lds};
+    }
+    iso_status status = check_rows(t);
+    if (!status && o.residual)
+        status = iso_check_matrix(o.residual, t->rows, t->n, o.ldr);
+    if (!status && o.sum)
+        status = iso_check_matrix(o.sum, t->rows, t->n, o.lds);
+    if (!status && (iso_overlap_partly(t->y, t->rows, t->n, t->ldy, o.residual, o.ldr) ||
+                    iso_overlap_partly(o.sum, t->rows, t->n, o.lds, t->x, t->ldx) ||
+                    iso_overlap_partly(o.sum, t->rows, t->n, o.lds, o.residual, o.ldr) ||
+                    iso_overlap(o.sum, t->rows, t->n, o.lds, t->y, t->rows, t->n, t->ldy) ||
+                    iso_overlap(t->y, t->rows, t->n, t->ldy, o.gamma, 1, t->n, t->n) ||
+                    iso_overlap(t->y, t->rows, t->n, t->ldy, o.beta, 1, t->n, t->n)))
+        status = ISOBIT_E_ALIAS;
+    t->norm = &o, t->run = norm_rows;
+    return status ? status : run(t, context);
+}
+
+iso_status iso_layernorm_f32(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
+                             size_t n, const iso_norm_options *options,
+                             const iso_context *context) {
+    struct job t = {.y = y, .ldy = ldy, .x = x, .ldx = ldx, .rows = rows, .n = n, .kind = 0};
+    return norm(&t, options, context);
+}
+
+iso_status iso_rmsnorm_f32(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
+                           const iso_norm_options *options, const iso_context *context) {
+    struct job t = {.y = y, .ldy = ldy, .x = x, .ldx = ldx, .rows = rows, .n = n, .kind = 1};
+    return norm(&t, options, context);
+}
+
+/* ------------------------------------------------------------------------------ element-wise */
+
+static void eltwise_rows(const struct job *t, size_t row, size_t rows) {
+    struct iso_epilogue e = *t->epilogue;
+    if (e.residual)
+        e.residual += row * e.ldr;
+    t->kernels->gemm_epilogue(t->y + row * t->ldy, t->ldy, t->x + row * t->ldx, t->ldx, rows, t->n,
+                              &e);
+}
+
+iso_status iso_eltwise_f32(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
+                           const iso_eltwise_options *options, const iso_context *context) {
+    struct iso_epilogue e = {.alpha = 1.0f};
+    struct job t = {.run = eltwise_rows,
+                    .y = y,
+                    .ldy = ldy,
+                    .x = x,
+                    .ldx = ldx,
+                    .rows = rows,
+                    .n = n,
+                    .epilogue = &e};
+    if (options) {
+        if (options->size != sizeof *options)
+            return ISOBIT_E_SIZE;
+        if (options->act < ISOBIT_ACT_NONE || options->act > ISOBIT_ACT_TANH)
+            return ISOBIT_E_OPTION;
+        e.bias = options->bias, e.act = (int)options->act;
+        e.residual = options->residual, e.ldr = options->ldr;
+    }
+    iso_status status = check_rows(&t);
+    if (!status && e.residual)
+        status = iso_check_matrix(e.residual, rows, n, e.ldr);
+    if (!status && (iso_overlap_partly(y, rows, n, ldy, e.residual, e.ldr) ||
+                    iso_overlap(y, rows, n, ldy, e.bias, 1, n, n)))
+        status = ISOBIT_E_ALIAS;
+    return status ? status : run(&t, context);
+}
+
+/* ------------------------------------------------------------------- embeddings and positions */
+
+static void embed_rows(const struct job *t, size_t row, size_t rows) {
+    const float *positions = t->positions;
+    if (positions && !t->position_rows)
+        positions += row * t->n;
+    t->kernels->embed(t->y + row * t->ldy, t->ldy, t->ids + row, rows, t->x, t->n, t->scale,
+                      positions, t->position_rows ? t->position_rows + row : NULL);
+}
+
+iso_status iso_embed_f32(float *y, size_t ldy, const uint32_t *ids, size_t count,
+                         const float *table, size_t vocabulary, size_t d, float scale,
+                         const float *positions, const uint32_t *position_rows,
+                         size_t position_count, const iso_context *context) {
+    struct job t = {.run = embed_rows,
+                    .y = y,
+                    .ldy = ldy,
+                    .x = table,
+                    .ids = ids,
+                    .rows = count,
+                    .n = d,
+                    .scale = scale,
+                    .positions = positions,
+                    .position_rows = position_rows};
+    iso_status status = iso_check_matrix(y, count, d, ldy);
+    if (status || count == 0 || d == 0)
+        return status;
+    if (!ids || !table)
+        return ISOBIT_E_NULL;
+    if ((status = iso_check_matrix(table, vocabulary, d, d)))
+        return status;
+    for (size_t i = 0; i < count; i++)
+        if (ids[i] >= vocabulary ||
+            (positions && (position_rows ? position_rows[i] : i) >= position_count))
+            return ISOBIT_E_RANGE;
+    if (iso_overlap(y, count, d, ldy, table, vocabulary, d, d) ||
+        (positions && iso_overlap(y, count, d, ldy, positions, position_count, d, d)))
+        return ISOBIT_E_ALIAS;
+    return run(&t, context);
+}
+
+static void position_rows(const struct job *t, size_t row, size_t rows) {
+    t->kernels->positions(t->y + row * t->ldy, t->ldy, t->first + row, rows, t->n, t->kind);
+}
+
+iso_status iso_positions_f32(float *y, size_t ldy, size_t first, size_t count, size_t d,
+                             iso_position_layout layout, const iso_context *context) {
+    struct job t = {.run = position_rows,
+                    .y = y,
+                    .ldy = ldy,
+                    .rows = count,
+                    .n = d,
+                    .first = first,
+                    .kind = (int)layout};
+    const size_t limit = (size_t)1 << 20;
+    if (layout < ISOBIT_POS_INTERLEAVED || layout > ISOBIT_POS_HALF_HM1)
+        return ISOBIT_E_OPTION;
+    if (first > limit || count > limit - first)
+        return ISOBIT_E_LIMIT;
+    iso_status status = iso_check_matrix(y, count, d, ldy);
+    return status ? status : run(&t, context);
+}

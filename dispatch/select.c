@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The choice of the instruction set: what can run here (found out once), and the one pointer to
+ * the active set. The sets are immutable and static, so the pointer may be relaxed: who sees it
+ * sees all. Threads that race for the first use compute the same answer. No constructor, no
+ * IFUNC: it works in a static library, and loading the library does nothing.
+ */
+#include "select.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct iso_isa isas[ISO_ISA_COUNT] = {
+#define ISA(name, ...) {#name, &iso_kernels_##name, __VA_ARGS__},
+#include "isas.def"
+#undef ISA
+};
+
+/* NULL: not chosen yet. &refused: ISOBIT_ISA names a set that cannot run. */
+static _Atomic(const struct iso_isa *) active;
+static const struct iso_isa refused = {"", NULL, 0};
+
+static struct iso_machine machine;
+static pthread_once_t machine_once = PTHREAD_ONCE_INIT;
+
+static void find_machine(void) {
+    size_t used = 0;
+    iso_cpu_detect(&machine.cpu);
+    for (size_t i = 0; i < ISO_ISA_COUNT; ++i) {
+        machine.missing[i] = iso_cpu_missing(&machine.cpu, isas[i].required);
+        const size_t length = strlen(isas[i].name);
+        if (!machine.missing[i] && used + length + 3 <= sizeof(machine.names)) {
+            if (used > 0) {
+                memcpy(machine.names + used, ", ", 2);
+                used += 2;
+            }
+            memcpy(machine.names + used, isas[i].name, length + 1);
+            used += length;
+        }
+    }
+}
+
+const struct iso_machine *iso_machine(void) {
+    /* After the first time this is one load and a branch. */
+    pthread_once(&machine_once, find_machine);
+    return &machine;
+}
+
+const struct iso_isa *iso_pick(uint64_t usable, const char *wanted) {
+    for (size_t i = 0; i < ISO_ISA_COUNT; ++i) {
+        const bool fits = (isas[i].required & ~usable) == 0;
+        if (fits && (!wanted || strcmp(wanted, isas[i].name) == 0)) {
+            return &isas[i];
+        }
+    }
+    return NULL;
+}
+
+/* The automatic choice. An empty variable counts as none, as usual in shells. */
+static const struct iso_isa *pick_automatic(void) {
+    const char *wanted = getenv("ISOBIT_ISA");
+    return iso_pick(iso_machine()->cpu.usable, wanted && *wanted ? wanted : NULL);
+}
+
+const iso_isa *iso_isa_active(void) {
+    const struct iso_isa *isa = atomic_load_explicit(&active, memory_order_relaxed);
+    if (!isa) {
+        const struct iso_isa *chosen = pick_automatic();
+        /* Only from NULL: an iso_set_isa that came in between stays. */
+        if (atomic_compare_exchange_strong_explicit(&active, &isa, chosen ? chosen : &refused,
+                                                    memory_order_relaxed, memory_order_relaxed)) {
+            return chosen;
+        }
+    }
+    return isa == &refused ? NULL : isa;
+}
+
+iso_status iso_set_isa(const char *name) {
+    const struct iso_isa *isa = name ? iso_pick(iso_machine()->cpu.usable, name) : pick_automatic();
+    if (!isa) {
+        return ISOBIT_E_ISA;
+    }
+    atomic_store_explicit(&active, isa, memory_order_relaxed);
+    return ISOBIT_OK;
+}
+
+iso_status iso_isa_find(const iso_isa **isa, const char *name) {
+    if (!isa || !name) {
+        return ISOBIT_E_NULL;
+    }
+    const struct iso_isa *found = iso_pick(iso_machine()->cpu.usable, name);
+    if (!found) {
+        return ISOBIT_E_ISA;
+    }
+    *isa = found;
+    return ISOBIT_OK;
+}
+
+size_t iso_isa_count(void) { return ISO_ISA_COUNT; }
+
+const iso_isa *iso_isa_get(size_t index) { return index < ISO_ISA_COUNT ? &isas[index] : NULL; }
+
+const char *iso_isa_name(const iso_isa *isa) { return isa ? isa->name : ""; }
+
+/* The place of a set in the list; ISO_ISA_COUNT for a pointer that is none of ours. */
+static size_t index_of(const iso_isa *isa) {
+    size_t i = 0;
+    while (i < ISO_ISA_COUNT && isa != &isas[i]) {
+        ++i;
+    }
+    return i;
+}
+
+const char *iso_isa_missing(const iso_isa *isa) {
+    const size_t i = index_of(isa);
+    return i < ISO_ISA_COUNT ? iso_machine()->missing[i] : "not an instruction set of this library";
+}
+
+const char *iso_isa_names(void) { return iso_machine()->names; }
+
+/* ----------------------------------------------------------------------------------- context */
+
+iso_status iso_context_kernels(const struct iso_kernels **kernels, const iso_context *context) {
+    const struct iso_isa *isa = NULL;
+    if (context) {
+        if (context->size != sizeof(iso_context)) {
+            return ISOBIT_E_SIZE;
+        }
+        if (context->executor && !context->executor->parallel_for) {
+            return ISOBIT_E_NULL;
+        }
+        if (context->executor && context->executor->max_threads == 0) {
+            return ISOBIT_E_OPTION;
+        }
+        isa = context->isa;
+    }
+    if (!isa) {
+        isa = iso_isa_active();
+        if (!isa) {
+            return ISOBIT_E_ISA;
+        }
+    } else if (iso_isa_missing(isa)) {
+        return ISOBIT_E_ISA;
+    }
+    *kernels = isa->kernels;
+    return ISOBIT_OK;
+}
+
+size_t iso_context_threads(const iso_context *context) {
+    return context && context->executor ? context->executor->max_threads : 1;
+}
+
+void iso_parallel(const iso_context *context, size_t n, void (*fn)(void *arg, size_t i),
+                  void *arg) {
+    if (n > 1 && iso_context_threads(context) > 1) {
+        const iso_executor *executor = context->executor;
+        executor->parallel_for(executor->user, n, fn, arg);
+        return;
+    }
+    for (size_t i = 0; i < n; ++i) {
+        fn(arg, i);
+    }
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From the machine to a table of kernels, and what every public entry point does first: turn the
+ * caller's context into a table and a way to run tasks. See isobit.h for the rules of the choice.
+ */
+#ifndef ISOBIT_SELECT_H
+#define ISOBIT_SELECT_H
+
+#include "cpu.h"
+#include "kernels.h"
+
+#include <isobit/isobit.h>
+
+struct iso_isa {
+    const char *name;
+    const struct iso_kernels *kernels;
+    uint64_t required; /* features, see cpu.h */
+};
+
+enum {
+#define ISA(name, ...) ISO_ISA_##name,
+#include "isas.def"
+#undef ISA
+    ISO_ISA_COUNT
+};
+
+/* What the first use of the library finds out, once. */
+struct iso_machine {
+    struct iso_cpu cpu;
+    const char *missing[ISO_ISA_COUNT]; /* NULL: can run */
+    char names[16 * ISO_ISA_COUNT];     /* of those that can */
+};
+const struct iso_machine *iso_machine(void);
+
+/*
+ * The choice as a pure function: the best set that the features allow (wanted is NULL), or the
+ * one of that name; NULL when there is none of that name or the features do not allow it.
+ */
+const struct iso_isa *iso_pick(uint64_t usable, const char *wanted);
+
+/*
+ * The table for a call. context may be NULL. ISOBIT_E_SIZE: its size is not one that we know.
+ * ISOBIT_E_ISA: its set cannot run here, or it names none and ISOBIT_ISA is wrong.
+ * ISOBIT_E_NULL, ISOBIT_E_OPTION: its executor has no parallel_for or no threads.
+ */
+iso_status iso_context_kernels(const struct iso_kernels **kernels, const iso_context *context);
+
+/* How many tasks can run at once: 1 without executor. The context has been checked. */
+size_t iso_context_threads(const iso_context *context);
+
+/* Runs fn(arg, i) for all i below n, on the context's executor if that may be of use. */
+void iso_parallel(const iso_context *context, size_t n, void (*fn)(void *arg, size_t i), void *arg);
+
+/* iso_info_json with another CPU in place of this one (for the tests). */
+iso_status iso_info_json_of(char *text, size_t bytes, size_t *needed, const struct iso_cpu *cpu);
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * isobit: Transformer kernels for CPUs that give the same bits on every instruction set.
+ *
+ * This header holds what all other headers need: status codes, the version, the choice of the
+ * instruction set (ISA), the executor (threads), and the context that carries them into a call.
+ *
+ * General rules of the library
+ *  - Every function returns an iso_status and leaves its outputs untouched when the arguments are
+ *    refused. The library never prints, exits, aborts or changes signal handlers, the locale, the
+ *    environment or the floating-point control registers.
+ *  - All functions may be called from any number of threads at once. Objects that are passed as
+ *    pointer to const may be shared between threads.
+ *  - Matrices are row-major. Sizes are size_t and count elements; strides ("ld", the distance
+ *    between the starts of two rows) count elements too. No alignment is asked for, unless stated.
+ *  - A size of zero is success and does nothing; the operands that would be empty may be NULL.
+ *  - Outputs come first, then inputs, sizes, options and last the context.
+ *  - An options struct begins with its own size, so that later versions can append members: set
+ *    `.size = sizeof(the struct)` and leave the rest zero for defaults. NULL means all defaults.
+ *
+ * The bits: with the default rounding mode (to nearest even, no flush to zero) a result depends
+ * on the operands alone. It is the same on scalar, AVX2, AVX-512 and NEON, for any number of
+ * threads, any batch around a row, packed or not, at any alignment and stride. docs/numerics.md
+ * defines the order of operations. Not promised: the sign and payload of a NaN, exception flags,
+ * and equality between two versions of the library whose ISOBIT_NUMERICS_VERSION differs.
+ */
+#ifndef ISOBIT_ISOBIT_H
+#define ISOBIT_ISOBIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define ISOBIT_API __attribute__((visibility("default")))
+#else
+#define ISOBIT_API
+#endif
+
+#define ISOBIT_VERSION_MAJOR 0
+#define ISOBIT_VERSION_MINOR 1
+#define ISOBIT_VERSION_PATCH 0
+
+/* Changes whenever any result of any function may change a bit. */
+#define ISOBIT_NUMERICS_VERSION 1
+
+/* ------------------------------------------------------------------------------------ status */
+
+typedef enum iso_status {
+    ISOBIT_OK = 0,
+    ISOBIT_E_NULL,        /* a pointer that is read or written is NULL */
+    ISOBIT_E_SIZE,        /* the size member of an options struct is not one that we know */
+    ISOBIT_E_DIM,         /* a dimension is out of range */
+    ISOBIT_E_LD,          /* a stride is smaller than the row that it steps over */
+    ISOBIT_E_OVERFLOW,    /* a product of sizes does not fit in the address space */
+    ISOBIT_E_ALIAS,       /* an output overlaps an input where that is not allowed */
+    ISOBIT_E_ALIGN,       /* a pointer lacks an alignment that is asked for */
+    ISOBIT_E_DTYPE,       /* a tensor has another element type than expected */
+    ISOBIT_E_OPTION,      /* an option has a value that does not exist */
+    ISOBIT_E_UNSUPPORTED, /* valid, but not implemented, or not on this machine */
+    ISOBIT_E_ISA,         /* no instruction set of that name, or the machine lacks it */
+    ISOBIT_E_RANGE,       /* a value (a token id, a position) is out of range */
+    ISOBIT_E_NOMEM,       /* memory or threads could not be had */
+    ISOBIT_E_WORKSPACE,   /* the caller's workspace is too small */
+    ISOBIT_E_IO,          /* a file could not be opened or read */
+    ISOBIT_E_TRUNCATED,   /* a file ends before its contents do */
+    ISOBIT_E_HEADER_SIZE, /* the header length of a safetensors file is impossible */
+    ISOBIT_E_JSON,        /* not valid JSON, or not of the form that is expected */
+    ISOBIT_E_UTF8,        /* text is not valid UTF-8 */
+    ISOBIT_E_DUPLICATE,   /* a name occurs twice */
+    ISOBIT_E_OFFSET,      /* tensor offsets are reversed, overlap or lie outside the file */
+    ISOBIT_E_HOLE,        /* bytes of the file that no tensor claims */
+    ISOBIT_E_SHAPE,       /* a tensor has another shape than expected */
+    ISOBIT_E_MISSING,     /* a tensor, key or file is not there */
+    ISOBIT_E_CONFIG,      /* a configuration value is impossible */
+    ISOBIT_E_LIMIT,       /* a limit of the library is exceeded */
+    ISOBIT_E_INTERNAL     /* a defect of the library: please report it */
+} iso_status;
+
+/* A short English sentence without newline; never NULL, also for unknown codes. Static storage. */
+ISOBIT_API const char *iso_strerror(iso_status status);
+
+/* "0.1.0", the version of the library that runs (the macros give that of the header). */
+ISOBIT_API const char *iso_version(void);
+
+/* ------------------------------------------------------------------------- instruction sets */
+
+/*
+ * One compiled set of kernels, from best to plainest: on x86-64 "avx512", "avx2", "scalar"; on
+ * aarch64 "neon", "scalar". Opaque, static, immutable.
+ */
+typedef struct iso_isa iso_isa;
+
+/* How many instruction sets this library was compiled with, and each of them, best first. */
+ISOBIT_API size_t iso_isa_count(void);
+ISOBIT_API const iso_isa *iso_isa_get(size_t index); /* NULL when index is out of range */
+
+ISOBIT_API const char *iso_isa_name(const iso_isa *isa);
+
+/*
+ * Why this machine cannot run the set ("the CPU lacks avx512f", "XCR0 lacks ZMM state"), or NULL
+ * when it can. Static storage.
+ */
+ISOBIT_API const char *iso_isa_missing(const iso_isa *isa);
+
+/*
+ * Finds a set by name. ISOBIT_E_ISA when there is none of that name or the machine lacks it:
+ * iso_isa_names() then helps to say what would have been valid.
+ */
+ISOBIT_API iso_status iso_isa_find(const iso_isa **isa, const char *name);
+
+/* The names that iso_isa_find accepts on this machine, "avx512, avx2, scalar". Static storage. */
+ISOBIT_API const char *iso_isa_names(void);
+
+/*
+ * The set that calls without one of their own use. The first use of the library picks the best
+ * that the machine has, or the one that the environment variable ISOBIT_ISA names. When that
+ * variable names none that can run, calls that need the choice return ISOBIT_E_ISA and
+ * iso_isa_active gives NULL: nothing is ignored silently.
+ */
+ISOBIT_API const iso_isa *iso_isa_active(void);
+
+/*
+ * Changes that choice, for all threads, from the next call on. NULL returns to the automatic
+ * choice (the environment variable included). ISOBIT_E_ISA leaves the choice as it was.
+ */
+ISOBIT_API iso_status iso_set_isa(const char *name);
+
+/*
+ * Writes what the library sees of the machine (CPU name, feature bits, XCR0, caches, instruction
+ * sets with the reason for each that is left out, threads, versions) as one JSON object. Writes
+ * at most `bytes` bytes including the terminating NUL, and sets *needed (may be NULL) to the bytes
+ * needed; ISOBIT_E_WORKSPACE when they do not fit (then text is cut, but terminated).
+ */
+ISOBIT_API iso_status iso_info_json(char *text, size_t bytes, size_t *needed);
+
+/* ---------------------------------------------------------------------------------- threads */
+
+/*
+ * An executor runs fn(arg, i) for all i in [0, n), in any order, on any threads, and returns when
+ * all are done. It is the way to bring a thread pool of your own. The library starts no thread by
+ * itself; without an executor everything runs on the calling thread. Results do not depend on it.
+ * parallel_for must be callable from several threads at once if you use it so. max_threads is how
+ * many calls of fn may run at the same time (at least 1); the library sizes its tasks by it.
+ */
+typedef struct iso_executor {
+    void (*parallel_for)(void *user, size_t n, void (*fn)(void *arg, size_t i), void *arg);
+    void *user;
+    size_t max_threads;
+} iso_executor;
+
+/*
+ * A ready-made pool of `threads` threads, the calling thread included; 0 means as many as the CPU
+ * affinity mask and the cgroup quota allow. It sleeps when idle. Calls of parallel_for from inside
+ * one of its own tasks run serially on the calling thread; so do calls from a second thread while
+ * the pool is busy. After fork() the child may use the pool: it runs serially there.
+ */
+typedef struct iso_pool iso_pool;
+ISOBIT_API iso_status iso_pool_create(iso_pool **pool, size_t threads);
+ISOBIT_API void iso_pool_destroy(iso_pool *pool);                       /* NULL is allowed */
+ISOBIT_API const iso_executor *iso_pool_executor(const iso_pool *pool); /* lives as long as it */
+
+/* How many threads iso_pool_create(&p, 0) would use: at least 1. */
+ISOBIT_API size_t iso_usable_threads(void);
+
+/* ---------------------------------------------------------------------------------- context */
+
+/*
+ * What a call may use. Every member may be zero; the context itself may be NULL.
+ * The workspace is scratch memory, any alignment, not shared between calls that run at the same
+ * time. Functions that need some have a companion *_workspace_bytes; without a workspace they
+ * allocate and free it within the call.
+ */
+typedef struct iso_context {
+    size_t size;                  /* sizeof(iso_context) */
+    const iso_isa *isa;           /* NULL: the active one */
+    const iso_executor *executor; /* NULL: the calling thread */
+    void *workspace;              /* NULL: allocated by the call */
+    size_t workspace_bytes;
+} iso_context;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

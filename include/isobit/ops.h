@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The operations of a Transformer on f32 tensors. isobit.h states the rules that hold for all of
+ * them (row-major, strides in elements, zero sizes, status codes, the bits).
+ *
+ * Letters: m n k sizes of a matrix product; B batch, H heads, S sequence length, dh width of a
+ * head, d model width.
+ */
+#ifndef ISOBIT_OPS_H
+#define ISOBIT_OPS_H
+
+#include <isobit/isobit.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Element-wise functions. The formulas are exact mathematics; docs/numerics.md gives the bounds. */
+typedef enum iso_activation {
+    ISOBIT_ACT_NONE = 0,
+    ISOBIT_ACT_RELU,      /* x < 0 ? 0 : x; so NaN stays NaN and -0 stays -0 */
+    ISOBIT_ACT_SILU,      /* x / (1 + exp(-x)), also called swish; -Inf gives -0 */
+    ISOBIT_ACT_GELU_ERF,  /* 0.5 x (1 + erf(x / sqrt 2)); -Inf gives -0 */
+    ISOBIT_ACT_GELU_TANH, /* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); -Inf gives -0 */
+    ISOBIT_ACT_TANH
+} iso_activation;
+
+/* ------------------------------------------------------------------------------------- gemm */
+
+/*
+ * y = act(alpha op(A) op(B) + beta C + bias) + residual, written to C.
+ *   op(A) is m x k: A is [m][lda >= k], or with trans_a [k][lda >= m].
+ *   op(B) is k x n: B is [k][ldb >= n], or with trans_b [n][ldb >= k].
+ *   C is [m][ldc >= n]; it is read only when beta is not 0. bias is [n], residual [m][ldr >= n].
+ * When alpha is 0, or k is 0, A and B are not read and may be NULL. C must not overlap A or B;
+ * residual may be C itself (same pointer and stride), else it must not overlap C.
+ */
+typedef struct iso_gemm_options {
+    size_t size; /* sizeof(iso_gemm_options) */
+    int trans_a, trans_b;
+    float alpha, beta; /* NULL options mean alpha 1, beta 0; in a struct of your own set alpha */
+    const float *bias;
+    iso_activation act;
+    const float *residual;
+    size_t ldr;
+} iso_gemm_options;
+
+ISOBIT_API iso_status iso_gemm_f32(float *c, size_t ldc, const float *a, size_t lda, const float *b,
+                                   size_t ldb, size_t m, size_t n, size_t k,
+                                   const iso_gemm_options *options, const iso_context *context);
+
+/* Bytes of workspace with which iso_gemm_f32 allocates nothing. */
+ISOBIT_API iso_status iso_gemm_f32_workspace_bytes(size_t *bytes, size_t m, size_t n, size_t k,
+                                                   const iso_gemm_options *options,
+                                                   const iso_context *context);
+
+/* --------------------------------------------------------------------------- packed weights */
+
+/*
+ * Weights that are used many times are packed once into memory that the caller owns. The layout
+ * is the same for all instruction sets, so a packed matrix may be used with any of them.
+ * W is [n][ldw >= k] as in y = x W^T (trans_w = 0, torch.nn.Linear), or [k][ldw >= n] as in y = x W
+ * (trans_w = 1). `packed` must be aligned to 64 bytes; it must outlive the uses of *p, which is a
+ * small descriptor that may be copied.
+ */
+typedef struct iso_packed {
+    const float *data; /* [ceil(n/16)][k][16], columns beyond n are zero */
+    size_t n, k;
+} iso_packed;
+
+ISOBIT_API iso_status iso_pack_f32_bytes(size_t *bytes, size_t n, size_t k);
+ISOBIT_API iso_status iso_pack_f32(iso_packed *p, void *packed, size_t packed_bytes, const float *w,
+                                   size_t ldw, size_t n, size_t k, int trans_w,
+                                   const iso_context *context);
+
+/*
+ * y = act(x W^T + bias) + residual: x [m][ldx >= k], y [m][ldy >= n], bias [n], residual
+ * [m][ldr >= n] (may be y itself). The same bits as iso_gemm_f32 with alpha 1 and beta 0, and
+ * each row the same bits whatever m is.
+ */
+typedef struct iso_linear_options {
+    size_t size; /* sizeof(iso_linear_options) */
+    const float *bias;
+    iso_activation act;
+    const float *residual;
+    size_t ldr;
+} iso_linear_options;
+
+ISOBIT_API iso_status iso_linear_f32(float *y, size_t ldy, const float *x, size_t ldx,
+                                     const iso_packed *w, size_t m,
+                                     const iso_linear_options *options, const iso_context *context);
+ISOBIT_API iso_status iso_linear_f32_workspace_bytes(size_t *bytes, const iso_packed *w, size_t m,
+                                                     const iso_context *context);
+
+/*
+ * y = W x for an unpacked matrix: y [n], x [k], W [n][ldw >= k], or with trans_w [k][ldw >= n].
+ * A function with an order of operations of its own (docs/numerics.md): its bits differ from those
+ * of iso_gemm_f32, which never calls it; they are the same for both layouts of W. y must not
+ * overlap x or W.
+ */
+ISOBIT_API iso_status iso_gemv_f32(float *y, const float *w, size_t ldw, const float *x, size_t n,
+                                   size_t k, int trans_w, const iso_context *context);
+
+/* ------------------------------------------------------------------------------------- rows */
+
+/*
+ * Softmax of each row: y = exp(x - max) / sum, or with `log` y = x - max - log(sum).
+ * x [rows][ldx >= n], y [rows][ldy >= n]; y may be x itself. lengths [rows], each at most n: only
+ * the first lengths[i] elements of row i take part; the others are written as 0 (log: -Inf). mask
+ * [rows][ldm >= n]: an element whose byte is 0 does not take part, likewise. Elements that do not
+ * take part are never used in arithmetic: NaN there has no effect. -Inf gives weight 0. A row of
+ * which no element takes part is all 0 (log: -Inf). A row that takes part with -Inf only is NaN
+ * (IEEE), or with `safe` all 0 (log: -Inf). A NaN or +Inf that takes part makes the elements of its
+ * row that take part NaN.
+ */
+typedef struct iso_softmax_options {
+    size_t size; /* sizeof(iso_softmax_options) */
+    int log;
+    int safe;
+    const size_t *lengths;
+    const uint8_t *mask;
+    size_t ldm;
+} iso_softmax_options;
+
+ISOBIT_API iso_status iso_softmax_f32(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
+                                      size_t n, const iso_softmax_options *options,
+                                      const iso_context *context);
+
+/*
+ * Layer normalisation of each row of t = x + residual (residual may be NULL):
+ *   y = gamma (t - mean(t)) / sqrt(var(t) + eps) + beta, var divided by n; gamma and beta [n],
+ * NULL for 1 and 0. RMS normalisation: y = gamma t / sqrt(mean(t^2) + eps).
+ * x [rows][ldx >= n], residual [rows][ldr >= n], y [rows][ldy >= n]; y may be x or residual itself.
+ * sum [rows][lds >= n], where given, receives t (it may be x or residual itself). eps must be
+ * finite and >= 0.
+ */
+typedef struct iso_norm_options {
+    size_t size;               /* sizeof(iso_norm_options) */
+    const float *gamma, *beta; /* beta is not used by the RMS norm */
+    float eps;
+    const float *residual;
+    size_t ldr;
+    float *sum;
+    size_t lds;
+} iso_norm_options;
+
+ISOBIT_API iso_status iso_layernorm_f32(float *y, size_t ldy, const float *x, size_t ldx,
+                                        size_t rows, size_t n, const iso_norm_options *options,
+                                        const iso_context *context);
+ISOBIT_API iso_status iso_rmsnorm_f32(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
+                                      size_t n, const iso_norm_options *options,
+                                      const iso_context *context);
+
+/* y = act(x + bias) + residual over rows x n; bias [n] and residual may be NULL; y may be x. */
+typedef struct iso_eltwise_options {
+    size_t size; /* sizeof(iso_eltwise_options) */
+    const float *bias;
+    iso_activation act;
+    const float *residual;
+    size_t ldr;
+} iso_eltwise_options;
+
+ISOBIT_API iso_status iso_eltwise_f32(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
+                                      size_t n, const iso_eltwise_options *options,
+                                      const iso_context *context);
+
+/* -------------------------------------------------------------------------------- attention */
+
+/*
+ * o = softmax(scale q k^T + bias) v for each batch item and head, by blocks with an online
+ * softmax: memory O(S dh), never S x S.
+ *   q, o: element (b, h, i, c) lies at b*batch + h*head + i*seq + c of its strides; the same for v
+ *   and k with key index j, unless key_panels is set.
+ * Tensors may be views of anything as long as dh is contiguous; o must not overlap the inputs.
+ * dh is at most 512.
+ */
+typedef struct iso_strides {
+    size_t batch, head, seq;
+} iso_strides;
+
+typedef struct iso_attention_shape {
+    size_t B, H;   /* batch, heads */
+    size_t Sq, Sk; /* queries; keys (before key_lengths) */
+    size_t dh;
+    iso_strides q, k, v, o;
+} iso_attention_shape;
+
+typedef struct iso_attention_options {
+    size_t size; /* sizeof(iso_attention_options) */
+    float scale; /* must be set: 1/sqrt(dh) as a rule. NULL options: 1/sqrt(dh) rounded to float */
+    int causal;  /* query i sees keys 0 .. past + i */
+    size_t past; /* how many keys precede the first query (cached decoding) */
+    const size_t *key_lengths; /* [B], each <= Sk: keys beyond are never read; NULL: all Sk */
+    const float *bias;         /* added to the scaled scores; key contiguous. -Inf removes a key */
+    iso_strides bias_strides;  /* 0 to broadcast over batch or head */
+    float *weights;            /* NULL, or receives softmax(...), key contiguous, 0 where masked */
+    iso_strides weights_strides;
+    /*
+     * Keys already in panels as iso_key_panels_append writes them: k.seq is not used, and k.batch
+     * and k.head step from one head's panels to the next one's.
+     */
+    int key_panels;
+} iso_attention_options;
+
+ISOBIT_API iso_status iso_attention_f32(float *o, const float *q, const float *k, const float *v,
+                                        const iso_attention_shape *shape,
+                                        const iso_attention_options *options,
+                                        const iso_context *context);
+ISOBIT_API iso_status iso_attention_f32_workspace_bytes(size_t *bytes,
+                                                        const iso_attention_shape *shape,
+                                                        const iso_attention_options *options,
+                                                        const iso_context *context);
+
+/*
+ * The layout for key caches: panels of 64 keys, each [dh][64], so that a step of decoding reads
+ * them at full bandwidth. One head with room for `capacity` keys takes iso_key_panels_floats.
+ * Append writes `count` keys (row-major, ldk >= dh) to positions first, first+1, ...
+ */
+ISOBIT_API size_t iso_key_panels_floats(size_t capacity, size_t dh); /* 0 on overflow */
+ISOBIT_API iso_status iso_key_panels_append(float *panels, size_t first, const float *k, size_t ldk,
+                                            size_t count, size_t dh, const iso_context *context);
+
+/* ------------------------------------------------------------------------------- embeddings */
+
+/*
+ * y[i] = scale * table[ids[i]] + positions[rows[i]]: y [count][ldy >= d], table [vocabulary][d],
+ * positions [..][d] or NULL; position_rows [count], or NULL for 0, 1, 2 ... Every id must be below
+ * `vocabulary` and every position row below `position_count` (ISOBIT_E_RANGE, nothing written).
+ */
+ISOBIT_API iso_status iso_embed_f32(float *y, size_t ldy, const uint32_t *ids, size_t count,
+                                    const float *table, size_t vocabulary, size_t d, float scale,
+                                    const float *positions, const uint32_t *position_rows,
+                                    size_t position_count, const iso_context *context);
+
+/*
+ * Sinusoidal position tables, computed in double and rounded once. t = first + row:
+ *   INTERLEAVED  y[2i] = sin(t / 10000^(2i/d)),  y[2i+1] = cos(the same)   (Vaswani et al. 2017)
+ *   HALF_D       y[i] = sin(t / 10000^(2i/d)),   y[h+i] = cos(the same), h = ceil(d/2) (HF Marian)
+ *   HALF_HM1     y[i] = sin(t f), y[h+i] = cos(t f), f = 10000^(-i/(h-1)), h = d/2 (tensor2tensor)
+ * An odd d: the sines have one more column (HALF_HM1: the last column is 0). positions below 2^20.
+ */
+typedef enum iso_position_layout {
+    ISOBIT_POS_INTERLEAVED = 0,
+    ISOBIT_POS_HALF_D,
+    ISOBIT_POS_HALF_HM1
+} iso_position_layout;
+
+ISOBIT_API iso_status iso_positions_f32(float *y, size_t ldy, size_t first, size_t count, size_t d,
+                                        iso_position_layout layout, const iso_context *context);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

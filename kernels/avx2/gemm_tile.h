@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The GEMM tile of AVX2: 6 rows x 16 columns.
+ *
+ * Register budget of the largest tile: 12 accumulators + 2 of B + 1 or 2 broadcasts of A: 16 of 16.
+ * Each step of k issues 12 FMAs for 2 loads and 6 broadcasts. Few rows take more panels at a time,
+ * so that at least 8 chains hide the latency of the FMA.
+ */
+#define GEMM_MR 6
+#define GEMM_GROUP(m) ((m) == 1 ? 5 : (m) == 2 ? 3 : (m) == 3 ? 2 : 1)
+
+static inline __attribute__((always_inline)) void
+gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs, size_t bps,
+          const size_t m, const size_t panels, size_t k, int mode) {
+    __m256 t[GEMM_MR][5][2];
+    ISO_UNROLLED (i, m)
+        ISO_UNROLLED (j, panels)
+            ISO_UNROLLED (h, 2)
+                t[i][j][h] = mode == ISO_STRIP_CONTINUE
+                                 ? _mm256_loadu_ps(c + i * ldc + j * 16 + h * 8)
+                                 : _mm256_setzero_ps();
+    for (size_t p = 0; p < k; p++) {
+        ISO_UNROLLED (j, panels) {
+            __m256 b0 = _mm256_loadu_ps(b + j * bps), b1 = _mm256_loadu_ps(b + j * bps + 8);
+            ISO_UNROLLED (i, m) {
+                __m256 av = _mm256_broadcast_ss(a + i);
+                t[i][j][0] = _mm256_fmadd_ps(av, b0, t[i][j][0]);
+                t[i][j][1] = _mm256_fmadd_ps(av, b1, t[i][j][1]);
+            }
+        }
+        a += as, b += bs;
+    }
+    ISO_UNROLLED (i, m)
+        ISO_UNROLLED (j, panels)
+            ISO_UNROLLED (h, 2) {
+                float *q = c + i * ldc + j * 16 + h * 8;
+                if (mode == ISO_STRIP_ADD)
+                    t[i][j][h] = _mm256_add_ps(_mm256_loadu_ps(q), t[i][j][h]);
+                _mm256_storeu_ps(q, t[i][j][h]);
+            }
+}
+
+static inline __attribute__((always_inline)) void gemm_tile_n(float *c, size_t ldc, const float *a,
+                                                              size_t as, const float *b, size_t bs,
+                                                              const size_t m, size_t n, size_t k,
+                                                              int mode) {
+    __m256 t[GEMM_MR][2];
+    const __m256i m0 = vi_first(n < 8 ? n : 8), m1 = vi_first(n < 8 ? 0 : n - 8);
+    ISO_UNROLLED (i, m) {
+        int load = mode == ISO_STRIP_CONTINUE;
+        t[i][0] = load ? _mm256_maskload_ps(c + i * ldc, m0) : _mm256_setzero_ps();
+        t[i][1] = load ? _mm256_maskload_ps(c + i * ldc + 8, m1) : _mm256_setzero_ps();
+    }
+    for (size_t p = 0; p < k; p++) {
+        __m256 b0 = _mm256_maskload_ps(b, m0), b1 = _mm256_maskload_ps(b + 8, m1);
+        ISO_UNROLLED (i, m) {
+            __m256 av = _mm256_broadcast_ss(a + i);
+            t[i][0] = _mm256_fmadd_ps(av, b0, t[i][0]);
+            t[i][1] = _mm256_fmadd_ps(av, b1, t[i][1]);
+        }
+        a += as, b += bs;
+    }
+    ISO_UNROLLED (i, m) {
+        float *q = c + i * ldc;
+        if (mode == ISO_STRIP_ADD) {
+            t[i][0] = _mm256_add_ps(_mm256_maskload_ps(q, m0), t[i][0]);
+            t[i][1] = _mm256_add_ps(_mm256_maskload_ps(q + 8, m1), t[i][1]);
+        }
+        _mm256_maskstore_ps(q, m0, t[i][0]);
+        _mm256_maskstore_ps(q + 8, m1, t[i][1]);
+    }
+}
+
+#include "templates/gemm_strip.h"

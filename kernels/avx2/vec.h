@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The vector vocabulary on AVX2 with FMA: 8 floats a register. scalar/vec.h documents what each
+ * word means. Tails are masked loads and stores.
+ */
+#ifndef ISOBIT_VEC_H
+#define ISOBIT_VEC_H
+
+#include <immintrin.h>
+#include <sleef.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef __m256 vf;
+typedef __m256 vm;
+#define VF_N 8
+#define VF_REGS 16
+#define VF_FMA_CHAINS 12
+
+static inline __m256i vi_first(size_t n) {
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+static inline vm vm_first(size_t n) { return _mm256_castsi256_ps(vi_first(n)); }
+
+static inline vf vf_set1(float x) { return _mm256_set1_ps(x); }
+static inline vf vf_load(const float *p) { return _mm256_loadu_ps(p); }
+static inline void vf_store(float *p, vf v) { _mm256_storeu_ps(p, v); }
+static inline vf vf_load_n(const float *p, size_t n) { return _mm256_maskload_ps(p, vi_first(n)); }
+static inline void vf_store_n(float *p, vf v, size_t n) { _mm256_maskstore_ps(p, vi_first(n), v); }
+static inline vf vf_keep(vf v, size_t n) { return _mm256_and_ps(v, vm_first(n)); }
+static inline vf vf_add(vf a, vf b) { return _mm256_add_ps(a, b); }
+static inline vf vf_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
+static inline vf vf_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
+static inline vf vf_div(vf a, vf b) { return _mm256_div_ps(a, b); }
+static inline vf vf_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
+static inline vf vf_max(vf a, vf b) { return _mm256_max_ps(a, b); }
+static inline vf vf_min(vf a, vf b) { return _mm256_min_ps(a, b); }
+static inline vm vf_lt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
+static inline vm vf_eq(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
+static inline vf vf_select(vm m, vf a, vf b) { return _mm256_blendv_ps(b, a, m); }
+static inline int vm_any(vm m) { return _mm256_movemask_ps(m) != 0; }
+static inline int vm_all(vm m) { return _mm256_movemask_ps(m) == 0xff; }
+static inline vm vm_or(vm a, vm b) { return _mm256_or_ps(a, b); }
+static inline vf vf_erf(vf x) { return Sleef_cinz_erff8_u10avx(x); }
+static inline vf vf_tanh(vf x) { return Sleef_cinz_tanhf8_u10avx(x); }
+
+static inline vf vf_ldexp(vf x, vf n) {
+    __m256i i = _mm256_cvtps_epi32(n), h = _mm256_srai_epi32(i, 1), bias = _mm256_set1_epi32(127);
+    __m256i a = _mm256_slli_epi32(_mm256_add_epi32(h, bias), 23);
+    __m256i b = _mm256_slli_epi32(_mm256_add_epi32(_mm256_sub_epi32(i, h), bias), 23);
+    x = _mm256_mul_ps(x, _mm256_castsi256_ps(a));
+    return _mm256_mul_ps(x, _mm256_castsi256_ps(b));
+}
+
+static inline vm vm_bytes(const uint8_t *p, size_t n) {
+    uint64_t raw = 0;
+    memcpy(&raw, p, n < 8 ? n : 8);
+    __m256i b = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)raw));
+    return _mm256_castsi256_ps(_mm256_cmpgt_epi32(b, _mm256_setzero_si256()));
+}
+
+static inline float vf_tree(vf v) {
+    __m128 q = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    q = _mm_add_ps(q, _mm_movehl_ps(q, q));
+    return _mm_cvtss_f32(_mm_add_ss(q, _mm_shuffle_ps(q, q, 1)));
+}
+
+static inline float vf_hmax(vf v) {
+    __m128 q = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    q = _mm_max_ps(q, _mm_movehl_ps(q, q));
+    return _mm_cvtss_f32(_mm_max_ss(q, _mm_shuffle_ps(q, q, 1)));
+}
+
+static inline void vf_transpose(float *dst, size_t dst_stride, const float *src, size_t stride) {
+    __m256 r[8], t[8];
+    ISO_UNROLLED (i, 8)
+        r[i] = _mm256_loadu_ps(src + i * stride);
+    ISO_UNROLLED (i, 4) {
+        t[2 * i] = _mm256_unpacklo_ps(r[2 * i], r[2 * i + 1]);
+        t[2 * i + 1] = _mm256_unpackhi_ps(r[2 * i], r[2 * i + 1]);
+    }
+    ISO_UNROLLED (i, 2) {
+        r[4 * i] = _mm256_shuffle_ps(t[4 * i], t[4 * i + 2], 0x44);
+        r[4 * i + 1] = _mm256_shuffle_ps(t[4 * i], t[4 * i + 2], 0xee);
+        r[4 * i + 2] = _mm256_shuffle_ps(t[4 * i + 1], t[4 * i + 3], 0x44);
+        r[4 * i + 3] = _mm256_shuffle_ps(t[4 * i + 1], t[4 * i + 3], 0xee);
+    }
+    ISO_UNROLLED (i, 4) {
+        _mm256_storeu_ps(dst + i * dst_stride, _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
+        _mm256_storeu_ps(dst + (i + 4) * dst_stride, _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
+    }
+}
+
+static inline float fma_one(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+
+#endif

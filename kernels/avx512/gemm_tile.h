@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The GEMM tile of AVX-512: 14 rows x 32 columns.
+ *
+ * Register budget of the largest tile: 28 accumulators + 2 of B + the broadcast of A, which is a
+ * memory operand of the FMA or one register: 31 of 32. Each step of k issues 28 FMAs for 2 loads
+ * of B and 14 broadcasts. Few rows take more panels at a time, so that at least 8 chains hide the
+ * latency of the FMA.
+ */
+#define GEMM_MR 14
+#define GEMM_GROUP(m) ((m) <= 3 ? 8 : (m) == 4 ? 6 : (m) <= 7 ? 4 : (m) <= 9 ? 3 : 2)
+
+static inline __attribute__((always_inline)) void
+gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs, size_t bps,
+          const size_t m, const size_t panels, size_t k, int mode) {
+    __m512 t[GEMM_MR][8];
+    ISO_UNROLLED (i, m)
+        ISO_UNROLLED (j, panels)
+            t[i][j] = mode == ISO_STRIP_CONTINUE ? _mm512_loadu_ps(c + i * ldc + j * 16)
+                                                 : _mm512_setzero_ps();
+    for (size_t p = 0; p < k; p++) {
+        __m512 bv[8];
+        ISO_UNROLLED (j, panels)
+            bv[j] = _mm512_loadu_ps(b + j * bps);
+        ISO_UNROLLED (i, m) {
+            __m512 av = _mm512_set1_ps(a[i]);
+            ISO_UNROLLED (j, panels)
+                t[i][j] = _mm512_fmadd_ps(av, bv[j], t[i][j]);
+        }
+        a += as, b += bs;
+    }
+    ISO_UNROLLED (i, m)
+        ISO_UNROLLED (j, panels) {
+            float *q = c + i * ldc + j * 16;
+            if (mode == ISO_STRIP_ADD)
+                t[i][j] = _mm512_add_ps(_mm512_loadu_ps(q), t[i][j]);
+            _mm512_storeu_ps(q, t[i][j]);
+        }
+}
+
+static inline __attribute__((always_inline)) void gemm_tile_n(float *c, size_t ldc, const float *a,
+                                                              size_t as, const float *b, size_t bs,
+                                                              const size_t m, size_t n, size_t k,
+                                                              int mode) {
+    __m512 t[GEMM_MR];
+    const __mmask16 mask = vm_first(n);
+    ISO_UNROLLED (i, m)
+        t[i] = mode == ISO_STRIP_CONTINUE ? _mm512_maskz_loadu_ps(mask, c + i * ldc)
+                                          : _mm512_setzero_ps();
+    for (size_t p = 0; p < k; p++) {
+        __m512 bv = _mm512_maskz_loadu_ps(mask, b);
+        ISO_UNROLLED (i, m)
+            t[i] = _mm512_fmadd_ps(_mm512_set1_ps(a[i]), bv, t[i]);
+        a += as, b += bs;
+    }
+    ISO_UNROLLED (i, m) {
+        float *q = c + i * ldc;
+        if (mode == ISO_STRIP_ADD)
+            t[i] = _mm512_mask_add_ps(t[i], mask, _mm512_maskz_loadu_ps(mask, q), t[i]);
+        _mm512_mask_storeu_ps(q, mask, t[i]);
+    }
+}
+
+#include "templates/gemm_strip.h"

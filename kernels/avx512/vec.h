@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The vector vocabulary on AVX-512 (F, BW, DQ, VL): 16 floats a register. scalar/vec.h documents
+ * what each word means. Tails are masks.
+ */
+#ifndef ISOBIT_VEC_H
+#define ISOBIT_VEC_H
+
+#include <immintrin.h>
+#include <sleef.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef __m512 vf;
+typedef __mmask16 vm;
+#define VF_N 16
+#define VF_REGS 32
+#define VF_FMA_CHAINS 16
+
+static inline vm vm_first(size_t n) { return (vm)_cvtu32_mask16((1U << n) - 1U); }
+
+static inline vf vf_set1(float x) { return _mm512_set1_ps(x); }
+static inline vf vf_load(const float *p) { return _mm512_loadu_ps(p); }
+static inline void vf_store(float *p, vf v) { _mm512_storeu_ps(p, v); }
+static inline vf vf_load_n(const float *p, size_t n) {
+    return _mm512_maskz_loadu_ps(vm_first(n), p);
+}
+static inline void vf_store_n(float *p, vf v, size_t n) {
+    _mm512_mask_storeu_ps(p, vm_first(n), v);
+}
+static inline vf vf_keep(vf v, size_t n) { return _mm512_maskz_mov_ps(vm_first(n), v); }
+static inline vf vf_add(vf a, vf b) { return _mm512_add_ps(a, b); }
+static inline vf vf_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
+static inline vf vf_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
+static inline vf vf_div(vf a, vf b) { return _mm512_div_ps(a, b); }
+static inline vf vf_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
+static inline vf vf_max(vf a, vf b) { return _mm512_max_ps(a, b); }
+static inline vf vf_min(vf a, vf b) { return _mm512_min_ps(a, b); }
+static inline vm vf_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+static inline vm vf_eq(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
+static inline vf vf_select(vm m, vf a, vf b) { return _mm512_mask_blend_ps(m, b, a); }
+static inline int vm_any(vm m) { return m != 0; }
+static inline int vm_all(vm m) { return m == 0xffff; }
+static inline vm vm_or(vm a, vm b) { return (vm)(a | b); }
+static inline vf vf_ldexp(vf x, vf n) { return _mm512_scalef_ps(x, n); }
+static inline vf vf_erf(vf x) { return Sleef_cinz_erff16_u10avx512fnofma(x); }
+static inline vf vf_tanh(vf x) { return Sleef_cinz_tanhf16_u10avx512fnofma(x); }
+
+static inline vm vm_bytes(const uint8_t *p, size_t n) {
+    __m128i b = _mm_maskz_loadu_epi8(vm_first(n), p);
+    return _mm_test_epi8_mask(b, b);
+}
+
+static inline float vf_tree(vf v) {
+    __m256 h = _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+    __m128 q = _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
+    q = _mm_add_ps(q, _mm_movehl_ps(q, q));
+    return _mm_cvtss_f32(_mm_add_ss(q, _mm_shuffle_ps(q, q, 1)));
+}
+
+static inline float vf_hmax(vf v) {
+    __m256 h = _mm256_max_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+    __m128 q = _mm_max_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
+    q = _mm_max_ps(q, _mm_movehl_ps(q, q));
+    return _mm_cvtss_f32(_mm_max_ss(q, _mm_shuffle_ps(q, q, 1)));
+}
+
+/* dst[j*16 + i] = src[i*stride + j] for 16 x 16. */
+static inline void vf_transpose(float *dst, size_t dst_stride, const float *src, size_t stride) {
+    __m512 r[16], t[16];
+    ISO_UNROLLED (i, 16)
+        r[i] = _mm512_loadu_ps(src + i * stride);
+    ISO_UNROLLED (i, 8) {
+        t[2 * i] = _mm512_unpacklo_ps(r[2 * i], r[2 * i + 1]);
+        t[2 * i + 1] = _mm512_unpackhi_ps(r[2 * i], r[2 * i + 1]);
+    }
+    ISO_UNROLLED (i, 4) {
+        __m512d a = _mm512_castps_pd(t[4 * i]), b = _mm512_castps_pd(t[4 * i + 2]);
+        __m512d c = _mm512_castps_pd(t[4 * i + 1]), d = _mm512_castps_pd(t[4 * i + 3]);
+        r[4 * i] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
+        r[4 * i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+        r[4 * i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(c, d));
+        r[4 * i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(c, d));
+    }
+    ISO_UNROLLED (i, 4) {
+        t[i] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0x88);
+        t[i + 4] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0xdd);
+        t[i + 8] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0x88);
+        t[i + 12] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0xdd);
+    }
+    ISO_UNROLLED (i, 8) {
+        _mm512_storeu_ps(dst + i * dst_stride, _mm512_shuffle_f32x4(t[i], t[i + 8], 0x88));
+        _mm512_storeu_ps(dst + (i + 8) * dst_stride, _mm512_shuffle_f32x4(t[i], t[i + 8], 0xdd));
+    }
+}
+
+static inline float fma_one(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Included once by each <isa>/<isa>.c, after vec.h and gemm_tile.h: the algorithms, and the table
+ * that is the only symbol of the translation unit.
+ */
+#include "templates/math.h"
+#include "templates/lanes.h"
+#include "templates/gemm.h"
+#include "templates/gemv.h"
+#include "templates/softmax.h"
+#include "templates/norm.h"
+#include "templates/attention.h"
+#include "templates/eltwise.h"
+
+#define ISO_PASTE_(a, b) a##b
+#define ISO_PASTE(a, b) ISO_PASTE_(a, b)
+#define ISO_TEXT_(a) #a
+#define ISO_TEXT(a) ISO_TEXT_(a)
+
+const struct iso_kernels ISO_PASTE(iso_kernels_, ISO_ISA) = {
+    .name = ISO_TEXT(ISO_ISA),
+    .mr = GEMM_MR,
+    .vector_floats = VF_N,
+    .fma_peak_flops = 2 * VF_N * VF_FMA_CHAINS,
+#define KERNEL(type, kernel, args) .kernel = kernel,
+#include "kernels.def"
+#undef KERNEL
+};

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The contract between the kernels and those who call them (dispatch/, tests/, bench/).
+ *
+ * A kernel is a pure function of one thread: no allocation, no globals, no error codes. The caller
+ * has checked the arguments; debug builds assert them again. Kernels read and write nothing
+ * outside the operands named here and ask for no alignment.
+ *
+ * The order of operations of each kernel is part of its contract (docs/numerics.md): all
+ * instruction sets give the same bits.
+ */
+#ifndef ISOBIT_KERNELS_H
+#define ISOBIT_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Constants of the canonical order. Frozen: a change needs a new ISOBIT_NUMERICS_VERSION. */
+#define ISO_K_BLOCK 512  /* gemm: chains of at most so many products, then one add */
+#define ISO_LANES 32     /* virtual lanes of row reductions */
+#define ISO_KEY_BLOCK 64 /* attention: keys between two updates of the running maximum */
+
+/* Layout of packed matrices: panels of so many columns. The same for all instruction sets. */
+#define ISO_PANEL 16
+
+/*
+ * gemm_strip: the product of a strip of at most MR rows with any number of columns.
+ *
+ *     t[i][j] = chain over p = 0 .. k-1 of fma(a[p*as + i], b[j/16 * bps + p*bs + j%16], .)
+ *
+ *               p ->                          bps            C  +--- ldc ---
+ *     a: k-major strip                   <---------->           |  t[0][0..n)
+ *        +--+--+--+- as between       b: +----------+-----      |  ...
+ *      i |  |  |  |   two p              | 16 wide  |  ...      |  t[m-1]
+ *      | |  |  |  |                    p | panel 0  | panel 1
+ *      v +--+--+--+                    | |  bs between
+ *        m <= mr rows                  v |  two p
+ *
+ * mode ASSIGN: C = t, chain from +0.  ADD: C = C + t, chain from +0.  CONTINUE: C = the chain
+ * begun with C. k <= ISO_K_BLOCK is the caller's affair. A row-major B is the case bps = 16,
+ * bs = ldb. Columns beyond n are not read.
+ */
+enum { ISO_STRIP_ASSIGN = 0, ISO_STRIP_ADD, ISO_STRIP_CONTINUE };
+
+/*
+ * gemm_pack: n vectors of k elements, element (j, p) at src[j*si + p*sp], into panels of `width`:
+ * dst[j/width * k*width + p*width + j%width], vectors beyond n zero. width is 16 or a multiple of
+ * it for B, mr for A.
+ *
+ * gemm_epilogue: c = act(alpha t + beta c + bias) + residual, row by row; t may be c. The steps
+ * that have nothing to do (alpha 1, beta 0, NULL, NONE) are left out; beta c is one fma.
+ */
+struct iso_epilogue {
+    float alpha, beta;
+    const float *bias; /* [n] */
+    int act;           /* iso_activation */
+    const float *residual;
+    size_t ldr;
+};
+
+/* gemv: y[j] = dot(row j of W, x) over 32 lanes, then their tree. trans: W is [k][ldw]. */
+
+/* softmax: see iso_softmax_f32. flags: */
+enum { ISO_SOFTMAX_LOG = 1, ISO_SOFTMAX_SAFE = 2 };
+
+/* layernorm, rmsnorm: see iso_norm_options; pointers may be NULL as there. */
+struct iso_norm {
+    const float *gamma, *beta;
+    float eps;
+    const float *residual;
+    size_t ldr;
+    float *sum;
+    size_t lds;
+};
+
+/*
+ * attention: one run of queries of one head.
+ *   q [nq][ldq], o [nq][ldo]; v [nk][ldv]; keys in panels of 64, each [dh][64].
+ *   Query i sees keys below min(nk, see + i) when causal (see >= 1), else below nk.
+ *   bias [nq][ldb] and weights [nq][ldw] may be NULL; weights has nk_weights columns (>= nk),
+ *   those that are not visible are written as 0.
+ *   scratch: ISO_ATTENTION_SCRATCH(dh) floats. nq <= ISO_QUERY_BLOCK.
+ */
+#define ISO_QUERY_BLOCK 64
+#define ISO_ATTENTION_SCRATCH(dh)                                                                  \
+    ((size_t)(2 * ISO_QUERY_BLOCK + 1) * (dh) + (size_t)ISO_QUERY_BLOCK * (ISO_KEY_BLOCK + 4))
+struct iso_attention {
+    float *o;
+    size_t ldo;
+    const float *q;
+    size_t ldq;
+    const float *key_panels;
+    const float *v;
+    size_t ldv;
+    size_t nq, nk, dh;
+    int causal;
+    size_t see;
+    float scale;
+    const float *bias;
+    size_t ldb;
+    float *weights;
+    size_t ldw, nk_weights;
+    float *scratch;
+};
+
+/* key_panels: see iso_key_panels_append. embed: ids and rows are in range. */
+
+/* unary: y = f(x); y may be x. The activations of iso_activation, and: */
+enum { ISO_UNARY_EXP = 100, ISO_UNARY_ERF = 101 };
+
+/* positions: layout is iso_position_layout. */
+
+/* fma_peak: `rounds` rounds of fma_peak_flops operations each, from registers only. */
+
+/* Before a loop whose count is known when it is compiled: unrolled in full, its arrays in
+ * registers. */
+#if defined(__clang__)
+#define ISO_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define ISO_UNROLL _Pragma("GCC unroll 32")
+#endif
+#define ISO_UNROLLED(i, n)                                                                         \
+    ISO_UNROLL                                                                                     \
+    for (size_t i = 0; i < (n); i++)
+
+struct iso_kernels {
+    const char *name;       /* the folder of the set */
+    unsigned mr;            /* most rows of a strip */
+    unsigned vector_floats; /* width of a vector register, in floats */
+    unsigned fma_peak_flops;
+#define KERNEL(type, name, args) type(*name) args;
+#include "kernels.def"
+#undef KERNEL
+};
+
+/* One table for each set that is compiled in; dispatch/isas.def names them. */
+#define ISA(name, ...) extern const struct iso_kernels iso_kernels_##name;
+#include "../dispatch/isas.def"
+#undef ISA
+
+#endif

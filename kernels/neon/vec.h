@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The vector vocabulary on Advanced SIMD (NEON) of aarch64: 4 floats a register. scalar/vec.h
+ * documents what each word means. Tails go through a short copy.
+ */
+#ifndef ISOBIT_VEC_H
+#define ISOBIT_VEC_H
+
+#include <arm_neon.h>
+#include <sleef.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef float32x4_t vf;
+typedef uint32x4_t vm;
+#define VF_N 4
+#define VF_REGS 32
+#define VF_FMA_CHAINS 24
+
+static inline vm vm_first(size_t n) {
+    static const uint32_t lane[4] = {0, 1, 2, 3};
+    return vcltq_u32(vld1q_u32(lane), vdupq_n_u32((uint32_t)n));
+}
+
+static inline vf vf_set1(float x) { return vdupq_n_f32(x); }
+static inline vf vf_load(const float *p) { return vld1q_f32(p); }
+static inline void vf_store(float *p, vf v) { vst1q_f32(p, v); }
+static inline vf vf_load_n(const float *p, size_t n) {
+    float t[4] = {0};
+    memcpy(t, p, (n < 4 ? n : 4) * sizeof(float));
+    return vld1q_f32(t);
+}
+static inline void vf_store_n(float *p, vf v, size_t n) {
+    float t[4];
+    vst1q_f32(t, v);
+    memcpy(p, t, (n < 4 ? n : 4) * sizeof(float));
+}
+static inline vf vf_keep(vf v, size_t n) {
+    return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(v), vm_first(n)));
+}
+static inline vf vf_add(vf a, vf b) { return vaddq_f32(a, b); }
+static inline vf vf_sub(vf a, vf b) { return vsubq_f32(a, b); }
+static inline vf vf_mul(vf a, vf b) { return vmulq_f32(a, b); }
+static inline vf vf_div(vf a, vf b) { return vdivq_f32(a, b); }
+static inline vf vf_fma(vf a, vf b, vf c) { return vfmaq_f32(c, a, b); }
+static inline vf vf_max(vf a, vf b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
+static inline vf vf_min(vf a, vf b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
+static inline vm vf_lt(vf a, vf b) { return vcltq_f32(a, b); }
+static inline vm vf_eq(vf a, vf b) { return vceqq_f32(a, b); }
+static inline vf vf_select(vm m, vf a, vf b) { return vbslq_f32(m, a, b); }
+static inline int vm_any(vm m) { return vmaxvq_u32(m) != 0; }
+static inline int vm_all(vm m) { return vminvq_u32(m) != 0; }
+static inline vm vm_or(vm a, vm b) { return vorrq_u32(a, b); }
+static inline vf vf_erf(vf x) { return Sleef_cinz_erff4_u10advsimdnofma(x); }
+static inline vf vf_tanh(vf x) { return Sleef_cinz_tanhf4_u10advsimdnofma(x); }
+
+static inline vf vf_ldexp(vf x, vf n) {
+    int32x4_t i = vcvtnq_s32_f32(n), h = vshrq_n_s32(i, 1), bias = vdupq_n_s32(127);
+    int32x4_t a = vshlq_n_s32(vaddq_s32(h, bias), 23);
+    int32x4_t b = vshlq_n_s32(vaddq_s32(vsubq_s32(i, h), bias), 23);
+    return vmulq_f32(vmulq_f32(x, vreinterpretq_f32_s32(a)), vreinterpretq_f32_s32(b));
+}
+
+static inline vm vm_bytes(const uint8_t *p, size_t n) {
+    uint32_t t[4] = {0};
+    for (size_t i = 0; i < n && i < 4; i++)
+        t[i] = p[i];
+    return vcgtq_u32(vld1q_u32(t), vdupq_n_u32(0));
+}
+
+static inline float vf_tree(vf v) {
+    float32x2_t q = vadd_f32(vget_low_f32(v), vget_high_f32(v));
+    return vget_lane_f32(q, 0) + vget_lane_f32(q, 1);
+}
+
+static inline float vf_hmax(vf v) {
+    float t[4], a, b;
+    vst1q_f32(t, v);
+    a = t[0] > t[1] ? t[0] : t[1];
+    b = t[2] > t[3] ? t[2] : t[3];
+    return a > b ? a : b;
+}
+
+static inline void vf_transpose(float *dst, size_t dst_stride, const float *src, size_t stride) {
+    float32x4x2_t a = vtrnq_f32(vld1q_f32(src), vld1q_f32(src + stride));
+    float32x4x2_t b = vtrnq_f32(vld1q_f32(src + 2 * stride), vld1q_f32(src + 3 * stride));
+    vst1q_f32(dst, vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0])));
+    vst1q_f32(dst + dst_stride, vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1])));
+    vst1q_f32(dst + 2 * dst_stride, vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0])));
+    vst1q_f32(dst + 3 * dst_stride, vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1])));
+}
+
+static inline float fma_one(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The baseline: no vector flags.
+ */
+#define ISO_ISA scalar
+
+#include "kernels.h"
+
+#include <string.h>
+
+#include "vec.h"
+
+#include "gemm_tile.h"
+
+#include "instantiate.h"

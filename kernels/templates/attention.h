@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Attention of one head by blocks of 64 keys with an online softmax (Milakov and Gimelshein 2018;
+ * Rabe and Staats 2021; Dao et al. 2022). For query i and key block b, keys ascending:
+ *
+ *   s_j = scale * (chain over dh of q_i, k_j) [+ bias_ij];  -Inf for keys that i does not see
+ *   m' = max(m, s_j);  p_j = exp(s_j - m');  c = exp(m - m')         m = -Inf at the beginning
+ *   l = fma(l, c, (t0 + t2) + (t1 + t3)),  t_r = ascending sum of p_j with j mod 4 = r
+ *   o = o * c + (chain over j of p_j, v_j)
+ *
+ * and in the end o * (1/l) + 0. Two ways to lay the lanes give the same bits: many queries put
+ * queries in the lanes (scores are K Q^T, so maximum and sum go down the vectors without any
+ * shuffle, and the exponentials are already the left operand of the product with V); few queries,
+ * as in decoding, put keys in the lanes.
+ *
+ * A key that a row does not see has p = 0 and is multiplied all the same when a neighbour in the
+ * block sees it: that changes nothing (the final + 0 evens out the sign of zeros) unless V is not
+ * finite there. Then a NaN shows up in the output, and the block is computed again row by row,
+ * leaving out what is not seen.
+ */
+
+/* Rows of the strips that cut n rows evenly: 64 keys as 13 + 13 + 13 + 13 + 12, not 4 x 14 + 8. */
+static inline size_t strip_rows(size_t n) {
+    size_t strips = (n + GEMM_MR - 1) / GEMM_MR;
+    return strips ? (n + strips - 1) / strips : 0;
+}
+
+static inline size_t keys_seen(const struct iso_attention *t, size_t query) {
+    return t->causal && t->see + query < t->nk ? t->see + query : t->nk;
+}
+
+/* o[i] *= c[i], where that does anything. */
+static void attention_rescale(float *o, const float *c, size_t nq, size_t dh) {
+    for (size_t i = 0; i < nq; i++) {
+        if (c[i] == 1.0f)
+            continue;
+        const vf f = vf_set1(c[i]);
+        for (size_t j = 0; j < dh; j += VF_N) {
+            size_t w = dh - j < VF_N ? dh - j : VF_N;
+            store_w(o + i * dh + j, vf_mul(load_w(o + i * dh + j, w), f), w);
+        }
+    }
+}
+
+/* The result of one row; returns whether it holds a NaN. */
+static int attention_finish(float *out, const float *o, float l, size_t dh) {
+    const vf inverse = vf_set1(l == 0 ? 0 : 1.0f / l), zero = vf_set1(0);
+    int nan = 0;
+    for (size_t j = 0; j < dh; j += VF_N) {
+        size_t w = dh - j < VF_N ? dh - j : VF_N;
+        vf v = l == 0 ? zero : vf_add(vf_mul(load_w(o + j, w), inverse), zero);
+        nan |= !vm_all(vf_eq(v, v));
+        store_w(out + j, v, w);
+    }
+    return nan;
+}
+
+/*
+ * One row's product with V that leaves out the keys whose bit in `seen` is 0: the same chain, over
+ * runs of keys that are seen. p has stride ps; acc is scratch of dh floats.
+ */
+static void attention_careful(float *o, float *acc, const float *p, size_t ps, uint64_t seen,
+                              const float *v, size_t ldv, size_t nk, size_t dh, int first) {
+    int begun = 0;
+    for (size_t j = 0; j < nk;) {
+        size_t end = j;
+        while (end < nk && (seen >> end & 1))
+            end++;
+        if (end > j) {
+            gemm_strip(acc, dh, p + j * ps, ps, v + j * ldv, ldv, ISO_PANEL, 1, dh, end - j,
+                       begun ? ISO_STRIP_CONTINUE : ISO_STRIP_ASSIGN);
+            begun = 1;
+        }
+        j = end + 1;
+    }
+    for (size_t c = 0; c < dh; c++) {
+        float a = begun ? acc[c] : 0;
+        o[c] = first ? a : o[c] + a;
+    }
+}
+
+/* Bit j of seen[i]: whether score j of query i (lanes i, stride of a query block) is not -Inf. */
+static void attention_seen(uint64_t *seen, const float *s, size_t n, size_t lanes) {
+    for (size_t i = 0; i < lanes; i++) {
+        seen[i] = 0;
+        for (size_t j = 0; j < n; j++)
+            seen[i] |= (uint64_t)(s[j * ISO_QUERY_BLOCK + i] != -__builtin_inff()) << j;
+    }
+}
+
+/* Queries in the lanes. Returns whether a NaN came out. */
+static int attention_columns(const struct iso_attention *t, size_t q0, size_t nq, int careful) {
+    const size_t dh = t->dh, lanes = (nq + ISO_PANEL - 1) / ISO_PANEL * ISO_PANEL;
+    float *qp = t->scratch, *o = qp + ISO_QUERY_BLOCK * dh, *s = o + ISO_QUERY_BLOCK * dh;
+    float *m = s + ISO_QUERY_BLOCK * ISO_KEY_BLOCK, *l = m + ISO_QUERY_BLOCK;
+    float *c = l + ISO_QUERY_BLOCK, *limit = c + ISO_QUERY_BLOCK;
+    const vf minus_inf = vf_set1(-__builtin_inff()), scale = vf_set1(t->scale);
+    const size_t nk = keys_seen(t, q0 + nq - 1), nk_all = keys_seen(t, q0);
+
+    gemm_pack(qp, t->q + q0 * t->ldq, t->ldq, 1, nq, dh, ISO_PANEL);
+    for (size_t i = 0; i < lanes; i += VF_N)
+        vf_store(m + i, minus_inf), vf_store(l + i, vf_set1(0));
+
+    for (size_t j0 = 0; j0 < nk; j0 += ISO_KEY_BLOCK) {
+        const size_t n = nk - j0 < ISO_KEY_BLOCK ? nk - j0 : ISO_KEY_BLOCK;
+        const float *panel = t->key_panels + j0 * dh, *v = t->v + j0 * t->ldv;
+        const int partial = j0 + n > nk_all;
+        uint64_t seen[ISO_QUERY_BLOCK];
+        vm rescale = vm_first(0);
+
+        for (size_t j = 0, rows = strip_rows(n); j < n; j += rows)
+            gemm_strip(s + j * ISO_QUERY_BLOCK, ISO_QUERY_BLOCK, panel + j, ISO_KEY_BLOCK, qp,
+                       ISO_PANEL, dh * ISO_PANEL, n - j < rows ? n - j : rows, lanes, dh,
+                       ISO_STRIP_ASSIGN);
+        if (partial)
+            for (size_t i = 0; i < lanes; i++) {
+                size_t k = i < nq ? keys_seen(t, q0 + i) : nk;
+                limit[i] = k <= j0 ? 0 : k - j0 < n ? (float)(k - j0) : (float)n;
+            }
+
+        for (size_t i = 0; i < lanes; i += VF_N) {
+            float *si = s + i;
+            const vf old = vf_load(m + i);
+            vf top[4] = {old, minus_inf, minus_inf, minus_inf};
+            if (partial) {
+                const vf lim = vf_load(limit + i);
+                for (size_t j = 0; j < n; j++) {
+                    vf x = vf_mul(scale, vf_load(si + j * ISO_QUERY_BLOCK));
+                    x = vf_select(vf_lt(vf_set1((float)j), lim), x, minus_inf);
+                    vf_store(si + j * ISO_QUERY_BLOCK, x);
+                    top[0] = vf_max(x, top[0]);
+                }
+            } else {
+                size_t j = 0;
+                for (; j + 4 <= n; j += 4) {
+                    ISO_UNROLLED (r, 4) {
+                        vf x = vf_mul(scale, vf_load(si + (j + r) * ISO_QUERY_BLOCK));
+                        vf_store(si + (j + r) * ISO_QUERY_BLOCK, x);
+                        top[r] = vf_max(x, top[r]);
+                    }
+                }
+                for (; j < n; j++) {
+                    vf x = vf_mul(scale, vf_load(si + j * ISO_QUERY_BLOCK));
+                    vf_store(si + j * ISO_QUERY_BLOCK, x);
+                    top[0] = vf_max(x, top[0]);
+                }
+            }
+            const vf now = vf_max(vf_max(top[0], top[1]), vf_max(top[2], top[3]));
+            const vf base = vf_select(vf_eq(now, minus_inf), vf_set1(0), now);
+            const vf factor = vf_exp_neg(vf_sub(old, base));
+            vf sum[4] = {vf_set1(0), vf_set1(0), vf_set1(0), vf_set1(0)};
+            if (careful)
+                attention_seen(seen + i, si, n, VF_N);
+            size_t j = 0;
+            for (; j + 4 <= n; j += 4) {
+                ISO_UNROLLED (r, 4) {
+                    float *p = si + (j + r) * ISO_QUERY_BLOCK;
+                    vf e = vf_exp_neg(vf_sub(vf_load(p), base));
+                    vf_store(p, e);
+                    sum[r] = vf_add(sum[r], e);
+                }
+            }
+            ISO_UNROLLED (r, 3) {
+                if (j + r < n) {
+                    float *p = si + (j + r) * ISO_QUERY_BLOCK;
+                    vf e = vf_exp_neg(vf_sub(vf_load(p), base));
+                    vf_store(p, e);
+                    sum[r] = vf_add(sum[r], e);
+                }
+            }
+            const vf total = vf_add(vf_add(sum[0], sum[2]), vf_add(sum[1], sum[3]));
+            vf_store(l + i, vf_fma(vf_load(l + i), factor, total));
+            vf_store(m + i, now);
+            vf_store(c + i, factor);
+            rescale = vm_or(rescale, vf_lt(factor, vf_set1(1.0f)));
+        }
+
+        if (j0 > 0 && vm_any(rescale))
+            attention_rescale(o, c, nq, dh);
+        if (careful) {
+            for (size_t i = 0; i < nq; i++)
+                attention_careful(o + i * dh, limit + ISO_QUERY_BLOCK, s + i, ISO_QUERY_BLOCK,
+                                  seen[i], v, t->ldv, n, dh, j0 == 0);
+        } else {
+            for (size_t i = 0, rows = strip_rows(nq); i < nq; i += rows)
+                gemm_strip(o + i * dh, dh, s + i, ISO_QUERY_BLOCK, v, t->ldv, ISO_PANEL,
+                           nq - i < rows ? nq - i : rows, dh, n,
+                           j0 ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
+        }
+    }
+
+    int nan = 0;
+    for (size_t i = 0; i < nq; i++)
+        nan |= attention_finish(t->o + (q0 + i) * t->ldo, o + i * dh, l[i], dh);
+    return nan;
+}
+
+/* weights = exp(s - m) / l, from the scores that stand there; 0 for keys beyond `nk`. */
+static void attention_weights(float *w, size_t nk, size_t columns, float m, float l) {
+    const vf base = vf_set1(m == -__builtin_inff() ? 0 : m),
+             inverse = vf_set1(l == 0 ? 0 : 1.0f / l);
+    for (size_t j = 0; j < nk; j += VF_N) {
+        size_t n = nk - j < VF_N ? nk - j : VF_N;
+        vf e = vf_mul(vf_exp_neg(vf_sub(load_w(w + j, n), base)), inverse);
+        store_w(w + j, l == 0 ? vf_set1(0) : e, n);
+    }
+    for (size_t j = nk; j < columns; j++)
+        w[j] = 0;
+}
+
+/* Keys in the lanes: at most GEMM_MR queries. Returns whether a NaN came out. */
+static int attention_rows(const struct iso_attention *t, size_t q0, size_t nq, int careful) {
+    const size_t dh = t->dh;
+    float *qp = t->scratch, *o = qp + ISO_QUERY_BLOCK * dh, *s = o + ISO_QUERY_BLOCK * dh;
+    float *pt = s + GEMM_MR * ISO_KEY_BLOCK, *acc = pt + GEMM_MR * ISO_KEY_BLOCK;
+    float m[GEMM_MR], l[GEMM_MR], c[GEMM_MR];
+    const vf minus_inf = vf_set1(-__builtin_inff()), scale = vf_set1(t->scale);
+    const size_t nk = keys_seen(t, q0 + nq - 1);
+
+    gemm_pack(qp, t->q + q0 * t->ldq, t->ldq, 1, nq, dh, nq);
+    for (size_t i = 0; i < nq; i++)
+        m[i] = -__builtin_inff(), l[i] = 0;
+
+    for (size_t j0 = 0; j0 < nk; j0 += ISO_KEY_BLOCK) {
+        const size_t n = nk - j0 < ISO_KEY_BLOCK ? nk - j0 : ISO_KEY_BLOCK;
+        const float *panel = t->key_panels + j0 * dh, *v = t->v + j0 * t->ldv;
+        uint64_t seen[GEMM_MR];
+        int rescale = 0;
+
+        gemm_strip(s, ISO_KEY_BLOCK, qp, nq, panel, ISO_KEY_BLOCK, ISO_PANEL, nq, n, dh,
+                   ISO_STRIP_ASSIGN);
+        for (size_t i = 0; i < nq; i++) {
+            float *si = s + i * ISO_KEY_BLOCK;
+            const size_t k = keys_seen(t, q0 + i);
+            const size_t visible = k <= j0 ? 0 : k - j0 < n ? k - j0 : n;
+            const float *bias = t->bias ? t->bias + (q0 + i) * t->ldb + j0 : NULL;
+            vf top = minus_inf;
+            for (size_t j = 0; j < n; j += VF_N) {
+                size_t w = visible <= j ? 0 : visible - j < VF_N ? visible - j : VF_N;
+                vf x = minus_inf;
+                if (w) {
+                    x = vf_mul(scale, load_w(si + j, w));
+                    if (bias) { /* -Inf removes the key, even one that is NaN */
+                        vf b = load_w(bias + j, w);
+                        x = vf_select(vf_eq(b, minus_inf), minus_inf, vf_add(x, b));
+                    }
+                    if (w < VF_N)
+                        x = vf_select(vm_first(w), x, minus_inf);
+                }
+                vf_store(si + j, x);
+                top = vf_max(x, top);
+            }
+            if (t->weights)
+                memcpy(t->weights + (q0 + i) * t->ldw + j0, si, visible * sizeof(float));
+            if (careful)
+                for (size_t j = (size_t)(seen[i] = 0); j < n; j++)
+                    seen[i] |= (uint64_t)(si[j] != -__builtin_inff()) << j;
+
+            const float block = vf_hmax(top), now = block > m[i] ? block : m[i];
+            const float base = now == -__builtin_inff() ? 0 : now;
+            float factor[VF_N], sum[4] = {0, 0, 0, 0};
+            vf_store(factor, vf_exp_neg(vf_set1(m[i] - base)));
+            for (size_t j = 0; j < n; j += VF_N)
+                vf_store(si + j, vf_exp_neg(vf_sub(vf_load(si + j), vf_set1(base))));
+            for (size_t j = 0; j < n; j++)
+                sum[j % 4] += si[j];
+            c[i] = factor[0];
+            m[i] = now;
+            l[i] = fma_one(l[i], c[i], (sum[0] + sum[2]) + (sum[1] + sum[3]));
+            rescale |= c[i] != 1.0f;
+        }
+
+        if (j0 > 0 && rescale)
+            attention_rescale(o, c, nq, dh);
+        if (careful) {
+            for (size_t i = 0; i < nq; i++)
+                attention_careful(o + i * dh, acc, s + i * ISO_KEY_BLOCK, 1, seen[i], v, t->ldv, n,
+                                  dh, j0 == 0);
+            continue;
+        }
+        for (size_t i = 0; i < nq && nq > 1; i++)
+            for (size_t j = 0; j < n; j++)
+                pt[j * nq + i] = s[i * ISO_KEY_BLOCK + j];
+        gemm_strip(o, dh, nq > 1 ? pt : s, nq, v, t->ldv, ISO_PANEL, nq, dh, n,
+                   j0 ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
+    }
+
+    int nan = 0;
+    for (size_t i = 0; i < nq; i++) {
+        nan |= attention_finish(t->o + (q0 + i) * t->ldo, o + i * dh, l[i], dh);
+        if (t->weights)
+            attention_weights(t->weights + (q0 + i) * t->ldw, keys_seen(t, q0 + i), t->nk_weights,
+                              m[i], l[i]);
+    }
+    return nan;
+}
+
+static void attention(const struct iso_attention *t) {
+    /* Below half a vector of queries the lanes are better used by keys. */
+    if (t->nq > VF_N / 2 && t->nq > 4 && !t->bias && !t->weights) {
+        if (attention_columns(t, 0, t->nq, 0))
+            attention_columns(t, 0, t->nq, 1);
+        return;
+    }
+    for (size_t i = 0; i < t->nq; i += GEMM_MR) {
+        size_t n = t->nq - i < GEMM_MR ? t->nq - i : GEMM_MR;
+        if (attention_rows(t, i, n, 0))
+            attention_rows(t, i, n, 1);
+    }
+}
+
+/* Keys into panels of 64, each [dh][64]. */
+static void key_panels(float *panels, size_t first, const float *k, size_t ldk, size_t count,
+                       size_t dh) {
+    while (count > 0) {
+        size_t at = first % ISO_KEY_BLOCK, n = ISO_KEY_BLOCK - at;
+        if (n > count)
+            n = count;
+        pack_panel(panels + (first - at) * dh + at, k, ldk, 1, n, dh, ISO_KEY_BLOCK);
+        first += n, k += n * ldk, count -= n;
+    }
+}

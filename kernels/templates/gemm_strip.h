@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The driver of gemm_strip: cuts the columns into groups of panels that a tile can hold in
+ * registers and calls the tile of the instruction set. gemm_tile.h defines, before this file:
+ *
+ *   GEMM_MR                     rows of the largest tile
+ *   GEMM_GROUP(m)               panels of 16 columns that a tile of m rows takes at a time
+ *   gemm_tile(m, panels, ...)   always inlined with constant m and panels: full panels
+ *   gemm_tile_n(m, n, ...)      the same for one panel of which n < 16 columns exist
+ */
+
+/* clang-format off */
+#define GEMM_ROWS_CASE(M)                                                                          \
+    case M:                                                                                        \
+        gemm_rows(c, ldc, a, as, b, bs, bps, M, n, k, mode);                                       \
+        break;
+
+static inline __attribute__((always_inline)) void
+gemm_rows(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs, size_t bps,
+          const size_t m, size_t n, size_t k, int mode) {
+    const size_t group = GEMM_GROUP(m);
+    if (group > 1) {
+        for (; n >= group * ISO_PANEL; n -= group * ISO_PANEL) {
+            gemm_tile(c, ldc, a, as, b, bs, bps, m, group, k, mode);
+            c += group * ISO_PANEL, b += group * bps;
+        }
+    }
+    for (; n >= ISO_PANEL; n -= ISO_PANEL) {
+        gemm_tile(c, ldc, a, as, b, bs, bps, m, 1, k, mode);
+        c += ISO_PANEL, b += bps;
+    }
+    if (n > 0)
+        gemm_tile_n(c, ldc, a, as, b, bs, m, n, k, mode);
+}
+
+static void gemm_strip(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs,
+                       size_t bps, size_t m, size_t n, size_t k, int mode) {
+    switch (m) {
+    GEMM_ROWS_CASE(1)
+    GEMM_ROWS_CASE(2)
+    GEMM_ROWS_CASE(3)
+    GEMM_ROWS_CASE(4)
+#if GEMM_MR > 4
+    GEMM_ROWS_CASE(5)
+    GEMM_ROWS_CASE(6)
+#endif
+#if GEMM_MR > 6
+    GEMM_ROWS_CASE(7)
+    GEMM_ROWS_CASE(8)
+    GEMM_ROWS_CASE(9)
+    GEMM_ROWS_CASE(10)
+    GEMM_ROWS_CASE(11)
+    GEMM_ROWS_CASE(12)
+    GEMM_ROWS_CASE(13)
+    GEMM_ROWS_CASE(14)
+#endif
+    default:
+        break;
+    }
+}
+/* clang-format on */

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The 32 virtual lanes of the row reductions: element i goes to lane i mod 32, each lane sums in
+ * ascending order from +0, then lanes are added by halves: t[j] += t[j + h], h = 16 .. 1. The lanes
+ * live in 32 / VF_N registers, so the order is the same for every width.
+ */
+#define LANE_REGS (ISO_LANES / VF_N)
+
+/*
+ * LANES_EACH(n, STEP): STEP(r, i, w) for the elements i .. i+w-1, w <= VF_N, which belong to the
+ * lanes of register r; r is a constant after unrolling, w is VF_N but for the last one.
+ */
+#define LANES_EACH(n, STEP)                                                                        \
+    do {                                                                                           \
+        size_t i_ = 0;                                                                             \
+        for (; i_ + ISO_LANES <= (n); i_ += ISO_LANES) {                                           \
+            ISO_UNROLL                                                                             \
+            for (size_t r_ = 0; r_ < LANE_REGS; r_++)                                              \
+                STEP(r_, i_ + r_ * VF_N, (size_t)VF_N);                                            \
+        }                                                                                          \
+        ISO_UNROLL                                                                                 \
+        for (size_t r_ = 0; r_ < LANE_REGS; r_++) {                                                \
+            if (i_ + r_ * VF_N < (n)) {                                                            \
+                size_t w_ = (n)-i_ - r_ * VF_N;                                                    \
+                STEP(r_, i_ + r_ * VF_N, w_ < VF_N ? w_ : (size_t)VF_N);                           \
+            }                                                                                      \
+        }                                                                                          \
+    } while (0)
+
+static inline __attribute__((always_inline)) vf load_w(const float *p, size_t w) {
+    return w == VF_N ? vf_load(p) : vf_load_n(p, w);
+}
+static inline __attribute__((always_inline)) void store_w(float *p, vf v, size_t w) {
+    if (w == VF_N)
+        vf_store(p, v);
+    else
+        vf_store_n(p, v, w);
+}
+static inline __attribute__((always_inline)) vf keep_w(vf v, size_t w) {
+    return w == VF_N ? v : vf_keep(v, w);
+}
+
+static inline __attribute__((always_inline)) float lanes_tree(vf *t) {
+    ISO_UNROLL
+    for (size_t h = LANE_REGS / 2; h > 0; h /= 2)
+        ISO_UNROLLED (j, h)
+            t[j] = vf_add(t[j], t[j + h]);
+    return vf_tree(t[0]);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Softmax and log-softmax of rows. Order: m = max; e_i = exp(x_i - m); s = sum of e over the
+ * virtual lanes; y_i = e_i * (1/s), or (x_i - m) - log(s).
+ *
+ * The maximum passes over NaN, but exp(NaN - m) is NaN, so the sum and the row become NaN.
+ * Elements that do not take part enter as -Inf and leave as 0 (log: -Inf).
+ */
+
+/* The elements i .. i+w-1 with those that do not take part as -Inf. */
+static inline __attribute__((always_inline)) vf softmax_load(const float *x, const uint8_t *mask,
+                                                             size_t i, size_t w) {
+    vf v = load_w(x + i, w);
+    if (mask)
+        v = vf_select(vm_bytes(mask + i, w), v, vf_set1(-__builtin_inff()));
+    else if (w < VF_N)
+        v = vf_select(vm_first(w), v, vf_set1(-__builtin_inff()));
+    return v;
+}
+
+static inline __attribute__((always_inline)) void
+softmax_row(float *y, const float *x, const uint8_t *mask, size_t n, int flags) {
+    const vf minus_inf = vf_set1(-__builtin_inff());
+    const vf absent = flags & ISO_SOFTMAX_LOG ? minus_inf : vf_set1(0);
+    vf t[LANE_REGS];
+
+    ISO_UNROLLED (r, LANE_REGS)
+        t[r] = minus_inf;
+#define MAX_STEP(r, i, w) t[r] = vf_max(softmax_load(x, mask, i, w), t[r])
+    LANES_EACH(n, MAX_STEP);
+#undef MAX_STEP
+    vf top = t[0];
+    ISO_UNROLL
+    for (size_t r = 1; r < LANE_REGS; r++)
+        top = vf_max(top, t[r]);
+    const float largest = vf_hmax(top);
+    const vf m = vf_set1(largest);
+    /* All that take part are -Inf: IEEE gives NaN, `safe` asks for zeros. A NaN must still show. */
+    if (largest == -__builtin_inff() && (flags & ISO_SOFTMAX_SAFE)) {
+        int nan = 0;
+        for (size_t i = 0; i < n; i += VF_N) {
+            vf v = softmax_load(x, mask, i, n - i < VF_N ? n - i : VF_N);
+            nan |= !vm_all(vf_eq(v, v));
+        }
+        for (size_t i = 0; i < n && !nan; i += VF_N)
+            store_w(y + i, absent, n - i < VF_N ? n - i : VF_N);
+        if (!nan)
+            return;
+    }
+
+    ISO_UNROLLED (r, LANE_REGS)
+        t[r] = vf_set1(0);
+    if (flags & ISO_SOFTMAX_LOG) {
+#define SUM_STEP(r, i, w)                                                                          \
+    t[r] = vf_add(t[r], keep_w(vf_exp_neg(vf_sub(softmax_load(x, mask, i, w), m)), w))
+        LANES_EACH(n, SUM_STEP);
+#undef SUM_STEP
+        const vf s = vf_set1(Sleef_cinz_logf1_u10purec(lanes_tree(t)));
+        for (size_t i = 0; i < n; i += VF_N) {
+            size_t w = n - i < VF_N ? n - i : VF_N;
+            vf v = vf_sub(vf_sub(softmax_load(x, mask, i, w), m), s);
+            if (mask)
+                v = vf_select(vm_bytes(mask + i, w), v, absent);
+            store_w(y + i, v, w);
+        }
+        return;
+    }
+#define EXP_STEP(r, i, w)                                                                          \
+    do {                                                                                           \
+        vf e_ = keep_w(vf_exp_neg(vf_sub(softmax_load(x, mask, i, w), m)), w);                     \
+        if (mask)                                                                                  \
+            e_ = vf_select(vm_bytes(mask + (i), w), e_, vf_set1(0));                               \
+        store_w(y + (i), e_, w);                                                                   \
+        t[r] = vf_add(t[r], e_);                                                                   \
+    } while (0)
+    LANES_EACH(n, EXP_STEP);
+#undef EXP_STEP
+    const vf inverse = vf_set1(1.0f / lanes_tree(t));
+    for (size_t i = 0; i < n; i += VF_N) {
+        size_t w = n - i < VF_N ? n - i : VF_N;
+        vf v = vf_mul(load_w(y + i, w), inverse);
+        if (mask)
+            v = vf_select(vm_bytes(mask + i, w), v, absent);
+        store_w(y + i, v, w);
+    }
+}
+
+static void softmax(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
+                    const size_t *lengths, const uint8_t *mask, size_t ldm, int flags) {
+    const float absent = flags & ISO_SOFTMAX_LOG ? -__builtin_inff() : 0;
+    for (size_t i = 0; i < rows; i++) {
+        const size_t length = lengths ? lengths[i] : n;
+        const uint8_t *row_mask = mask ? mask + i * ldm : NULL;
+        size_t present = 0; /* a row of which no element takes part is all absent, not NaN */
+        while (row_mask && present < length && !row_mask[present])
+            present++;
+        if (present == length) {
+            for (size_t j = 0; j < length; j++)
+                y[i * ldy + j] = absent;
+        } else if (row_mask) {
+            softmax_row(y + i * ldy, x + i * ldx, row_mask, length, flags);
+        } else {
+            softmax_row(y + i * ldy, x + i * ldx, NULL, length, flags);
+        }
+        for (size_t j = length; j < n; j++)
+            y[i * ldy + j] = absent;
+    }
+}
