@@ -140,8 +140,9 @@ static void plan(struct job *t, size_t threads) {
         t->column_chunk = min_size(chunk, t->column_chunk);
     }
     t->column_chunk = iso_round_up(t->column_chunk, ISO_PANEL);
-    t->scratch_stride = t->row_block * min_size(t->k, ISO_K_BLOCK);
-    t->scratch_stride += t->row_block * min_size(COLUMN_BLOCK, t->n); /* own sums */
+    /* A packed block of A, and sums; a bound that never falls when m, n or k grow. */
+    const size_t rows = iso_round_up(min_size(t->m, ROW_BLOCK), mr);
+    t->scratch_stride = rows * (min_size(t->k, ISO_K_BLOCK) + min_size(t->n, COLUMN_BLOCK));
     t->scratch_stride = iso_round_up(t->scratch_stride, ISO_LINE);
 }
 
@@ -421,6 +422,10 @@ iso_status iso_gemv_f32(float *y, const float *w, size_t ldw, const float *x, si
         return status;
     if (iso_overlap(y, 1, n, n, x, 1, k, k) || iso_overlap(y, 1, n, n, w, rows, columns, ldw))
         return ISOBIT_E_ALIAS;
+    if (k == 0) { /* w and x may be NULL */
+        memset(y, 0, n * sizeof *y);
+        return ISOBIT_OK;
+    }
     t.tasks = n * k / n == k && n * k < SMALL_WORK / 4 ? 1 : iso_context_threads(context);
     iso_parallel(context, t.tasks, run_gemv, &t);
     return ISOBIT_OK;

@@ -116,12 +116,22 @@ enum { ISO_UNARY_EXP = 100, ISO_UNARY_ERF = 101 };
  * registers. */
 #if defined(__clang__)
 #define ISO_UNROLL _Pragma("clang loop unroll(full)")
+#define ISO_ONE_COPY __attribute__((noinline))
 #else
 #define ISO_UNROLL _Pragma("GCC unroll 32")
+#define ISO_ONE_COPY                                                                               \
+    __attribute__((noinline, noclone)) /* large: no copies for constant arguments */
 #endif
 #define ISO_UNROLLED(i, n)                                                                         \
     ISO_UNROLL                                                                                     \
     for (size_t i = 0; i < (n); i++)
+
+/* A precondition: checked in debug builds, where a broken one stops the program at once. */
+#if defined(NDEBUG)
+#define ISO_REQUIRE(condition) ((void)0)
+#else
+#define ISO_REQUIRE(condition) ((condition) ? (void)0 : __builtin_trap())
+#endif
 
 struct iso_kernels {
     const char *name;       /* the folder of the set */

@@ -53,6 +53,14 @@ static inline vf vf_ldexp(vf x, vf n) {
     return _mm256_mul_ps(x, _mm256_castsi256_ps(b));
 }
 
+static inline vf vf_ldexp_down(vf x, vf n, vf t) {
+    (void)n;
+    __m256i i = _mm256_slli_epi32(_mm256_castps_si256(t), 23);
+    i = _mm256_add_epi32(i, _mm256_set1_epi32((127 + 64) << 23));
+    x = _mm256_mul_ps(x, _mm256_castsi256_ps(i));
+    return _mm256_mul_ps(x, _mm256_set1_ps(0x1p-64f));
+}
+
 static inline vm vm_bytes(const uint8_t *p, size_t n) {
     uint64_t raw = 0;
     memcpy(&raw, p, n < 8 ? n : 8);

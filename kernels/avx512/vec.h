@@ -42,6 +42,10 @@ static inline vf vf_select(vm m, vf a, vf b) { return _mm512_mask_blend_ps(m, b,
 static inline int vm_any(vm m) { return m != 0; }
 static inline int vm_all(vm m) { return m == 0xffff; }
 static inline vm vm_or(vm a, vm b) { return (vm)(a | b); }
+static inline vf vf_ldexp_down(vf x, vf n, vf t) {
+    (void)t;
+    return _mm512_scalef_ps(x, n);
+}
 static inline vf vf_ldexp(vf x, vf n) { return _mm512_scalef_ps(x, n); }
 static inline vf vf_erf(vf x) { return Sleef_cinz_erff16_u10avx512fnofma(x); }
 static inline vf vf_tanh(vf x) { return Sleef_cinz_tanhf16_u10avx512fnofma(x); }

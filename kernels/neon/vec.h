@@ -62,6 +62,14 @@ static inline vf vf_ldexp(vf x, vf n) {
     return vmulq_f32(vmulq_f32(x, vreinterpretq_f32_s32(a)), vreinterpretq_f32_s32(b));
 }
 
+static inline vf vf_ldexp_down(vf x, vf n, vf t) {
+    (void)n;
+    int32x4_t i = vshlq_n_s32(vreinterpretq_s32_f32(t), 23);
+    i = vaddq_s32(i, vdupq_n_s32((127 + 64) << 23));
+    x = vmulq_f32(x, vreinterpretq_f32_s32(i));
+    return vmulq_f32(x, vdupq_n_f32(0x1p-64f));
+}
+
 static inline vm vm_bytes(const uint8_t *p, size_t n) {
     uint32_t t[4] = {0};
     for (size_t i = 0; i < n && i < 4; i++)

@@ -105,6 +105,15 @@ static inline vf vf_ldexp(vf x, vf n) {
     return x * float_of((h + 127) << 23) * float_of((i - h + 127) << 23);
 }
 
+/*
+ * The same for n in [-190, 0] in fewer steps. t is n + 0x1.8p23f: the low bits of its
+ * representation are the integer n.
+ */
+static inline vf vf_ldexp_down(vf x, vf n, vf t) {
+    (void)n;
+    return x * float_of((bits_of(t) << 23) + ((127U + 64U) << 23)) * 0x1p-64f;
+}
+
 /* True where the byte is not 0; lanes n and up are false. */
 static inline vm vm_bytes(const uint8_t *p, size_t n) { return n && *p; }
 

@@ -296,6 +296,8 @@ static int attention_rows(const struct iso_attention *t, size_t q0, size_t nq, i
 }
 
 static void attention(const struct iso_attention *t) {
+    ISO_REQUIRE(t->nq <= ISO_QUERY_BLOCK && (!t->causal || t->see > 0));
+    ISO_REQUIRE(t->dh <= ISO_K_BLOCK && t->ldv >= (t->nk > 1 ? t->dh : 0));
     /* Below half a vector of queries the lanes are better used by keys. */
     if (t->nq > VF_N / 2 && t->nq > 4 && !t->bias && !t->weights) {
         if (attention_columns(t, 0, t->nq, 0))

@@ -20,7 +20,7 @@ static void unary(float *y, const float *x, size_t n, int function) {
     case 4: UNARY_LOOP(vf_gelu_tanh(v));
     case 5: UNARY_LOOP(vf_tanh(v));
     case ISO_UNARY_EXP: UNARY_LOOP(vf_exp(v));
-    case ISO_UNARY_ERF: UNARY_LOOP(vf_erf(v));
+    case ISO_UNARY_ERF: UNARY_LOOP(vf_erf_exact(v));
     default: UNARY_LOOP(v);
     }
 }

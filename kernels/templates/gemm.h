@@ -34,6 +34,7 @@ static inline void pack_panel(float *dst, const float *src, size_t si, size_t sp
 
 static void gemm_pack(float *dst, const float *src, size_t si, size_t sp, size_t n, size_t k,
                       size_t width) {
+    ISO_REQUIRE(width > 0);
     for (size_t j = 0; j < n; j += width) {
         size_t present = n - j < width ? n - j : width;
         if (present < width)

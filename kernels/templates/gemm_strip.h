@@ -33,8 +33,10 @@ gemm_rows(float *c, size_t ldc, const float *a, size_t as, const float *b, size_
         gemm_tile_n(c, ldc, a, as, b, bs, m, n, k, mode);
 }
 
-static void gemm_strip(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs,
-                       size_t bps, size_t m, size_t n, size_t k, int mode) {
+static ISO_ONE_COPY void gemm_strip(float *c, size_t ldc, const float *a, size_t as,
+                                    const float *b, size_t bs, size_t bps, size_t m, size_t n,
+                                    size_t k, int mode) {
+    ISO_REQUIRE(m <= GEMM_MR && (m <= 1 || ldc >= n));
     switch (m) {
     GEMM_ROWS_CASE(1)
     GEMM_ROWS_CASE(2)

@@ -8,10 +8,11 @@
  * every vector register of the caller: softmax is about 1.6 times as fast for it.
  */
 
-/* e^x = p 2^n for x in [-128, 89], p in [0.7, 1.42]. NaN gives NaN in p. */
-static inline __attribute__((always_inline)) vf exp_parts(vf x, vf *n_out) {
+/* e^x = p 2^n for x in [-128, 89], p in [0.7, 1.42], t as vf_ldexp_down wants it. NaN gives NaN in
+ * p. */
+static inline __attribute__((always_inline)) vf exp_parts(vf x, vf *n_out, vf *t_out) {
     const vf magic = vf_set1(0x1.8p23f); /* adding it rounds to an integer, to nearest even */
-    vf n = vf_sub(vf_fma(x, vf_set1(0x1.715476p+0f), magic), magic);
+    vf t = vf_fma(x, vf_set1(0x1.715476p+0f), magic), n = vf_sub(t, magic);
     vf r = vf_fma(n, vf_set1(-0x1.62e430p-1f), x);
     r = vf_fma(n, vf_set1(0x1.05c610p-29f), r);
     vf p = vf_set1(0x1.6a2434p-10f);
@@ -20,40 +21,49 @@ static inline __attribute__((always_inline)) vf exp_parts(vf x, vf *n_out) {
     p = vf_fma(p, r, vf_set1(0x1.555492p-3f));
     p = vf_fma(p, r, vf_set1(0x1.fffffcp-2f));
     p = vf_fma(p, r, vf_set1(1.0f));
-    *n_out = n;
+    *n_out = n, *t_out = t;
     return vf_fma(p, r, vf_set1(1.0f));
-}
-
-static inline __attribute__((always_inline)) vf exp_clamped(vf x) {
-    vf n, p = exp_parts(x, &n);
-    return vf_ldexp(p, n);
 }
 
 /* Beyond the clamps the result is 0 or Inf. Their order of arguments lets NaN through. */
 static inline __attribute__((always_inline)) vf vf_exp(vf x) {
-    return exp_clamped(vf_min(vf_set1(89.0f), vf_max(vf_set1(-104.0f), x)));
+    vf n, t, p = exp_parts(vf_min(vf_set1(89.0f), vf_max(vf_set1(-104.0f), x)), &n, &t);
+    return vf_ldexp(p, n);
 }
 /* For x <= 0 or NaN. */
 static inline __attribute__((always_inline)) vf vf_exp_neg(vf x) {
-    return exp_clamped(vf_max(vf_set1(-104.0f), x));
+    vf n, t, p = exp_parts(vf_max(vf_set1(-104.0f), x), &n, &t);
+    return vf_ldexp_down(p, n, t);
 }
 
 static inline vf vf_neg(vf x) { return vf_sub(vf_set1(-0.0f), x); }
 
 /*
- * x / (1 + exp(-y)), without overflow: with e = exp(-|y|) it is x / (1 + e) for y >= 0, and
- * z e / (1 + e) below, z = x there. z e is rounded once, after the scaling, so the result keeps
- * its accuracy where e alone is subnormal. z must be bounded, so that z e^-128 is 0.
+ * x / (1 + exp(-y)) with z = x, but bounded by +-128. Below y = -85, where exp(-y) nears overflow
+ * and 1 + exp(-y) is exp(-y), it is z exp(y), scaled last: so the result keeps its accuracy down
+ * to the subnormal numbers, and is -0 in the end.
  */
 static inline vf times_sigmoid(vf x, vf z, vf y) {
-    vf n, down = vf_min(y, vf_neg(y)); /* -|y|; the minimum of NaN is its second argument */
-    vf p = exp_parts(vf_max(vf_set1(-128.0f), down), &n);
-    vf top = vf_select(vf_lt(y, vf_set1(0)), vf_ldexp(vf_mul(z, p), n), x);
-    return vf_div(top, vf_add(vf_set1(1.0f), vf_ldexp(p, n)));
+    const vf deep = vf_set1(-85.0f);
+    vf n, t, p = exp_parts(vf_min(vf_set1(128.0f), vf_max(vf_set1(-104.0f), vf_neg(y))), &n, &t);
+    vf q = vf_div(x, vf_add(vf_set1(1.0f), vf_ldexp(p, vf_min(vf_set1(123.0f), n))));
+    if (vm_any(vf_lt(y, deep))) {
+        t = vf_sub(vf_set1(0x1.8p23f), n);
+        vf far = vf_ldexp_down(vf_div(z, p), vf_neg(n), t);
+        q = vf_select(vf_lt(y, deep), far, q);
+    }
+    return q;
 }
 
 static inline vf vf_relu(vf x) { return vf_max(vf_set1(0), x); }
 static inline vf vf_silu(vf x) { return times_sigmoid(x, vf_max(vf_set1(-128.0f), x), x); }
+/* SLEEF's erf is up to 2 ULP off where it underflows; there the first term of the series is all. */
+static inline vf vf_erf_exact(vf x) {
+    const vf tiny = vf_set1(0x1p-90f);
+    vf y = vf_erf(x),
+       series = vf_fma(x, vf_set1(0x1.20dd74p+0f), vf_mul(x, vf_set1(0x1.0429b6p-24f)));
+    return vf_select(vf_lt(vf_max(vf_neg(x), x), tiny), series, y);
+}
 static inline vf vf_gelu_erf(vf x) {
     vf e = vf_erf(vf_mul(x, vf_set1(0x1.6a09e6p-1f)));
     vf y = vf_mul(vf_mul(vf_set1(0.5f), x), vf_add(vf_set1(1.0f), e));
