@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+#
+# Tests of dispatch/: the choice of the instruction set, the pool, and the proof that only the
+# kernels hold vector instructions.
+isobit_test_program(test_dispatch test_dispatch.c)
+isobit_test(dispatch test_dispatch)
+isobit_test_program(test_threads test_threads.c)
+target_link_libraries(test_threads PRIVATE ${CMAKE_DL_LIBS})
+isobit_test(threads test_threads)
+# It measures CPU time and lets many threads wait for each other.
+set_tests_properties(threads PROPERTIES RUN_SERIAL ON)
+
+if(NOT ISOBIT_SANITIZE)
+  add_test(NAME prove_objects COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/prove_objects.sh
+    ${PROJECT_BINARY_DIR})
+  set_tests_properties(prove_objects PROPERTIES
+    ENVIRONMENT "NM=${CMAKE_NM};OBJDUMP=${CMAKE_OBJDUMP};READELF=${CMAKE_READELF}")
+endif()
+
+# The automatic choice on CPUs that an emulator pretends to be.
+if(CMAKE_CROSSCOMPILING)
+  set_tests_properties(dispatch PROPERTIES ENVIRONMENT ISOBIT_EXPECT_ISA=neon)
+  set_tests_properties(threads PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT ISOBIT_SANITIZE)
+  find_program(ISOBIT_QEMU_X86_64 qemu-x86_64)
+  if(ISOBIT_QEMU_X86_64)
+    foreach(pair Nehalem:scalar SandyBridge:scalar Haswell:avx2)
+      string(REPLACE ":" ";" pair ${pair})
+      list(GET pair 0 cpu)
+      list(GET pair 1 isa)
+      isobit_test(dispatch_qemu_${cpu} ${ISOBIT_QEMU_X86_64} -cpu ${cpu}
+        $<TARGET_FILE:test_dispatch>)
+      set_tests_properties(dispatch_qemu_${cpu} PROPERTIES ENVIRONMENT ISOBIT_EXPECT_ISA=${isa})
+    endforeach()
+  endif()
+endif()

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+#
+# The kernels against the oracle (test_kernels) and the public operations (test_ops).
+set(ISOBIT_SUITES suites/gemm.c suites/rows.c suites/attention.c suites/eltwise.c suites/embed.c)
+isobit_test_program(test_kernels test_kernels.c runner.c guard.c oracle.c ${ISOBIT_SUITES})
+
+# Emulators and sanitizers run the quick plan: fewer cases, the same committed hashes.
+set(plan)
+if(CMAKE_CROSSCOMPILING_EMULATOR OR ISOBIT_SANITIZE)
+  set(plan --quick)
+endif()
+isobit_test(kernels test_kernels ${plan})
+isobit_test(kernels.self_test test_kernels --self-test)
+
+if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/test_ops.c)
+  isobit_test_program(test_ops test_ops.c guard.c oracle.c)
+  # Counts allocations, to prove that a workspace is enough.
+  target_link_options(test_ops PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+    -Wl,--wrap=aligned_alloc,--wrap=posix_memalign)
+  isobit_test(ops test_ops ${plan})
+endif()
+
+# The sets that older CPUs have, on emulated older CPUs: also proves that none of their
+# instructions is used where it should not be.
+find_program(ISOBIT_QEMU_X86_64 qemu-x86_64)
+if(ISOBIT_QEMU_X86_64 AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT ISOBIT_SANITIZE)
+  foreach(cpu Nehalem Haswell)
+    foreach(program kernels ops)
+      if(TARGET test_${program})
+        add_test(NAME ${program}.${cpu} COMMAND ${ISOBIT_QEMU_X86_64} -cpu ${cpu}
+          $<TARGET_FILE:test_${program}> --quick)
+        set_tests_properties(${program}.${cpu} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200)
+      endif()
+    endforeach()
+  endforeach()
+endif()

@@ -1,0 +1,883 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Runs the suites: each case on each instruction set, flush against a guard page on the right,
+ * then on the left, then at some other alignment. What a call gave is compared with the oracle,
+ * with the predicted bits where there are some, with every other run of the same case, and at
+ * last, as a hash, with the results that are committed in tests/data/golden.txt.
+ *
+ * Inputs lie in pages that are mapped twice: the harness writes through one view, the kernel gets
+ * the other one, which is read-only. So writing to an input faults at no cost per call.
+ */
+#include "runner.h"
+
+#include <errno.h>
+#include <fenv.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <isobit/isobit.h>
+
+#include "guard.h"
+#include "oracle.h"
+
+#define KERNEL(type, name, args) extern const struct iso_suite iso_suite_##name;
+#include "kernels.def"
+#undef KERNEL
+
+const struct iso_suite *const iso_suites[] = {
+#define KERNEL(type, name, args) &iso_suite_##name,
+#include "kernels.def"
+#undef KERNEL
+};
+const size_t iso_suite_count = sizeof iso_suites / sizeof *iso_suites;
+
+static void die(const char *what) {
+    fprintf(stderr, "test harness: %s: %s\n", what, strerror(errno));
+    exit(2);
+}
+
+/* ------------------------------------------------------------------------------ random numbers */
+
+uint64_t iso_random_next(struct iso_random *r) { /* splitmix64 */
+    uint64_t z = (r->state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+size_t iso_random_below(struct iso_random *r, size_t n) {
+    return (size_t)((iso_random_next(r) >> 32) * (uint64_t)n >> 32);
+}
+
+static float from_bits(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static uint32_t to_bits(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static float uniform(struct iso_random *r) {
+    int64_t i = (int64_t)(iso_random_next(r) >> 40) - (1 << 23);
+    return (float)i * 0x1p-23f;
+}
+
+static float with_exponent(struct iso_random *r, int low, int high) {
+    uint64_t z = iso_random_next(r);
+    int e = low + (int)(z >> 40) % (high - low + 1);
+    return from_bits((uint32_t)(z & 1) << 31 | (uint32_t)(e + 127) << 23 |
+                     ((uint32_t)(z >> 1) & 0x7fffff));
+}
+
+static const char *const fill_names[ISO_FILL_COUNT] = {
+    "uniform", "integer", "wide",    "normal", "tiny", "huge",    "cancel",    "equal",
+    "offset",  "rising",  "falling", "scores", "zero", "special", "minus-inf", "bits"};
+
+const char *iso_fill_name(unsigned fill) { return fill < ISO_FILL_COUNT ? fill_names[fill] : "?"; }
+
+bool iso_fill_is_finite(unsigned fill) {
+    return fill != ISO_FILL_HUGE && fill != ISO_FILL_SPECIAL && fill != ISO_FILL_MINUS_INF &&
+           fill != ISO_FILL_BITS;
+}
+
+float iso_fill_value(struct iso_operands *o, unsigned fill) {
+    struct iso_random *r = &o->random;
+    size_t i = o->filled++;
+    switch (fill) {
+    case ISO_FILL_INTEGER: return (float)((int)iso_random_below(r, 17) - 8);
+    case ISO_FILL_WIDE: return with_exponent(r, -20, 20);
+    case ISO_FILL_NORMAL: {
+        int64_t sum = 0;
+        for (int j = 0; j < 12; j++)
+            sum += (int64_t)(iso_random_next(r) >> 44) - (1 << 19);
+        return (float)sum * 0x1p-20f;
+    }
+    case ISO_FILL_TINY: {
+        uint64_t z = iso_random_next(r);
+        return from_bits((uint32_t)(z & 1) << 31 | (uint32_t)(z >> 32) % 0x01000000);
+    }
+    case ISO_FILL_HUGE: return with_exponent(r, 100, 126);
+    case ISO_FILL_CANCEL:
+        if (i % 2 == 0)
+            return o->last = uniform(r);
+        return -o->last * (1 + 0x1p-20f);
+    case ISO_FILL_EQUAL: return o->equal;
+    case ISO_FILL_OFFSET: return 1e6f + uniform(r);
+    case ISO_FILL_RISING: return (float)i * 0.375f - 40.0f;
+    case ISO_FILL_FALLING: return 40.0f - (float)i * 0.375f;
+    case ISO_FILL_SCORES: return (float)(int)iso_random_below(r, 120 * 64) * 0x1p-6f - 100.0f;
+    case ISO_FILL_ZERO: return iso_random_next(r) & 1 ? 0.0f : -0.0f;
+    case ISO_FILL_SPECIAL: {
+        static const uint32_t values[] = {0x7fc00000, 0x7f800000, 0xff800000, 0x80000000};
+        if (iso_random_below(r, 24) == 0)
+            return from_bits(values[iso_random_below(r, 4)]);
+        return uniform(r);
+    }
+    case ISO_FILL_MINUS_INF: return iso_random_below(r, 3) ? uniform(r) : from_bits(0xff800000);
+    case ISO_FILL_BITS: {
+        uint32_t bits = (uint32_t)(iso_random_next(r) >> 32);
+        /* no signalling NaN: what becomes of them is not promised */
+        return from_bits((bits & 0x7f800000) == 0x7f800000 ? bits | 0x00400000 : bits);
+    }
+    default: return uniform(r);
+    }
+}
+
+void iso_fill(struct iso_operands *o, float *to, size_t rows, size_t cols, size_t ld,
+              unsigned fill) {
+    o->equal = uniform(&o->random) * 3;
+    for (size_t r = 0; r < rows; r++) {
+        o->filled = 0;
+        for (size_t c = 0; c < cols; c++)
+            to[r * ld + c] = iso_fill_value(o, fill);
+    }
+}
+
+/* ------------------------------------------------------------------------------------ operands */
+
+/* A signalling NaN: touching it in arithmetic gives NaN and raises the invalid flag. */
+#define GAP_BITS UINT32_C(0x7fa5a5a5)
+/* No kernel makes this NaN by itself, so where it still stands nothing was written. */
+#define CANARY_BITS UINT32_C(0xffe5c3a1)
+
+void *iso_operands_alloc(struct iso_operands *o, size_t bytes) {
+    bytes = (bytes + 63) / 64 * 64 + 64;
+    if (o->pool_bytes - o->pool_used >= bytes) {
+        void *p = o->pool + o->pool_used;
+        o->pool_used += bytes;
+        return p;
+    }
+    void *block = NULL;
+    if (posix_memalign(&block, 64, bytes + 64))
+        die("memory");
+    memcpy(block, &o->overflow, sizeof o->overflow);
+    o->overflow = block;
+    return (char *)block + 64;
+}
+
+void iso_operands_begin(struct iso_operands *o, uint64_t seed) {
+    if (!o->pool) {
+        o->pool_bytes = (size_t)4 << 20;
+        void *pool = NULL;
+        if (posix_memalign(&pool, 64, o->pool_bytes))
+            die("memory");
+        o->pool = pool;
+    }
+    o->count = 0;
+    o->pool_used = 0;
+    o->random.state = seed * UINT64_C(0xd1342543de82ef95) + 1;
+    o->filled = 0;
+    o->last = 0;
+}
+
+static void free_overflow(struct iso_operands *o) {
+    while (o->overflow) {
+        void *next;
+        memcpy(&next, o->overflow, sizeof next);
+        free(o->overflow);
+        o->overflow = next;
+    }
+}
+
+void iso_operands_end(struct iso_operands *o) {
+    free_overflow(o);
+    free(o->pool);
+    o->pool = NULL;
+}
+
+static void fill_words(void *to, size_t bytes, uint32_t word) {
+    char *p = to;
+    for (; bytes >= 4; bytes -= 4, p += 4)
+        memcpy(p, &word, 4);
+    memset(p, 0xa5, bytes);
+}
+
+static struct iso_operand *declare(struct iso_operands *o, const char *name, enum iso_role role,
+                                   size_t element, size_t rows, size_t cols, size_t ld) {
+    if (o->count == ISO_OPERANDS)
+        die("too many operands");
+    struct iso_operand *v = &o->v[o->count++];
+    *v = (struct iso_operand){.name = name,
+                              .role = role,
+                              .element = element,
+                              .rows = rows,
+                              .cols = cols,
+                              .ld = ld,
+                              .bytes = rows && cols ? ((rows - 1) * ld + cols) * element : 0};
+    v->host = iso_operands_alloc(o, v->bytes);
+    fill_words(v->host, v->bytes, role == ISO_IN ? GAP_BITS : CANARY_BITS);
+    return v;
+}
+
+void *iso_in(struct iso_operands *o, const char *name, size_t element, size_t rows, size_t cols,
+             size_t ld) {
+    return declare(o, name, ISO_IN, element, rows, cols, ld)->host;
+}
+
+float *iso_in_f32(struct iso_operands *o, const char *name, size_t rows, size_t cols, size_t ld,
+                  unsigned fill) {
+    float *host = declare(o, name, ISO_IN, sizeof(float), rows, cols, ld)->host;
+    iso_fill(o, host, rows, cols, ld, fill);
+    return host;
+}
+
+void *iso_out(struct iso_operands *o, const char *name, size_t rows, size_t cols, size_t ld) {
+    return declare(o, name, ISO_OUT, sizeof(float), rows, cols, ld)->host;
+}
+
+float *iso_inout_f32(struct iso_operands *o, const char *name, size_t rows, size_t cols, size_t ld,
+                     unsigned fill) {
+    float *host = declare(o, name, ISO_INOUT, sizeof(float), rows, cols, ld)->host;
+    iso_fill(o, host, rows, cols, ld, fill);
+    return host;
+}
+
+void iso_scratch(struct iso_operands *o, const char *name, size_t floats) {
+    declare(o, name, ISO_SCRATCH, sizeof(float), 1, floats, floats);
+}
+
+void iso_absent(struct iso_operands *o, const char *name) {
+    struct iso_operand *v = declare(o, name, ISO_IN, sizeof(float), 0, 0, 0);
+    v->absent = true;
+}
+
+static void *result_array(struct iso_operands *o, unsigned index, void *have, size_t element) {
+    const struct iso_operand *v = &o->v[index];
+    return have ? have : iso_operands_alloc(o, v->rows * v->cols * element);
+}
+
+double *iso_expect(struct iso_operands *o, unsigned index) {
+    return o->v[index].expect = result_array(o, index, o->v[index].expect, sizeof(double));
+}
+
+double *iso_bound(struct iso_operands *o, unsigned index) {
+    return o->v[index].bound = result_array(o, index, o->v[index].bound, sizeof(double));
+}
+
+float *iso_exact(struct iso_operands *o, unsigned index) {
+    return o->v[index].exact = result_array(o, index, o->v[index].exact, sizeof(float));
+}
+
+void iso_operands_plain(struct iso_operands *o) {
+    for (unsigned i = 0; i < o->count; i++)
+        o->v[i].at = o->v[i].absent ? NULL : o->v[i].host;
+}
+
+/* --------------------------------------------------------------------------------- guard arena */
+
+enum { SLOT_BYTES = 32 << 20, FENCE = 64 };
+
+struct slot {
+    char *write, *read; /* the same pages; each view between two pages that nobody may touch */
+};
+static struct slot slots[ISO_OPERANDS];
+static size_t page_bytes;
+
+static char *map_view(int fd, int protection) {
+    size_t total = SLOT_BYTES + 2 * page_bytes;
+    char *base = mmap(NULL, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED)
+        die("mmap");
+    char *view = mmap(base + page_bytes, SLOT_BYTES, protection, MAP_SHARED | MAP_FIXED, fd, 0);
+    if (view == MAP_FAILED)
+        die("mmap");
+    return view;
+}
+
+static void arena_init(void) {
+    if (page_bytes)
+        return;
+    page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    for (unsigned i = 0; i < ISO_OPERANDS; i++) {
+        int fd = memfd_create("operand", MFD_CLOEXEC);
+        if (fd < 0 || ftruncate(fd, SLOT_BYTES))
+            die("memfd");
+        slots[i].write = map_view(fd, PROT_READ | PROT_WRITE);
+        slots[i].read = map_view(fd, PROT_READ);
+        close(fd);
+    }
+}
+
+/* Where an operand lies: against the right guard, against the left one, or `offset` elements past
+ * a page boundary. */
+enum side { SIDE_RIGHT, SIDE_LEFT, SIDE_OFFSET };
+
+static size_t slot_offset(const struct iso_operand *v, enum side side, size_t offset) {
+    if (side == SIDE_RIGHT)
+        return SLOT_BYTES - v->bytes;
+    return side == SIDE_LEFT ? 0 : page_bytes + offset * v->element;
+}
+
+static void place(struct iso_operands *o, enum side side, size_t offset) {
+    for (unsigned i = 0; i < o->count; i++) {
+        struct iso_operand *v = &o->v[i];
+        if (v->absent) {
+            v->at = NULL;
+            continue;
+        }
+        if (v->bytes + 2 * page_bytes > SLOT_BYTES)
+            die("operand too large");
+        /* operands differ in their alignment too */
+        size_t start = slot_offset(v, side, (offset + 5 * i * (offset / 16)) % 64);
+        size_t end = start + v->bytes;
+        size_t before = start < FENCE ? start : FENCE;
+        size_t after = SLOT_BYTES - end < FENCE ? SLOT_BYTES - end : FENCE;
+        uint32_t word = v->role == ISO_IN ? GAP_BITS : CANARY_BITS;
+        fill_words(slots[i].write + start - before, before, word);
+        memcpy(slots[i].write + start, v->host, v->bytes);
+        fill_words(slots[i].write + end, after, word);
+        v->at = (v->role == ISO_IN ? slots[i].read : slots[i].write) + start;
+    }
+}
+
+/* ------------------------------------------------------------------------- calls that may fault */
+
+static sigjmp_buf fault_return;
+static volatile sig_atomic_t fault_armed;
+static volatile sig_atomic_t fault_signal;
+static char *volatile fault_address;
+
+static void on_fault(int number, siginfo_t *info, void *context) {
+    (void)context;
+    if (!fault_armed) {
+        signal(number, SIG_DFL);
+        raise(number);
+        return;
+    }
+    fault_signal = number;
+    fault_address = info->si_addr;
+    siglongjmp(fault_return, 1);
+}
+
+static void signals_init(void) {
+    static char stack[64 << 10];
+    stack_t alternative = {.ss_sp = stack, .ss_size = sizeof stack};
+    sigaltstack(&alternative, NULL);
+    struct sigaction action = {.sa_sigaction = on_fault,
+                               .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+    static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGALRM};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sigaction(numbers[i], &action, NULL);
+}
+
+static void fault_text(char *text, size_t bytes, const struct iso_operands *o) {
+    if (fault_signal == SIGALRM) {
+        snprintf(text, bytes, "did not return in time");
+        return;
+    }
+    if (fault_signal == SIGILL || fault_signal == SIGFPE) {
+        snprintf(text, bytes, "%s", fault_signal == SIGILL ? "illegal instruction" : "SIGFPE");
+        return;
+    }
+    for (unsigned i = 0; i < o->count; i++) {
+        const struct iso_operand *v = &o->v[i];
+        char *view = v->role == ISO_IN ? slots[i].read : slots[i].write;
+        ptrdiff_t at = fault_address - view;
+        if (at >= 0 && at < SLOT_BYTES) {
+            snprintf(text, bytes, "wrote to the input %s, byte %td", v->name,
+                     fault_address - (char *)v->at);
+            return;
+        }
+        if (at >= -(ptrdiff_t)page_bytes && at < SLOT_BYTES + (ptrdiff_t)page_bytes) {
+            snprintf(text, bytes, "touched memory past the %s end of %s (byte %td of %zu)",
+                     at < 0 ? "left" : "right", v->name, v->at ? fault_address - (char *)v->at : 0,
+                     v->bytes);
+            return;
+        }
+    }
+    snprintf(text, bytes, "signal %d at address %p", (int)fault_signal, (void *)fault_address);
+}
+
+static bool shy_vectors; /* iso_masked_loads_fault, found by iso_run_init */
+
+/* The part of the floating-point environment that a call has to leave alone. */
+static uint32_t float_control(void) {
+#if defined(__x86_64__)
+    return __builtin_ia32_stmxcsr() & ~UINT32_C(0x3f);
+#elif defined(__aarch64__)
+    uint64_t fpcr;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
+    return (uint32_t)fpcr;
+#else
+    return (uint32_t)fegetround();
+#endif
+}
+
+/* ------------------------------------------------------------------------------------- results */
+
+struct tally { /* of one suite on one instruction set */
+    size_t cases, calls, failures;
+    double worst;
+    XXH3_state_t *hash;
+    double seconds;
+};
+
+struct first_result { /* what the first run of a case gave, to compare all others with */
+    uint32_t *bits, *other;
+    size_t room;
+    const char *who;
+    char where[24];
+};
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static uint32_t canonical(uint32_t bits) {
+    return (bits & 0x7fffffff) > 0x7f800000 ? 0x7fc00000 : bits;
+}
+
+/* Gaps and surroundings of the outputs; the inputs look after themselves. */
+static bool check_canaries(char *text, size_t bytes, const struct iso_operands *o) {
+    for (unsigned i = 0; i < o->count; i++) {
+        const struct iso_operand *v = &o->v[i];
+        if (v->role == ISO_IN || v->absent)
+            continue;
+        const char *at = v->at;
+        size_t start = (size_t)(at - slots[i].write), end = start + v->bytes;
+        size_t before = start < FENCE ? start : FENCE;
+        size_t after = SLOT_BYTES - end < FENCE ? SLOT_BYTES - end : FENCE;
+        uint32_t fence[FENCE / 4];
+        fill_words(fence, sizeof fence, CANARY_BITS);
+        if (memcmp(at - before, fence, before)) {
+            snprintf(text, bytes, "wrote before the begin of %s", v->name);
+            return false;
+        }
+        if (memcmp(at + v->bytes, fence, after)) {
+            snprintf(text, bytes, "wrote past the end of %s", v->name);
+            return false;
+        }
+        const uint32_t *words = (const uint32_t *)v->at;
+        for (size_t r = 0; r + 1 < v->rows && v->bytes && v->role != ISO_SCRATCH; r++) {
+            for (size_t c = v->cols; c < v->ld; c++) {
+                if (words[r * v->ld + c] != CANARY_BITS) {
+                    snprintf(text, bytes, "wrote to the gap of %s, row %zu column %zu", v->name, r,
+                             c);
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
+/* One element against the true value; *ratio becomes the error in units of the bound. */
+static bool close_enough(double *ratio, float got, double expect, double bound) {
+    double value = (double)got;
+    *ratio = 0;
+    if (isnan(expect))
+        return isnan(value);
+    if (isinf(expect) || isinf(bound))
+        return value == expect || (isinf(bound) && !isnan(value));
+    if (isnan(value))
+        return false;
+    if (isinf(value)) /* only where rounding could have gone past the largest number */
+        return fabs(expect) + bound >= ORACLE_FLT_MAX && (value > 0) == (expect > 0);
+    double error = fabs(value - expect);
+    if (error == 0)
+        return true;
+    if (fabs(expect) > ORACLE_FLT_MAX)
+        error = fabs(value) + bound >= ORACLE_FLT_MAX ? 0 : error;
+    *ratio = error / bound;
+    return error <= bound;
+}
+
+static bool check_values(char *text, size_t bytes, const struct iso_operands *o, double *worst) {
+    for (unsigned i = 0; i < o->count; i++) {
+        const struct iso_operand *v = &o->v[i];
+        if ((v->role != ISO_OUT && v->role != ISO_INOUT) || v->absent)
+            continue;
+        const float *at = v->at;
+        for (size_t r = 0; r < v->rows && v->bytes; r++) {
+            for (size_t c = 0; c < v->cols; c++) {
+                float got = at[r * v->ld + c];
+                size_t e = r * v->cols + c;
+                double ratio = 0;
+                if (v->role == ISO_OUT && to_bits(got) == CANARY_BITS) {
+                    snprintf(text, bytes, "did not write %s[%zu][%zu]", v->name, r, c);
+                    return false;
+                }
+                if (v->expect && !close_enough(&ratio, got, v->expect[e], v->bound[e])) {
+                    if (isfinite(v->expect[e]) && isfinite(got))
+                        snprintf(text, bytes,
+                                 "%s[%zu][%zu] is %a, should be %a: %.3g times the bound %.3g",
+                                 v->name, r, c, (double)got, v->expect[e], ratio, v->bound[e]);
+                    else
+                        snprintf(text, bytes, "%s[%zu][%zu] is %g, should be %g", v->name, r, c,
+                                 (double)got, v->expect[e]);
+                    return false;
+                }
+                if (ratio > *worst)
+                    *worst = ratio;
+                if (v->exact && canonical(to_bits(got)) != canonical(to_bits(v->exact[e]))) {
+                    snprintf(text, bytes, "%s[%zu][%zu] is %a, but the canonical order gives %a",
+                             v->name, r, c, (double)got, (double)v->exact[e]);
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
+/*
+ * Gathers the outputs, NaN made canonical, adds them to the hash and compares with the first run of
+ * this case.
+ */
+static bool check_bits(char *text, size_t bytes, const struct iso_operands *o,
+                       struct first_result *first, const char *who, const char *where,
+                       XXH3_state_t *hash) {
+    size_t total = 0, n = 0;
+    for (unsigned i = 0; i < o->count; i++)
+        total += o->v[i].rows * o->v[i].cols;
+    if (first->room < total) {
+        first->room = 2 * total;
+        first->bits = realloc(first->bits, first->room * sizeof *first->bits);
+        first->other = realloc(first->other, first->room * sizeof *first->other);
+        if (!first->bits || !first->other)
+            die("memory");
+    }
+    uint32_t *to = first->who ? first->other : first->bits;
+    const char *differs = NULL;
+    size_t row = 0, column = 0, place = 0;
+    for (unsigned i = 0; i < o->count; i++) {
+        const struct iso_operand *v = &o->v[i];
+        if ((v->role != ISO_OUT && v->role != ISO_INOUT) || v->absent || !v->bytes)
+            continue;
+        const float *at = v->at;
+        for (size_t r = 0; r < v->rows; r++) {
+            for (size_t c = 0; c < v->cols; c++, n++) {
+                to[n] = canonical(to_bits(at[r * v->ld + c]));
+                if (first->who && !differs && to[n] != first->bits[n])
+                    differs = v->name, row = r, column = c, place = n;
+            }
+        }
+    }
+    if (hash)
+        XXH3_64bits_update(hash, to, n * sizeof *to);
+    if (!first->who) {
+        first->who = who;
+        snprintf(first->where, sizeof first->where, "%s", where);
+    }
+    if (differs)
+        snprintf(text, bytes, "bits of %s[%zu][%zu] are %08x, but %08x on %s %s", differs, row,
+                 column, to[place], first->bits[place], first->who, first->where);
+    return !differs;
+}
+
+/* ------------------------------------------------------------------------------------ the runs */
+
+void iso_cases_add(struct iso_cases *list, struct iso_case c, unsigned thin) {
+    static const uint64_t spread = UINT64_C(0x9e3779b97f4a7c15);
+    if (list->plan == ISO_PLAN_QUICK && !(c.flags & ISO_CASE_GOLDEN) && thin > 1) {
+        uint64_t h = (list->count + 1) * spread; /* a fixed choice that keeps no pattern */
+        for (int i = 0; i < ISO_CASE_PARAMS; i++)
+            h = (h ^ c.p[i]) * spread;
+        if ((h >> 33) % thin)
+            return;
+    }
+    if (list->count == list->room) {
+        list->room = list->room ? 2 * list->room : 256;
+        list->v = realloc(list->v, list->room * sizeof *list->v);
+        if (!list->v)
+            die("memory");
+    }
+    if (!c.seed) { /* from the parameters, so that the order of the cases does not matter */
+        c.seed = c.fill + 1;
+        for (int i = 0; i < ISO_CASE_PARAMS; i++)
+            c.seed = (c.seed ^ c.p[i]) * spread;
+    }
+    list->v[list->count++] = c;
+}
+
+void iso_suite_cases(const struct iso_suite *suite, struct iso_cases *list, enum iso_plan plan) {
+    *list = (struct iso_cases){.plan = plan};
+    suite->cases(list);
+}
+
+void iso_case_text(char *text, size_t bytes, const struct iso_suite *suite,
+                   const struct iso_case *c) {
+    size_t used = 0;
+    const char *name = suite->params;
+    for (unsigned i = 0; *name && i < ISO_CASE_PARAMS && used < bytes; i++) {
+        size_t length = strcspn(name, " ");
+        used +=
+            (size_t)snprintf(text + used, bytes - used, "%.*s=%zu ", (int)length, name, c->p[i]);
+        name += length + strspn(name + length, " ");
+    }
+    if (used < bytes)
+        snprintf(text + used, bytes - used, "fill=%s", iso_fill_name(c->fill));
+}
+
+size_t iso_sets(const struct iso_set **result) {
+    static struct iso_set sets[] = {
+#define ISA(name, ...) {#name, &iso_kernels_##name, NULL},
+#include "isas.def"
+#undef ISA
+    };
+    size_t count = sizeof sets / sizeof *sets;
+    for (size_t i = 0; i < count; i++) {
+        sets[i].missing = "unknown to the library";
+        for (size_t j = 0; j < iso_isa_count(); j++) {
+            if (!strcmp(iso_isa_name(iso_isa_get(j)), sets[i].name))
+                sets[i].missing = iso_isa_missing(iso_isa_get(j));
+        }
+    }
+    *result = sets;
+    return count;
+}
+
+void iso_run_init(struct iso_run *run) {
+    *run = (struct iso_run){
+        .plan = ISO_PLAN_FULL, .case_seconds = 120, .max_reports = 5, .out = stdout};
+    run->set_count = iso_sets(&run->sets);
+    arena_init();
+    signals_init();
+    shy_vectors = iso_masked_loads_fault();
+    if (shy_vectors)
+        fprintf(run->out, "NOTE: masked loads of this (emulated) machine touch all lanes: guard "
+                          "pages on the right are used for scalar only\n");
+}
+
+struct place_name {
+    enum side side;
+    size_t offset;
+    char text[24];
+};
+
+/* One call and all that is checked about it. Returns false with the reason in text. */
+static bool one_call(const struct iso_run *run, const struct iso_suite *suite,
+                     const struct iso_case *c, const struct iso_set *set, struct iso_operands *o,
+                     struct first_result *first, const struct place_name *where,
+                     struct tally *tally, XXH3_state_t *hash, char *text, size_t bytes) {
+    place(o, where->side, where->offset);
+    tally->calls++;
+    uint32_t control = float_control();
+    fault_signal = 0;
+    if (sigsetjmp(fault_return, 0)) {
+        fault_armed = 0;
+        alarm(0);
+        feclearexcept(FE_ALL_EXCEPT);
+        fault_text(text, bytes, o);
+        return false;
+    }
+    alarm(run->case_seconds);
+    bool trapless = c->flags & ISO_CASE_TRAPLESS;
+    if (trapless)
+        feclearexcept(FE_ALL_EXCEPT);
+    errno = 12345;
+    fault_armed = 1;
+    suite->call(set->table, c, o);
+    fault_armed = 0;
+    int error = errno;
+    int raised = trapless ? fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW) : 0;
+    /* first, so that a wrong value enters the hash like any other; other reports go before it */
+    bool same = c->flags & ISO_CASE_NO_BITS ||
+                check_bits(text, bytes, o, first, set->name, where->text, hash);
+    if (error != 12345) {
+        snprintf(text, bytes, "changed errno to %d", error);
+        return false;
+    }
+    if (float_control() != control) {
+        fesetenv(FE_DFL_ENV);
+        snprintf(text, bytes, "changed the floating-point control register");
+        return false;
+    }
+    if (!check_canaries(text, bytes, o) || !check_values(text, bytes, o, &tally->worst))
+        return false;
+    if (raised) {
+        snprintf(text, bytes, "raised%s%s%s on harmless input",
+                 raised & FE_INVALID ? " INVALID" : "", raised & FE_DIVBYZERO ? " DIVBYZERO" : "",
+                 raised & FE_OVERFLOW ? " OVERFLOW" : "");
+        return false;
+    }
+    const char *wrong = suite->check ? suite->check(o, c) : NULL;
+    if (wrong)
+        snprintf(text, bytes, "%s", wrong);
+    return !wrong && same;
+}
+
+static void report(struct iso_run *run, const struct iso_suite *suite, const struct iso_case *c,
+                   size_t index, const struct iso_set *set, const char *where, struct tally *tally,
+                   const char *reason) {
+    char label[400];
+    iso_case_text(label, sizeof label, suite, c);
+    if (!run->failures)
+        snprintf(run->first_failure, sizeof run->first_failure, "%s", reason);
+    run->failures++;
+    tally->failures++;
+    if (run->out && tally->failures <= run->max_reports)
+        fprintf(run->out, "FAIL %s %s %s: %s [--kernel %s --case %zu: %s]\n", suite->kernel,
+                set->name, where, reason, suite->kernel, index, label);
+}
+
+static void run_case(struct iso_run *run, const struct iso_suite *suite, const struct iso_case *c,
+                     size_t index, struct iso_operands *o, struct first_result *first,
+                     struct tally *tallies) {
+    iso_operands_begin(o, c->seed);
+    suite->setup(o, c);
+    suite->reference(o, c);
+    first->who = NULL;
+    struct place_name where[66] = {{SIDE_RIGHT, 0, "flush-right"}, {SIDE_LEFT, 0, "flush-left"}};
+    unsigned places = c->flags & ISO_CASE_ONCE ? 1 : 3;
+    if (c->flags & ISO_CASE_ALIGN)
+        places = 66;
+    for (unsigned i = 2; i < places; i++) {
+        where[i].side = SIDE_OFFSET;
+        where[i].offset = places == 3 ? (index * 7 + 1) % 64 : i - 2;
+        snprintf(where[i].text, sizeof where[i].text, "offset %zu", where[i].offset);
+    }
+    char text[400];
+    for (size_t s = 0; s < run->set_count; s++) {
+        if (run->sets[s].missing)
+            continue;
+        double start = run->timing ? now() : 0;
+        tallies[s].cases++;
+        bool shy = shy_vectors && strcmp(run->sets[s].name, "scalar") != 0;
+        struct place_name right = where[0];
+        if (shy)
+            where[0] = (struct place_name){SIDE_OFFSET, 63, "offset 63"};
+        for (unsigned i = 0; i < places; i++) {
+            XXH3_state_t *hash = c->flags & ISO_CASE_GOLDEN && i == 0 ? tallies[s].hash : NULL;
+            if (!one_call(run, suite, c, &run->sets[s], o, first, &where[i], &tallies[s], hash,
+                          text, sizeof text)) {
+                report(run, suite, c, index, &run->sets[s], where[i].text, &tallies[s], text);
+                break;
+            }
+        }
+        where[0] = right;
+        if (run->timing)
+            tallies[s].seconds += now() - start;
+    }
+    free_overflow(o);
+}
+
+/* ------------------------------------------------------------------------------ committed hashes
+ */
+
+/* The line "kernel version hash" of the file; false when there is none. */
+static bool golden_find(const char *file, const char *kernel, int *version, uint64_t *hash) {
+    FILE *f = fopen(file, "r");
+    if (!f)
+        return false;
+    char line[256], name[64];
+    unsigned long long value;
+    bool found = false;
+    while (!found && fgets(line, sizeof line, f)) {
+        found = sscanf(line, "%63s %d %llx", name, version, &value) == 3 && !strcmp(name, kernel);
+        if (found)
+            *hash = value;
+    }
+    fclose(f);
+    return found;
+}
+
+static const char *golden_compare(const struct iso_run *run, const char *kernel, uint64_t hash) {
+    int version = 0;
+    uint64_t want = 0;
+    if (!golden_find(run->golden, kernel, &version, &want))
+        return "no committed hash (test_kernels --update-golden FILE writes them)";
+    if (version != ISOBIT_NUMERICS_VERSION)
+        return want == hash ? NULL : "committed hash is of another ISOBIT_NUMERICS_VERSION";
+    return want == hash ? NULL
+                        : "the bits are not those committed: if that is meant, raise "
+                          "ISOBIT_NUMERICS_VERSION and update the hashes";
+}
+
+static void golden_append(const struct iso_run *run, const char *kernel, uint64_t hash) {
+    FILE *f = fopen(run->update, "a");
+    if (!f)
+        die(run->update);
+    fprintf(f, "%s %d %016llx\n", kernel, ISOBIT_NUMERICS_VERSION, (unsigned long long)hash);
+    if (fclose(f))
+        die(run->update);
+}
+
+void iso_run_suite(struct iso_run *run, const struct iso_suite *suite) {
+    struct iso_cases list;
+    struct tally *tallies = calloc(run->set_count, sizeof *tallies);
+    struct first_result first = {0};
+    struct iso_operands o = {0};
+    double start = now();
+    iso_suite_cases(suite, &list, run->plan);
+    size_t golden = 0;
+    for (size_t s = 0; s < run->set_count; s++) {
+        tallies[s].hash = XXH3_createState();
+        XXH3_64bits_reset(tallies[s].hash);
+    }
+    size_t only = run->only_case ? (size_t)strtoull(run->only_case, NULL, 10) : 0;
+    for (size_t i = 0; i < list.count && !(run->stop && run->failures); i++) {
+        golden += list.v[i].flags & ISO_CASE_GOLDEN ? 1 : 0;
+        if (!run->only_case || i == only)
+            run_case(run, suite, &list.v[i], i, &o, &first, tallies);
+    }
+    alarm(0);
+    bool whole = !run->only_case && golden, updated = false;
+    for (size_t s = 0; s < run->set_count; s++) {
+        struct tally *t = &tallies[s];
+        uint64_t hash = XXH3_64bits_digest(t->hash);
+        XXH3_freeState(t->hash);
+        if (run->sets[s].missing) {
+            if (run->out)
+                fprintf(run->out, "%-14s %-7s SKIPPED: %s\n", suite->kernel, run->sets[s].name,
+                        run->sets[s].missing);
+            continue;
+        }
+        const char *wrong = whole && run->golden ? golden_compare(run, suite->kernel, hash) : NULL;
+        if (wrong) {
+            if (!run->failures)
+                snprintf(run->first_failure, sizeof run->first_failure, "%s", wrong);
+            run->failures++;
+            t->failures++;
+            if (run->out)
+                fprintf(run->out, "FAIL %s %s: %s\n", suite->kernel, run->sets[s].name, wrong);
+        }
+        if (whole && run->update && !updated) {
+            golden_append(run, suite->kernel, hash);
+            updated = true;
+        }
+        if (run->out) {
+            char digest[32] = "-";
+            if (whole)
+                snprintf(digest, sizeof digest, "%016llx", (unsigned long long)hash);
+            fprintf(run->out, "%-14s %-7s %7zu cases %8zu calls  worst %6.4f  %-16s  %s",
+                    suite->kernel, run->sets[s].name, t->cases, t->calls, t->worst, digest,
+                    t->failures ? "FAIL" : "PASS");
+            if (t->failures)
+                fprintf(run->out, " (%zu)", t->failures);
+            if (run->timing)
+                fprintf(run->out, "  %.2f s", t->seconds);
+            fprintf(run->out, "\n");
+        }
+    }
+    if (run->out && run->timing)
+        fprintf(run->out, "%-14s %.2f s\n", suite->kernel, now() - start);
+    if (run->out)
+        fflush(run->out);
+    iso_operands_end(&o);
+    free(first.bits);
+    free(first.other);
+    free(list.v);
+    free(tallies);
+}
+
+void iso_run_all(struct iso_run *run) {
+    for (size_t i = 0; i < iso_suite_count; i++) {
+        if (!run->kernel || !strcmp(run->kernel, iso_suites[i]->kernel))
+            iso_run_suite(run, iso_suites[i]);
+    }
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Suites of attention and key_panels. Whatever a query does not see may be anything: the unused
+ * part of the last panel of keys is NaN in all cases, and `poison` puts NaN and infinities into
+ * keys and values that only some of the queries see.
+ */
+#include <math.h>
+#include <string.h>
+
+#include <isobit/ops.h>
+
+#include "oracle.h"
+#include "runner.h"
+#include "suites/suites.h"
+
+/* ----------------------------------------------------------------------------------- attention */
+
+/*
+ * see: 0 is not causal. bias 0: NULL, 1: finite, 2: with -Inf here and there, 3: some rows all
+ * -Inf. poison 1: NaN in the last value, 2: in the last key, 3: +-Inf in a value in the middle,
+ * 4: NaN in values and keys where bias 2 has its -Inf for all queries. fill is that of q and k.
+ */
+enum { A_NQ, A_NK, A_DH, A_SEE, A_BIAS, A_WEIGHTS, A_GAP, A_POISON };
+enum { A_O, A_Q, A_KEYS, A_V, A_BIAS_AT, A_WEIGHTS_AT, A_SCRATCH };
+
+static void add_attention(struct iso_cases *l, unsigned thin, unsigned flags, unsigned fill,
+                          size_t nq, size_t nk, size_t dh, size_t see, size_t bias, size_t weights,
+                          size_t gap, size_t poison) {
+    iso_add(l, thin, fill, flags, nq, nk, dh, see, bias, weights, gap, poison);
+}
+
+static void attention_cases(struct iso_cases *l) {
+    static const size_t dhs[] = {64, 1, 8, 16, 32, 48, 80, 96, 128, 3, 17};
+    static const size_t nks[] = {1, 2, 63, 64, 65, 127, 128, 129, 0, 7, 16, 33, 200};
+    static const size_t nqs[] = {1, 2, 3, 15, 16, 17, 31, 33, 63, 64};
+    if (l->plan == ISO_PLAN_BENCH) {
+        add_attention(l, 1, 0, ISO_FILL_NORMAL, 64, 128, 64, 0, 0, 0, 0, 0);
+        add_attention(l, 1, 0, ISO_FILL_NORMAL, 64, 512, 64, 0, 0, 0, 0, 0);
+        add_attention(l, 1, 0, ISO_FILL_NORMAL, 64, 512, 64, 449, 0, 0, 0, 0);
+        add_attention(l, 1, 0, ISO_FILL_NORMAL, 1, 512, 64, 0, 0, 0, 0, 0);
+        add_attention(l, 1, 0, ISO_FILL_NORMAL, 1, 128, 64, 0, 0, 0, 0, 0);
+        return;
+    }
+    size_t t = 0;
+    for (size_t d = 0; d < iso_count(dhs); d++) {
+        for (size_t j = 0; j < iso_count(nks); j++) {
+            for (size_t i = 0; i < iso_count(nqs); i++, t++) {
+                size_t nq = nqs[i], nk = nks[j];
+                /* not causal; causal from the first key on; a cache before the first query */
+                size_t see = t % 3 == 0 ? 0 : t % 3 == 1 ? 1 : nk > nq ? nk - nq + 1 : 1 + t % 5;
+                bool golden = t % 19 == 0 && dhs[d] <= 64;
+                add_attention(l, 40, ISO_CASE_TRAPLESS | (golden ? ISO_CASE_GOLDEN : 0),
+                              t % 4 == 3 ? ISO_FILL_NORMAL : ISO_FILL_UNIFORM, nq, nk, dhs[d], see,
+                              t / 3 % 5 == 4 ? 1 : 0, t / 7 % 3 == 2, t % 4, 0);
+            }
+        }
+    }
+    for (size_t nq = 1; nq <= 64; nq++) /* each number of queries, each number of keys */
+        add_attention(l, 8, ISO_CASE_TRAPLESS, ISO_FILL_UNIFORM, nq, 70, 16, nq % 2, nq % 3, 1, 0,
+                      0);
+    for (size_t nk = 0; nk <= 140; nk++) {
+        add_attention(l, 15, ISO_CASE_TRAPLESS, ISO_FILL_UNIFORM, 1, nk, 8, 0, nk % 3, 1, 0, 0);
+        add_attention(l, 15, ISO_CASE_TRAPLESS, ISO_FILL_UNIFORM, 18, nk, 8, 1, nk % 2, 0, 1, 0);
+    }
+    for (size_t dh = 1; dh <= 130; dh += dh < 40 ? 1 : 9) {
+        add_attention(l, 12, ISO_CASE_TRAPLESS, ISO_FILL_UNIFORM, 1, 66, dh, 0, 0, 0, 1, 0);
+        add_attention(l, 12, ISO_CASE_TRAPLESS, ISO_FILL_UNIFORM, 17, 66, dh, 50, 0, 0, 1, 0);
+    }
+    for (size_t poison = 0; poison <= 4; poison++) {
+        for (size_t bias = 0; bias <= 3; bias++) {
+            for (size_t see = 0; see < 2; see++) {
+                for (size_t nq = 1; nq <= 34; nq += 11) {
+                    unsigned golden = nq == 12 ? ISO_CASE_GOLDEN : 0;
+                    add_attention(l, 6, golden, ISO_FILL_UNIFORM, nq, 66, 16, see * 40, bias, 1, 1,
+                                  poison);
+                    add_attention(l, 6, 0, ISO_FILL_UNIFORM, nq, 20, 8, see, bias, see, 0, poison);
+                    add_attention(l, 6, 0, ISO_FILL_UNIFORM, nq, 130, 32, see * 90, bias, 0, 0,
+                                  poison);
+                }
+            }
+        }
+    }
+    static const unsigned fills[] = {ISO_FILL_ZERO,   ISO_FILL_TINY,    ISO_FILL_EQUAL,
+                                     ISO_FILL_RISING, ISO_FILL_FALLING, ISO_FILL_INTEGER};
+    for (size_t f = 0; f < iso_count(fills); f++) {
+        for (size_t nq = 1; nq < 40; nq += 19) {
+            add_attention(l, 3, f % 2 ? 0 : ISO_CASE_GOLDEN, fills[f], nq, 130, 24, 0, f % 2, 1, 0,
+                          0);
+            add_attention(l, 3, 0, fills[f], nq, 60, 24, 30, f % 2, 0, 0, 0);
+        }
+    }
+    add_attention(l, 3, ISO_CASE_ALIGN, ISO_FILL_UNIFORM, 1, 67, 20, 0, 1, 1, 1, 0);
+    add_attention(l, 3, ISO_CASE_ALIGN, ISO_FILL_UNIFORM, 5, 67, 20, 61, 0, 1, 1, 0);
+    add_attention(l, 1, 0, ISO_FILL_UNIFORM, 0, 67, 20, 0, 0, 0, 0, 0);
+    add_attention(l, 20, ISO_CASE_TRAPLESS, ISO_FILL_UNIFORM, 64, 1030, 64, 967, 0, 0, 0, 0);
+    add_attention(l, 1, ISO_CASE_TRAPLESS, ISO_FILL_UNIFORM, 1, 1030, 64, 0, 0, 0, 0, 0);
+    add_attention(l, 20, ISO_CASE_TRAPLESS, ISO_FILL_UNIFORM, 33, 129, 512, 97, 0, 1, 0, 0);
+}
+
+static float attention_scale(const struct iso_case *c) {
+    /* near 1/sqrt(dh), by exact means */
+    static const float scales[] = {1, 0.75f, 0.5f, 0.375f, 0.25f, 0.1875f, 0.125f, 0.09375f};
+    size_t i = 0;
+    for (size_t d = c->p[A_DH]; d > 1; d = d * 9 / 16)
+        i++;
+    return c->fill == ISO_FILL_RISING || c->fill == ISO_FILL_FALLING ? 0x1p-7f
+                                                                     : scales[i < 7 ? i : 7];
+}
+
+static size_t key_at(size_t j, size_t c, size_t dh) {
+    return j / ISO_KEY_BLOCK * dh * ISO_KEY_BLOCK + c * ISO_KEY_BLOCK + j % ISO_KEY_BLOCK;
+}
+
+static bool key_removed(size_t j) { return j % 7 == 3; }
+
+static void attention_setup(struct iso_operands *o, const struct iso_case *c) {
+    size_t nq = c->p[A_NQ], nk = c->p[A_NK], dh = c->p[A_DH], gap = c->p[A_GAP];
+    size_t panels = (nk + ISO_KEY_BLOCK - 1) / ISO_KEY_BLOCK * ISO_KEY_BLOCK * dh;
+    iso_out(o, "o", nq, dh, dh + gap);
+    iso_in_f32(o, "q", nq, dh, dh + 2 * gap, c->fill);
+    float *k = iso_in(o, "keys", sizeof *k, 1, panels, panels);
+    float key_scale = iso_fill_value(o, c->fill) < 0 ? -1.0f : 1.0f;
+    for (size_t j = 0; j < nk; j++) {
+        for (size_t e = 0; e < dh; e++) {
+            float x = iso_fill_value(o, c->fill == ISO_FILL_NORMAL ? ISO_FILL_UNIFORM : c->fill);
+            if (c->fill == ISO_FILL_RISING || c->fill == ISO_FILL_FALLING)
+                x = e ? 0 : key_scale * 0.5f * (float)j; /* every key moves the maximum, or none */
+            k[key_at(j, e, dh)] = x;
+        }
+    }
+    float *v = iso_in_f32(o, "v", nk, dh, dh + gap,
+                          c->fill == ISO_FILL_ZERO ? ISO_FILL_ZERO : ISO_FILL_UNIFORM);
+    if (c->p[A_BIAS]) {
+        size_t ld = nk + gap;
+        float *bias = iso_in_f32(o, "bias", nq, nk, ld, ISO_FILL_UNIFORM);
+        for (size_t i = 0; i < nq && c->p[A_BIAS] >= 2; i++) {
+            for (size_t j = 0; j < nk; j++) {
+                if (key_removed(j) || (c->p[A_BIAS] == 3 && i % 3 == 1) ||
+                    iso_random_below(&o->random, 5) == 0)
+                    bias[i * ld + j] = -INFINITY;
+            }
+        }
+    } else {
+        iso_absent(o, "bias");
+    }
+    if (c->p[A_WEIGHTS])
+        iso_out(o, "weights", nq, nk + gap, nk + 2 * gap); /* more columns than keys */
+    else
+        iso_absent(o, "weights");
+    iso_scratch(o, "scratch", ISO_ATTENTION_SCRATCH(dh));
+    for (size_t j = 0; j < nk; j++) {
+        for (size_t e = 0; e < dh; e++) {
+            float *value = &v[j * (dh + gap) + e], *key = &k[key_at(j, e, dh)];
+            if (c->p[A_POISON] == 1 && j + 1 == nk && e % 2 == 0)
+                *value = NAN;
+            if (c->p[A_POISON] == 2 && j + 1 == nk)
+                *key = NAN;
+            if (c->p[A_POISON] == 3 && j == nk / 2 && e == dh / 2)
+                *value = j % 2 ? INFINITY : -INFINITY;
+            if (c->p[A_POISON] == 4 && c->p[A_BIAS] >= 2 && key_removed(j))
+                *value = NAN, *key = e % 2 ? INFINITY : NAN;
+        }
+    }
+}
+
+static void attention_call(const struct iso_kernels *t, const struct iso_case *c,
+                           const struct iso_operands *o) {
+    const struct iso_operand *v = o->v;
+    struct iso_attention a = {.o = v[A_O].at,
+                              .ldo = v[A_O].ld,
+                              .q = v[A_Q].at,
+                              .ldq = v[A_Q].ld,
+                              .key_panels = v[A_KEYS].at,
+                              .v = v[A_V].at,
+                              .ldv = v[A_V].ld,
+                              .nq = c->p[A_NQ],
+                              .nk = c->p[A_NK],
+                              .dh = c->p[A_DH],
+                              .causal = c->p[A_SEE] != 0,
+                              .see = c->p[A_SEE],
+                              .scale = attention_scale(c),
+                              .bias = v[A_BIAS_AT].at,
+                              .ldb = v[A_BIAS_AT].ld,
+                              .weights = v[A_WEIGHTS_AT].at,
+                              .ldw = v[A_WEIGHTS_AT].ld,
+                              .nk_weights = v[A_WEIGHTS_AT].cols,
+                              .scratch = v[A_SCRATCH].at};
+    t->attention(&a);
+}
+
+static void attention_reference(struct iso_operands *o, const struct iso_case *c) {
+    size_t nq = c->p[A_NQ], nk = c->p[A_NK], dh = c->p[A_DH], see = c->p[A_SEE];
+    double *expect = iso_expect(o, A_O), *bound = iso_bound(o, A_O), *w = NULL, *wb = NULL;
+    size_t columns = o->v[A_WEIGHTS_AT].cols;
+    if (c->p[A_WEIGHTS]) {
+        w = iso_expect(o, A_WEIGHTS_AT);
+        wb = iso_bound(o, A_WEIGHTS_AT);
+        for (size_t i = 0; i < nq * columns; i++)
+            w[i] = 0, wb[i] = ORACLE_EQUAL;
+    }
+    /* row-major keys: the panels are slow to walk */
+    float *keys = iso_operands_alloc(o, nk * dh * sizeof *keys);
+    for (size_t j = 0; j < nk; j++) {
+        for (size_t e = 0; e < dh; e++)
+            keys[j * dh + e] = ISO_HOST(float, o, A_KEYS)[key_at(j, e, dh)];
+    }
+    for (size_t i = 0; i < nq; i++) {
+        const float *bias = ISO_HOST(float, o, A_BIAS_AT);
+        struct oracle_attention a = {.q = ISO_HOST(float, o, A_Q) + i * o->v[A_Q].ld,
+                                     .k = keys,
+                                     .ksj = dh,
+                                     .ksc = 1,
+                                     .v = ISO_HOST(float, o, A_V),
+                                     .ldv = o->v[A_V].ld,
+                                     .nk = see && see + i < nk ? see + i : nk,
+                                     .dh = dh,
+                                     .scale = (double)attention_scale(c),
+                                     .bias = c->p[A_BIAS] ? bias + i * o->v[A_BIAS_AT].ld : NULL};
+        oracle_attention(expect + i * dh, bound + i * dh, w ? w + i * columns : NULL,
+                         wb ? wb + i * columns : NULL, &a);
+    }
+}
+
+static double attention_flops(const struct iso_kernels *t, const struct iso_case *c) {
+    double pairs = 0;
+    (void)t;
+    for (size_t i = 0; i < c->p[A_NQ]; i++) {
+        size_t seen = c->p[A_SEE] ? c->p[A_SEE] + i : c->p[A_NK];
+        pairs += (double)(seen < c->p[A_NK] ? seen : c->p[A_NK]);
+    }
+    return 4 * pairs * (double)c->p[A_DH];
+}
+
+static double attention_bytes(const struct iso_case *c) {
+    return 8.0 * (double)(c->p[A_NQ] + c->p[A_NK]) * (double)c->p[A_DH];
+}
+
+const struct iso_suite iso_suite_attention = {.kernel = "attention",
+                                              .params = "nq nk dh see bias weights gap poison",
+                                              .cases = attention_cases,
+                                              .setup = attention_setup,
+                                              .call = attention_call,
+                                              .reference = attention_reference,
+                                              .flops = attention_flops,
+                                              .bytes = attention_bytes};
+
+/* ---------------------------------------------------------------------------------- key_panels */
+
+enum { K_FIRST, K_COUNT, K_DH, K_GAP };
+enum { K_PANELS, K_K };
+
+static void panels_cases(struct iso_cases *l) {
+    static const size_t counts[] = {0, 1, 2, 3, 7, 15, 16, 17, 31, 63, 64, 65, 127, 129, 200};
+    static const size_t firsts[] = {0, 1, 5, 15, 16, 31, 60, 63, 64, 65, 127, 130};
+    static const size_t dhs[] = {1, 3, 8, 16, 17, 32, 64, 80};
+    if (l->plan == ISO_PLAN_BENCH) {
+        iso_add(l, 1, 0, 0, 0, 512, 64, 0);
+        iso_add(l, 1, 0, 0, 37, 1, 64, 0);
+        return;
+    }
+    size_t t = 0;
+    for (size_t d = 0; d < iso_count(dhs); d++) {
+        for (size_t i = 0; i < iso_count(counts); i++) {
+            for (size_t j = 0; j < iso_count(firsts); j++, t++)
+                iso_add(l, 15, t % 4 ? ISO_FILL_UNIFORM : ISO_FILL_BITS,
+                        t % 37 ? 0 : ISO_CASE_GOLDEN, firsts[j], counts[i], dhs[d], t % 4);
+        }
+    }
+    iso_add(l, 2, 0, ISO_CASE_ALIGN, 3, 70, 19, 1);
+}
+
+static void panels_setup(struct iso_operands *o, const struct iso_case *c) {
+    size_t end = c->p[K_FIRST] + c->p[K_COUNT], dh = c->p[K_DH];
+    size_t extent = (end + ISO_KEY_BLOCK - 1) / ISO_KEY_BLOCK * ISO_KEY_BLOCK * dh;
+    iso_inout_f32(o, "panels", 1, extent, extent, ISO_FILL_UNIFORM);
+    iso_in_f32(o, "k", c->p[K_COUNT], dh, dh + c->p[K_GAP], c->fill);
+}
+
+static void panels_call(const struct iso_kernels *t, const struct iso_case *c,
+                        const struct iso_operands *o) {
+    t->key_panels(ISO_AT(float, o, K_PANELS), c->p[K_FIRST], ISO_AT(const float, o, K_K),
+                  o->v[K_K].ld, c->p[K_COUNT], c->p[K_DH]);
+}
+
+static void panels_reference(struct iso_operands *o, const struct iso_case *c) {
+    size_t dh = c->p[K_DH], ld = o->v[K_K].ld;
+    float *exact = iso_exact(o, K_PANELS);
+    memcpy(exact, o->v[K_PANELS].host, o->v[K_PANELS].bytes); /* the other keys stay */
+    for (size_t j = 0; j < c->p[K_COUNT]; j++) {
+        for (size_t e = 0; e < dh; e++)
+            exact[key_at(c->p[K_FIRST] + j, e, dh)] = ISO_HOST(float, o, K_K)[j * ld + e];
+    }
+}
+
+static double panels_bytes(const struct iso_case *c) {
+    return 8.0 * (double)c->p[K_COUNT] * (double)c->p[K_DH];
+}
+
+const struct iso_suite iso_suite_key_panels = {.kernel = "key_panels",
+                                               .params = "first count dh gap",
+                                               .cases = panels_cases,
+                                               .setup = panels_setup,
+                                               .call = panels_call,
+                                               .reference = panels_reference,
+                                               .bytes = panels_bytes};

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Suite of unary: activations, exp and erf. Short cases look at edges and alignment; sweeps walk
+ * through all 2^32 bit patterns in steps (4099 in the full plan, 1 in the exhaustive one).
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <isobit/ops.h>
+
+#include "oracle.h"
+#include "runner.h"
+#include "suites/suites.h"
+
+/*
+ * step 0: filled by `fill`, or with first = HARD by the points below; else x[i] has the bits
+ * (first + i * step).
+ */
+enum { U_FUNCTION, U_N, U_INPLACE, U_FIRST, U_STEP };
+enum { U_Y, U_X };
+
+static const int functions[] = {ISOBIT_ACT_NONE,     ISOBIT_ACT_RELU,      ISOBIT_ACT_SILU,
+                                ISOBIT_ACT_GELU_ERF, ISOBIT_ACT_GELU_TANH, ISOBIT_ACT_TANH,
+                                ISO_UNARY_EXP,       ISO_UNARY_ERF};
+
+/* Where exhaustive runs found the largest errors of some function, in units of its bound. */
+enum { HARD = 1 };
+static const float hard_points[] = {
+    0x1.18d9fcp-126f, 0x1.ff73f8p-127f, 0x1.a855aap-125f, 0x1.61fbfep-124f, /* erf */
+    -0x1.7c16d4p+2f,  0x1.46a6bep+0f,   -0x1.643678p+6f,                    /* SiLU */
+    0x1.366b66p+0f,   -0x1.036494p-8f,  -0x1.4150cp+3f,                     /* GELU with tanh */
+    0x1.29602ap+0f,   -0x1.f6d87ap-1f,  -0x1.458decp+3f,                    /* GELU with erf */
+    0x1.154248p+3f,   0x1.4cec68p+2f,   -0x1.aaf86cp+4f,                    /* tanh, exp */
+    0x1.45c41ep+6f,   -0x1.45c51p+6f};
+
+static void unary_cases(struct iso_cases *l) {
+    if (l->plan == ISO_PLAN_BENCH) {
+        for (size_t f = 1; f < iso_count(functions); f++)
+            iso_add(l, 1, ISO_FILL_NORMAL, 0, (size_t)functions[f], 4096);
+        return;
+    }
+    for (size_t f = 0; f < iso_count(functions); f++) {
+        size_t function = (size_t)functions[f];
+        for (size_t n = 0; n <= 130; n++)
+            iso_add(l, 30, n % 2 ? ISO_FILL_NORMAL : ISO_FILL_UNIFORM,
+                    ISO_CASE_TRAPLESS | (n % 50 == 45 ? ISO_CASE_GOLDEN : 0), function, n,
+                    n % 3 == 2, 0, 0);
+        for (unsigned fill = 0; fill < ISO_FILL_COUNT; fill++)
+            iso_add(l, 1, fill, ISO_CASE_GOLDEN, function, 177, 0, 0, 0);
+        iso_add(l, 2, ISO_FILL_NORMAL, ISO_CASE_ALIGN, function, 39, 0, 0, 0);
+        iso_add(l, 1, 0, 0, function, iso_count(hard_points), 0, HARD, 0);
+        /* the steps are odd, so all low bits occur */
+        const size_t golden_step = 262147;
+        iso_add(l, 1, 0, ISO_CASE_GOLDEN | ISO_CASE_ONCE, function, 16384, 0, 0, golden_step);
+        if (l->plan == ISO_PLAN_QUICK)
+            continue;
+        size_t step = l->plan == ISO_PLAN_EXHAUSTIVE ? 1 : 4099;
+        for (uint64_t first = 0; first < UINT64_C(1) << 32; first += (uint64_t)step << 16)
+            iso_add(l, 1, 0, ISO_CASE_ONCE, function, 1 << 16, 0, (size_t)first, step);
+    }
+    for (size_t f = 0; f < iso_count(functions); f++) /* dense where results go subnormal or Inf */
+        for (size_t i = 0; i < 2 && l->plan != ISO_PLAN_QUICK; i++)
+            iso_add(l, 1, 0, ISO_CASE_ONCE, (size_t)functions[f], 1 << 17, 0,
+                    i ? 0xc2ce0000 - (1 << 17) : 0x42b00000, 4);
+}
+
+static void unary_setup(struct iso_operands *o, const struct iso_case *c) {
+    size_t n = c->p[U_N], step = c->p[U_STEP];
+    float *x;
+    if (c->p[U_INPLACE]) {
+        x = iso_inout_f32(o, "y", 1, n, n, c->fill);
+        iso_absent(o, "x");
+    } else {
+        iso_out(o, "y", 1, n, n);
+        x = step ? iso_in(o, "x", sizeof *x, 1, n, n) : iso_in_f32(o, "x", 1, n, n, c->fill);
+    }
+    if (!step && c->p[U_FIRST] == HARD)
+        memcpy(x, hard_points, sizeof hard_points);
+    for (size_t i = 0; i < n && step; i++) {
+        uint32_t bits = (uint32_t)(c->p[U_FIRST] + i * step);
+        memcpy(&x[i], &bits, sizeof bits);
+    }
+}
+
+static void unary_call(const struct iso_kernels *t, const struct iso_case *c,
+                       const struct iso_operands *o) {
+    t->unary(ISO_AT(float, o, U_Y), ISO_AT(const float, o, c->p[U_INPLACE] ? U_Y : U_X), c->p[U_N],
+             (int)c->p[U_FUNCTION]);
+}
+
+static void unary_reference(struct iso_operands *o, const struct iso_case *c) {
+    const float *x = o->v[c->p[U_INPLACE] ? U_Y : U_X].host;
+    double *expect = iso_expect(o, U_Y), *bound = iso_bound(o, U_Y);
+    int function = (int)c->p[U_FUNCTION];
+    for (size_t i = 0; i < c->p[U_N]; i++) {
+        expect[i] = oracle_function((double)x[i], function);
+        bound[i] = oracle_function_bound((double)x[i], function);
+    }
+    if (function == ISOBIT_ACT_NONE) /* bits, the sign of zero included */
+        memcpy(iso_exact(o, U_Y), x, c->p[U_N] * sizeof *x);
+}
+
+/* -0 comes from -Inf and -0 where the table of special values says so. */
+static const char *unary_check(const struct iso_operands *o, const struct iso_case *c) {
+    if (c->p[U_INPLACE])
+        return NULL;
+    const float *x = ISO_AT(const float, o, U_X), *y = ISO_AT(const float, o, U_Y);
+    int f = (int)c->p[U_FUNCTION];
+    bool odd = f == ISOBIT_ACT_SILU || f == ISOBIT_ACT_GELU_ERF || f == ISOBIT_ACT_GELU_TANH;
+    for (size_t i = 0; i < c->p[U_N]; i++) {
+        if (odd && isinf(x[i]) && x[i] < 0 && !(y[i] == 0 && signbit(y[i])))
+            return "-Inf does not give -0";
+        if ((odd || f == ISOBIT_ACT_TANH || f == ISO_UNARY_ERF) && x[i] == 0 && signbit(x[i]) &&
+            !(y[i] == 0 && signbit(y[i])))
+            return "-0 does not give -0";
+    }
+    return NULL;
+}
+
+static double unary_flops(const struct iso_kernels *t, const struct iso_case *c) {
+    (void)t;
+    return (double)c->p[U_N]; /* elements */
+}
+
+static double unary_bytes(const struct iso_case *c) { return 8.0 * (double)c->p[U_N]; }
+
+const struct iso_suite iso_suite_unary = {.kernel = "unary",
+                                          .params = "function n inplace first step",
+                                          .cases = unary_cases,
+                                          .setup = unary_setup,
+                                          .call = unary_call,
+                                          .reference = unary_reference,
+                                          .check = unary_check,
+                                          .flops = unary_flops,
+                                          .bytes = unary_bytes};

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Suites of the matrix products: gemm_strip, gemm_pack, gemm_epilogue, gemv and fma_peak. The order
+ * of operations of the products is so simple that their bits are predicted with fmaf: beside the
+ * bound there is nothing left to chance.
+ */
+#include <math.h>
+#include <string.h>
+
+#include <isobit/ops.h>
+
+#include "oracle.h"
+#include "runner.h"
+#include "suites/suites.h"
+
+/* ---------------------------------------------------------------------------------- gemm_strip */
+
+/*
+ * m rows in strips of at most `step`; a is [k][m + agap], except as = 1 when m is 1 and agap 99.
+ * layout 0: packed panels; 1: row-major, ldb = n + bgap; 2: panels with gaps between rows and
+ * panels.
+ */
+enum { S_M, S_N, S_K, S_MODE, S_STEP, S_AGAP, S_LAYOUT, S_BGAP, S_CGAP };
+enum { S_C, S_A, S_B };
+
+static const size_t strip_n[] = {1, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 0, 7};
+static const size_t strip_k[] = {17, 0,  1,  2,  3,   7,   8,   15,  16,  31, 32,
+                                 33, 63, 64, 65, 127, 255, 256, 257, 511, 512};
+static const size_t gaps[] = {0, 1, 3, 13, 64};
+
+static void strip_cases(struct iso_cases *l) {
+    if (l->plan == ISO_PLAN_BENCH) {
+        static const size_t n[] = {64, 512};
+        for (size_t i = 0; i < 2; i++) {
+            for (size_t m = 1; m <= 14; m += 13) {
+                iso_add(l, 1, ISO_FILL_UNIFORM, 0, m, n[i], 512, 0, m, 0, 0);
+                iso_add(l, 1, ISO_FILL_UNIFORM, 0, m, n[i], 512, 0, m, 0, 1);
+            }
+        }
+        return;
+    }
+    size_t t = 0;
+    for (size_t k = 0; k < iso_count(strip_k); k++) {
+        for (size_t n = 0; n < iso_count(strip_n); n++) {
+            for (size_t m = 0; m <= 29; m++, t++) {
+                for (size_t mode = 0; mode < 3; mode++) {
+                    bool golden = mode == t % 3 && (k == 0 || (m == 7 && n % 4 == 2));
+                    iso_add(l, 75, (t + mode) % 3 == 1 ? ISO_FILL_INTEGER : ISO_FILL_UNIFORM,
+                            ISO_CASE_TRAPLESS | (golden ? ISO_CASE_GOLDEN : 0), m, strip_n[n],
+                            strip_k[k], mode, t % 2 ? 99 : 1 + t % 6, gaps[(t / 2) % 5],
+                            (t / 3 + mode) % 3, gaps[(t / 5) % 5], gaps[(t / 7) % 5]);
+                }
+            }
+        }
+    }
+    /* every kind of number in all modes and layouts */
+    for (unsigned fill = 0; fill < ISO_FILL_COUNT; fill++) {
+        for (size_t mode = 0; mode < 3; mode++) {
+            for (size_t layout = 0; layout < 3; layout++) {
+                unsigned flags = iso_fill_is_finite(fill) ? ISO_CASE_TRAPLESS : 0;
+                iso_add(l, 4, fill, flags | ISO_CASE_GOLDEN, 9, 49, 33, mode, 99, 1, layout, 3, 1);
+                iso_add(l, 4, fill, flags, 16, 37, 130, mode, 99, 0, layout, 0, 0);
+            }
+        }
+    }
+    for (size_t m = 1; m <= 14; m += 13) { /* all alignments; a row of k as it lies in memory */
+        for (size_t layout = 0; layout < 3; layout++)
+            iso_add(l, 3, ISO_FILL_UNIFORM, ISO_CASE_ALIGN, m, 35, 19, 0, 99, 99, layout, 1, 1);
+    }
+    for (size_t n = 1; n <= 130; n++) {
+        iso_add(l, 5, ISO_FILL_UNIFORM, 0, 1, n, 67, n % 3, 1, 99, n % 2, 0, 0);
+        iso_add(l, 5, ISO_FILL_INTEGER, 0, 13, n, 21, n % 3, 99, 0, n % 2, 0, 0);
+    }
+}
+
+struct strip {
+    size_t m, n, k, as, bs, bps, ldc, step;
+};
+
+static struct strip strip_of(const struct iso_case *c) {
+    const size_t *p = c->p;
+    struct strip s = {.m = p[S_M], .n = p[S_N], .k = p[S_K], .step = p[S_STEP]};
+    s.as = p[S_AGAP] == 99 ? s.m : s.m + p[S_AGAP];
+    s.ldc = s.n + p[S_CGAP];
+    switch (p[S_LAYOUT]) {
+    case 0: s.bs = ISO_PANEL, s.bps = s.k * ISO_PANEL; break;
+    case 1: s.bs = s.n + p[S_BGAP], s.bps = ISO_PANEL; break;
+    default: s.bs = ISO_PANEL + 3, s.bps = s.k * s.bs + 5; break;
+    }
+    return s;
+}
+
+static size_t strip_b(const struct strip *s, size_t p, size_t j) {
+    return j / ISO_PANEL * s->bps + p * s->bs + j % ISO_PANEL;
+}
+
+static void strip_setup(struct iso_operands *o, const struct iso_case *c) {
+    struct strip s = strip_of(c);
+    if (c->p[S_MODE] == ISO_STRIP_ASSIGN)
+        iso_out(o, "c", s.m, s.n, s.ldc);
+    else
+        iso_inout_f32(o, "c", s.m, s.n, s.ldc, c->fill);
+    iso_in_f32(o, "a", s.k, s.m, s.as, c->fill);
+    size_t extent = 0;
+    for (size_t j = 0; j < s.n && s.k; j++) {
+        size_t end = strip_b(&s, s.k - 1, j) + 1;
+        extent = end > extent ? end : extent;
+    }
+    float *b = iso_in(o, "b", sizeof *b, 1, extent, extent);
+    for (size_t p = 0; p < s.k; p++) {
+        for (size_t j = 0; j < s.n; j++)
+            b[strip_b(&s, p, j)] = iso_fill_value(o, c->fill);
+    }
+}
+
+static void strip_call(const struct iso_kernels *t, const struct iso_case *c,
+                       const struct iso_operands *o) {
+    struct strip s = strip_of(c);
+    size_t step = s.step < t->mr ? s.step : t->mr, i = 0;
+    do {
+        size_t m = s.m - i < step ? s.m - i : step;
+        t->gemm_strip(ISO_AT(float, o, S_C) + i * s.ldc, s.ldc, ISO_AT(const float, o, S_A) + i,
+                      s.as, ISO_AT(const float, o, S_B), s.bs, s.bps, m, s.n, s.k,
+                      (int)c->p[S_MODE]);
+        i += m;
+    } while (i < s.m);
+}
+
+static void strip_reference(struct iso_operands *o, const struct iso_case *c) {
+    struct strip s = strip_of(c);
+    const float *a = ISO_HOST(float, o, S_A), *b = ISO_HOST(float, o, S_B);
+    const float *c0 = ISO_HOST(float, o, S_C);
+    float *exact = iso_exact(o, S_C);
+    /* where partial sums may overflow in f32 there is no simple truth, only the order */
+    bool judge = c->fill != ISO_FILL_HUGE && c->fill != ISO_FILL_BITS;
+    double *expect = judge ? iso_expect(o, S_C) : NULL, *bound = judge ? iso_bound(o, S_C) : NULL;
+    bool quality = c->fill == ISO_FILL_UNIFORM && s.k;
+    for (size_t i = 0; i < s.m; i++) {
+        for (size_t j = 0; j < s.n; j++) {
+            const float *bj = b + j / ISO_PANEL * s.bps + j % ISO_PANEL;
+            size_t e = i * s.n + j;
+            float old = c->p[S_MODE] == ISO_STRIP_ASSIGN ? 0 : c0[i * s.ldc + j];
+            if (c->p[S_MODE] == ISO_STRIP_CONTINUE)
+                exact[e] = oracle_chain(old, a + i, s.as, bj, s.bs, s.k);
+            else
+                exact[e] = oracle_chain(0, a + i, s.as, bj, s.bs, s.k);
+            if (c->p[S_MODE] == ISO_STRIP_ADD)
+                exact[e] = old + exact[e];
+            if (!judge)
+                continue;
+            double value, magnitude;
+            oracle_dot(&value, &magnitude, a + i, s.as, bj, s.bs, s.k);
+            expect[e] = value + (double)old;
+            magnitude += fabs((double)old);
+            bound[e] = oracle_sum_bound(magnitude, (double)s.k + 1, (double)s.k);
+            double tight = oracle_quality_bound(magnitude, (double)s.k + 1);
+            if (quality && tight < bound[e])
+                bound[e] = tight;
+            if (c->fill == ISO_FILL_INTEGER)
+                bound[e] = ORACLE_EQUAL;
+        }
+    }
+}
+
+static double strip_flops(const struct iso_kernels *t, const struct iso_case *c) {
+    (void)t;
+    return 2.0 * (double)c->p[S_M] * (double)c->p[S_N] * (double)c->p[S_K];
+}
+
+static double strip_bytes(const struct iso_case *c) {
+    return 4.0 * ((double)c->p[S_M] * (double)c->p[S_N] +
+                  (double)c->p[S_K] * (double)(c->p[S_M] + c->p[S_N]));
+}
+
+const struct iso_suite iso_suite_gemm_strip = {.kernel = "gemm_strip",
+                                               .params = "m n k mode step agap layout bgap cgap",
+                                               .cases = strip_cases,
+                                               .setup = strip_setup,
+                                               .call = strip_call,
+                                               .reference = strip_reference,
+                                               .flops = strip_flops,
+                                               .bytes = strip_bytes};
+
+/* ----------------------------------------------------------------------------------- gemm_pack */
+
+enum { P_N, P_K, P_WIDTH, P_TRANS, P_GAP };
+enum { P_DST, P_SRC };
+
+static void pack_cases(struct iso_cases *l) {
+    static const size_t widths[] = {16, 1, 4, 6, 8, 12, 14, 32, 48};
+    static const size_t ks[] = {1, 0, 2, 3, 4, 5, 7, 8, 15, 16, 17, 33, 64, 70};
+    if (l->plan == ISO_PLAN_BENCH) {
+        for (size_t trans = 0; trans < 2; trans++) {
+            iso_add(l, 1, 0, 0, 512, 512, 16, trans, 0);
+            iso_add(l, 1, 0, 0, 512, 512, 14, trans, 0);
+        }
+        return;
+    }
+    for (size_t w = 0; w < iso_count(widths); w++) {
+        for (size_t trans = 0; trans < 2; trans++) {
+            for (size_t k = 0; k < iso_count(ks); k++) {
+                for (size_t n = 0; n <= 35; n++) {
+                    unsigned flags = n == 17 || n == 32 ? ISO_CASE_GOLDEN : 0;
+                    iso_add(l, 15, n % 5 == 4 ? ISO_FILL_BITS : ISO_FILL_UNIFORM, flags, n, ks[k],
+                            widths[w], trans, gaps[(n + k) % 5]);
+                }
+            }
+        }
+    }
+    for (size_t trans = 0; trans < 2; trans++) {
+        iso_add(l, 1, 0, ISO_CASE_ALIGN, 19, 21, 16, trans, 1);
+        iso_add(l, 1, 0, ISO_CASE_ALIGN, 9, 18, 6, trans, 1);
+        iso_add(l, 1, 0, 0, 200, 513, 16, trans, 3);
+        iso_add(l, 1, 0, 0, 200, 513, 14, trans, 3);
+    }
+}
+
+static size_t pack_extent(const struct iso_case *c) {
+    size_t width = c->p[P_WIDTH];
+    return (c->p[P_N] + width - 1) / width * width * c->p[P_K];
+}
+
+static void pack_setup(struct iso_operands *o, const struct iso_case *c) {
+    size_t n = c->p[P_N], k = c->p[P_K];
+    iso_out(o, "dst", 1, pack_extent(c), pack_extent(c));
+    if (c->p[P_TRANS])
+        iso_in_f32(o, "src", k, n, n + c->p[P_GAP], c->fill);
+    else
+        iso_in_f32(o, "src", n, k, k + c->p[P_GAP], c->fill);
+}
+
+static void pack_call(const struct iso_kernels *t, const struct iso_case *c,
+                      const struct iso_operands *o) {
+    size_t ld = o->v[P_SRC].ld;
+    bool trans = c->p[P_TRANS];
+    t->gemm_pack(ISO_AT(float, o, P_DST), ISO_AT(const float, o, P_SRC), trans ? 1 : ld,
+                 trans ? ld : 1, c->p[P_N], c->p[P_K], c->p[P_WIDTH]);
+}
+
+static void pack_reference(struct iso_operands *o, const struct iso_case *c) {
+    size_t n = c->p[P_N], k = c->p[P_K], width = c->p[P_WIDTH], ld = o->v[P_SRC].ld;
+    float *exact = iso_exact(o, P_DST);
+    memset(exact, 0, pack_extent(c) * sizeof *exact);
+    for (size_t j = 0; j < n; j++) {
+        for (size_t p = 0; p < k; p++)
+            exact[j / width * k * width + p * width + j % width] =
+                ISO_HOST(float, o, P_SRC)[c->p[P_TRANS] ? p * ld + j : j * ld + p];
+    }
+}
+
+static double pack_bytes(const struct iso_case *c) {
+    return 8.0 * (double)c->p[P_N] * (double)c->p[P_K];
+}
+
+const struct iso_suite iso_suite_gemm_pack = {.kernel = "gemm_pack",
+                                              .params = "n k width trans gap",
+                                              .cases = pack_cases,
+                                              .setup = pack_setup,
+                                              .call = pack_call,
+                                              .reference = pack_reference,
+                                              .bytes = pack_bytes};
+
+/* ------------------------------------------------------------------------------- gemm_epilogue */
+
+/* alpha, beta: index into `scales`; residual 1: of its own, 2: c itself; same: t is c */
+enum { E_M, E_N, E_ALPHA, E_BETA, E_BIAS, E_ACT, E_RESIDUAL, E_SAME, E_GAP };
+enum { E_C, E_T, E_BIAS_AT, E_RESIDUAL_AT };
+static const float scales[] = {0, 1, -1, 0.5f, 2, 0.3f};
+
+static void epilogue_cases(struct iso_cases *l) {
+    if (l->plan == ISO_PLAN_BENCH) {
+        for (size_t act = 0; act <= ISOBIT_ACT_TANH; act++)
+            iso_add(l, 1, 0, 0, 14, 512, 1, 0, 1, act, 1, 1, 0);
+        return;
+    }
+    size_t t = 0;
+    for (size_t alpha = 0; alpha < 6; alpha++) {
+        for (size_t beta = 0; beta < 6; beta++) {
+            for (size_t act = 0; act <= ISOBIT_ACT_TANH; act++) {
+                for (size_t residual = 0; residual < 3; residual++) {
+                    for (size_t variant = 0; variant < 4; variant++, t++) {
+                        unsigned flags = t % 7 == 0 ? ISO_CASE_GOLDEN : 0;
+                        iso_add(l, 12, t % 3 ? ISO_FILL_UNIFORM : ISO_FILL_NORMAL,
+                                flags | ISO_CASE_TRAPLESS, t % 5, 1 + t * 5 % 50, alpha, beta,
+                                variant % 2, act, residual, variant / 2, gaps[t % 5]);
+                    }
+                }
+            }
+        }
+    }
+    for (size_t n = 0; n <= 130; n++)
+        iso_add(l, 10, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, 2, n, n % 6, n % 5, n % 2, n % 6, n % 3,
+                n / 3 % 2, 1);
+    for (unsigned fill = 0; fill < ISO_FILL_COUNT; fill++) {
+        for (size_t beta = 0; beta < 3; beta++)
+            iso_add(l, 2, fill, 0, 3, 45, beta ? 3 : 1, beta, 1, beta % 2, beta, beta % 2, 1);
+    }
+    for (size_t act = 0; act <= ISOBIT_ACT_TANH; act++) {
+        iso_add(l, 2, ISO_FILL_SPECIAL, 0, 3, 45, 1, 0, 0, act, 0, 1, 0);
+        iso_add(l, 2, ISO_FILL_NORMAL, ISO_CASE_ALIGN, 2, 35, 3, 3, 1, act, 1, 0, 1);
+    }
+}
+
+static void epilogue_setup(struct iso_operands *o, const struct iso_case *c) {
+    size_t m = c->p[E_M], n = c->p[E_N], gap = c->p[E_GAP];
+    bool reads = scales[c->p[E_BETA]] != 0 || c->p[E_SAME] || c->p[E_RESIDUAL] == 2;
+    if (reads)
+        iso_inout_f32(o, "c", m, n, n + gap, c->fill);
+    else
+        iso_out(o, "c", m, n, n + gap);
+    if (c->p[E_SAME])
+        iso_absent(o, "t");
+    else
+        iso_in_f32(o, "t", m, n, n + gap / 2, c->fill);
+    if (c->p[E_BIAS])
+        iso_in_f32(o, "bias", 1, n, n, c->fill);
+    else
+        iso_absent(o, "bias");
+    if (c->p[E_RESIDUAL] == 1)
+        iso_in_f32(o, "residual", m, n, n + gap, c->fill);
+    else
+        iso_absent(o, "residual");
+}
+
+static void epilogue_call(const struct iso_kernels *t, const struct iso_case *c,
+                          const struct iso_operands *o) {
+    bool same = c->p[E_SAME], own = c->p[E_RESIDUAL] == 2;
+    const struct iso_operand *v = o->v;
+    struct iso_epilogue e = {.alpha = scales[c->p[E_ALPHA]],
+                             .beta = scales[c->p[E_BETA]],
+                             .bias = v[E_BIAS_AT].at,
+                             .act = (int)c->p[E_ACT],
+                             .residual = own ? v[E_C].at : v[E_RESIDUAL_AT].at,
+                             .ldr = own ? v[E_C].ld : v[E_RESIDUAL_AT].ld};
+    t->gemm_epilogue(v[E_C].at, v[E_C].ld, same ? v[E_C].at : v[E_T].at,
+                     same ? v[E_C].ld : v[E_T].ld, c->p[E_M], c->p[E_N], &e);
+}
+
+static void epilogue_reference(struct iso_operands *o, const struct iso_case *c) {
+    size_t m = c->p[E_M], n = c->p[E_N];
+    bool simple = c->p[E_ACT] <= ISOBIT_ACT_RELU;
+    bool judge = c->fill != ISO_FILL_HUGE && c->fill != ISO_FILL_BITS;
+    double *expect = judge ? iso_expect(o, E_C) : NULL, *bound = judge ? iso_bound(o, E_C) : NULL;
+    float *exact = simple ? iso_exact(o, E_C) : NULL;
+    const float *old = ISO_HOST(float, o, E_C), *residual = ISO_HOST(float, o, E_RESIDUAL_AT);
+    for (size_t i = 0; i < m; i++) {
+        for (size_t j = 0; j < n; j++) {
+            const float *own = old + i * o->v[E_C].ld + j;
+            struct oracle_epilogue e = {
+                .alpha = (double)scales[c->p[E_ALPHA]],
+                .beta = (double)scales[c->p[E_BETA]],
+                .c = own,
+                .bias = c->p[E_BIAS] ? ISO_HOST(float, o, E_BIAS_AT) + j : NULL,
+                .act = (int)c->p[E_ACT],
+            };
+            if (c->p[E_RESIDUAL])
+                e.residual =
+                    c->p[E_RESIDUAL] == 2 ? own : residual + i * o->v[E_RESIDUAL_AT].ld + j;
+            float t = c->p[E_SAME] ? *own : ISO_HOST(float, o, E_T)[i * o->v[E_T].ld + j];
+            if (exact)
+                exact[i * n + j] = oracle_epilogue_exact(t, &e);
+            if (judge)
+                expect[i * n + j] = oracle_epilogue(&bound[i * n + j], (double)t, 0, &e);
+        }
+    }
+}
+
+static double epilogue_bytes(const struct iso_case *c) {
+    return 4.0 * (double)c->p[E_M] * (double)c->p[E_N] * (double)(2 + (c->p[E_RESIDUAL] == 1));
+}
+
+const struct iso_suite iso_suite_gemm_epilogue = {.kernel = "gemm_epilogue",
+                                                  .params =
+                                                      "m n alpha# beta# bias act residual t=c gap",
+                                                  .cases = epilogue_cases,
+                                                  .setup = epilogue_setup,
+                                                  .call = epilogue_call,
+                                                  .reference = epilogue_reference,
+                                                  .bytes = epilogue_bytes};
+
+/* ---------------------------------------------------------------------------------------- gemv */
+
+enum { V_N, V_K, V_TRANS, V_GAP };
+enum { V_Y, V_W, V_X };
+
+static void gemv_cases(struct iso_cases *l) {
+    static const size_t ks[] = {0,  1,  2,  3,  7,  8,   15,  16,  17,  31,  32,
+                                33, 63, 64, 65, 95, 127, 128, 129, 257, 512, 1000};
+    static const size_t ns[] = {0,  1,  2,  3,  4,  5,  7,  8,  9,   15,
+                                16, 17, 31, 32, 33, 47, 63, 65, 129, 130};
+    if (l->plan == ISO_PLAN_BENCH) {
+        for (size_t trans = 0; trans < 2; trans++) {
+            iso_add(l, 1, 0, 0, 512, 512, trans, 0);
+            iso_add(l, 1, 0, 0, 2048, 512, trans, 0);
+        }
+        return;
+    }
+    for (size_t trans = 0; trans < 2; trans++) {
+        for (size_t n = 0; n < iso_count(ns); n++) {
+            for (size_t k = 0; k < iso_count(ks); k++)
+                iso_add(l, 10, (n + k) % 3 ? ISO_FILL_UNIFORM : ISO_FILL_INTEGER,
+                        ISO_CASE_TRAPLESS | ((n + k) % 6 == 1 ? ISO_CASE_GOLDEN : 0), ns[n], ks[k],
+                        trans, gaps[(n + k) % 5]);
+        }
+        for (unsigned fill = 0; fill < ISO_FILL_COUNT; fill++)
+            iso_add(l, 1, fill, ISO_CASE_GOLDEN, 19, 75, trans, 1);
+        iso_add(l, 1, 0, ISO_CASE_ALIGN, 19, 70, trans, 1);
+        for (size_t k = 1; k < 130; k++)
+            iso_add(l, 10, 0, ISO_CASE_TRAPLESS, 5, k, trans, 0);
+    }
+}
+
+static void gemv_setup(struct iso_operands *o, const struct iso_case *c) {
+    size_t n = c->p[V_N], k = c->p[V_K], rows = c->p[V_TRANS] ? k : n, cols = c->p[V_TRANS] ? n : k;
+    iso_out(o, "y", 1, n, n);
+    iso_in_f32(o, "w", rows, cols, cols + c->p[V_GAP], c->fill);
+    iso_in_f32(o, "x", 1, k, k, c->fill);
+}
+
+static void gemv_call(const struct iso_kernels *t, const struct iso_case *c,
+                      const struct iso_operands *o) {
+    t->gemv(ISO_AT(float, o, V_Y), ISO_AT(const float, o, V_W), o->v[V_W].ld,
+            ISO_AT(const float, o, V_X), c->p[V_N], c->p[V_K], (int)c->p[V_TRANS]);
+}
+
+static void gemv_reference(struct iso_operands *o, const struct iso_case *c) {
+    size_t n = c->p[V_N], k = c->p[V_K], ld = o->v[V_W].ld;
+    bool trans = c->p[V_TRANS], judge = c->fill != ISO_FILL_HUGE && c->fill != ISO_FILL_BITS;
+    double *expect = judge ? iso_expect(o, V_Y) : NULL, *bound = judge ? iso_bound(o, V_Y) : NULL;
+    float *exact = iso_exact(o, V_Y);
+    for (size_t j = 0; j < n; j++) {
+        const float *w = ISO_HOST(float, o, V_W) + (trans ? j : j * ld);
+        const float *x = ISO_HOST(float, o, V_X);
+        exact[j] = oracle_lanes(w, trans ? ld : 1, x, 1, k);
+        if (!judge)
+            continue;
+        double magnitude, depth = (double)((k + ISO_LANES - 1) / ISO_LANES) + 5;
+        oracle_dot(&expect[j], &magnitude, w, trans ? ld : 1, x, 1, k);
+        bound[j] = oracle_sum_bound(magnitude, depth, (double)k);
+        if (c->fill == ISO_FILL_INTEGER)
+            bound[j] = ORACLE_EQUAL;
+    }
+}
+
+static double gemv_flops(const struct iso_kernels *t, const struct iso_case *c) {
+    (void)t;
+    return 2.0 * (double)c->p[V_N] * (double)c->p[V_K];
+}
+
+static double gemv_bytes(const struct iso_case *c) {
+    return 4.0 * ((double)c->p[V_N] * (double)c->p[V_K] + (double)(c->p[V_N] + c->p[V_K]));
+}
+
+const struct iso_suite iso_suite_gemv = {.kernel = "gemv",
+                                         .params = "n k trans gap",
+                                         .cases = gemv_cases,
+                                         .setup = gemv_setup,
+                                         .call = gemv_call,
+                                         .reference = gemv_reference,
+                                         .flops = gemv_flops,
+                                         .bytes = gemv_bytes};
+
+/* ------------------------------------------------------------------------------------ fma_peak */
+
+static void peak_cases(struct iso_cases *l) {
+    if (l->plan == ISO_PLAN_BENCH) {
+        iso_add(l, 1, 0, 0, 10000);
+        return;
+    }
+    iso_add(l, 1, 0, ISO_CASE_NO_BITS, 0);
+    iso_add(l, 1, 0, ISO_CASE_NO_BITS, 1);
+    iso_add(l, 1, 0, ISO_CASE_NO_BITS, 1000);
+}
+
+static void peak_setup(struct iso_operands *o, const struct iso_case *c) {
+    (void)c;
+    iso_out(o, "result", 1, 1, 1);
+}
+
+static void peak_call(const struct iso_kernels *t, const struct iso_case *c,
+                      const struct iso_operands *o) {
+    *ISO_AT(float, o, 0) = t->fma_peak(c->p[0]);
+}
+
+static void peak_reference(struct iso_operands *o, const struct iso_case *c) {
+    (void)c; /* what it returns only keeps the work alive; it must not slow down on NaN */
+    iso_expect(o, 0)[0] = 0;
+    iso_bound(o, 0)[0] = INFINITY;
+}
+
+static double peak_flops(const struct iso_kernels *t, const struct iso_case *c) {
+    return (double)t->fma_peak_flops * (double)c->p[0];
+}
+
+const struct iso_suite iso_suite_fma_peak = {.kernel = "fma_peak",
+                                             .params = "rounds",
+                                             .cases = peak_cases,
+                                             .setup = peak_setup,
+                                             .call = peak_call,
+                                             .reference = peak_reference,
+                                             .flops = peak_flops};

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Suites of the kernels that work on rows: softmax, layernorm and rmsnorm.
+ */
+#include <math.h>
+#include <string.h>
+
+#include <isobit/ops.h>
+
+#include "oracle.h"
+#include "runner.h"
+#include "suites/suites.h"
+
+/* ------------------------------------------------------------------------------------- softmax */
+
+/* lengths 0: NULL, 1: mixed, 2: all n, 3: all 0; mask 0: NULL, 1: mixed, 2: nothing takes part */
+enum { X_ROWS, X_N, X_FLAGS, X_LENGTHS, X_MASK, X_INPLACE, X_GAP };
+enum { X_Y, X_X, X_LENGTHS_AT, X_MASK_AT };
+
+static void softmax_cases(struct iso_cases *l) {
+    static const unsigned fills[] = {ISO_FILL_UNIFORM, ISO_FILL_NORMAL,  ISO_FILL_SCORES,
+                                     ISO_FILL_RISING,  ISO_FILL_FALLING, ISO_FILL_EQUAL};
+    static const size_t large[] = {255, 256, 257, 511, 512, 513, 991, 1000, 1023, 1024, 1025};
+    if (l->plan == ISO_PLAN_BENCH) {
+        iso_add(l, 1, ISO_FILL_NORMAL, 0, 64, 64, 0);
+        iso_add(l, 1, ISO_FILL_NORMAL, 0, 64, 512, 0);
+        iso_add(l, 1, ISO_FILL_NORMAL, 0, 64, 512, ISO_SOFTMAX_LOG);
+        iso_add(l, 1, ISO_FILL_NORMAL, 0, 8, 8192, 0);
+        return;
+    }
+    size_t t = 0;
+    for (size_t flags = 0; flags < 4; flags++) {
+        for (size_t n = 0; n <= 130; n++) {
+            for (size_t variant = 0; variant < 6; variant++, t++)
+                iso_add(l, 30, fills[t % 6], ISO_CASE_TRAPLESS | (t % 29 ? 0 : ISO_CASE_GOLDEN),
+                        1 + t % 4, n, flags, variant == 1 || variant == 3 ? 1 : 0,
+                        variant == 2 || variant == 3 ? 1 : 0, variant & 1, t % 3);
+        }
+        for (size_t n = 0; n < iso_count(large); n++) {
+            for (size_t variant = 0; variant < 3; variant++, t++)
+                iso_add(l, 10, fills[t % 6], ISO_CASE_TRAPLESS | (n == 7 ? ISO_CASE_GOLDEN : 0), 2,
+                        large[n], flags, variant == 1, variant == 2, variant & 1, t % 3);
+        }
+        for (unsigned fill = 0; fill < ISO_FILL_COUNT; fill++) {
+            for (size_t variant = 0; variant < 4; variant++)
+                iso_add(l, 3, fill, variant == 3 ? ISO_CASE_GOLDEN : 0, 5, 33 + 8 * variant, flags,
+                        variant & 1, variant >> 1, 0, 1);
+        }
+        for (size_t n = 1; n < 70; n += 17) {
+            iso_add(l, 1, ISO_FILL_MINUS_INF, 0, 4, n, flags, 3, 0, 0, 1);
+            iso_add(l, 1, ISO_FILL_SPECIAL, 0, 4, n, flags, 0, 2, 0, 1);
+            iso_add(l, 1, ISO_FILL_NORMAL, 0, 4, n, flags, 2, 0, 1, 1);
+        }
+        iso_add(l, 2, ISO_FILL_NORMAL, ISO_CASE_ALIGN, 2, 51, flags, 0, 1, 0, 1);
+        iso_add(l, 1, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, 0, 5, flags, 0, 0, 0, 0);
+    }
+}
+
+static void softmax_setup(struct iso_operands *o, const struct iso_case *c) {
+    size_t rows = c->p[X_ROWS], n = c->p[X_N], ld = n + c->p[X_GAP];
+    if (c->p[X_INPLACE]) {
+        iso_inout_f32(o, "y", rows, n, ld, c->fill);
+        iso_absent(o, "x");
+    } else {
+        iso_out(o, "y", rows, n, n + 2 * c->p[X_GAP]);
+        iso_in_f32(o, "x", rows, n, ld, c->fill);
+    }
+    float *x = o->v[c->p[X_INPLACE] ? X_Y : X_X].host;
+    size_t *lengths = NULL;
+    uint8_t *mask = NULL;
+    if (c->p[X_LENGTHS]) {
+        lengths = iso_in(o, "lengths", sizeof *lengths, 1, rows, rows);
+        for (size_t i = 0; i < rows; i++)
+            lengths[i] = c->p[X_LENGTHS] == 1   ? iso_random_below(&o->random, n + 1)
+                         : c->p[X_LENGTHS] == 2 ? n
+                                                : 0;
+    } else {
+        iso_absent(o, "lengths");
+    }
+    if (c->p[X_MASK]) {
+        mask = iso_in(o, "mask", 1, rows, n, n + c->p[X_GAP]);
+        for (size_t i = 0; i < rows; i++) {
+            for (size_t j = 0; j < n; j++)
+                mask[i * (n + c->p[X_GAP]) + j] =
+                    c->p[X_MASK] == 1 && iso_random_below(&o->random, 3) ? (uint8_t)(1 + j % 255)
+                                                                         : 0;
+        }
+    } else {
+        iso_absent(o, "mask");
+    }
+    /* what takes no part may be anything */
+    for (size_t i = 0; i < rows && iso_random_below(&o->random, 2); i++) {
+        for (size_t j = 0; j < n; j++) {
+            if ((lengths && j >= lengths[i]) || (mask && !mask[i * (n + c->p[X_GAP]) + j]))
+                x[i * ld + j] = j % 2 ? NAN : INFINITY;
+        }
+    }
+}
+
+static void softmax_call(const struct iso_kernels *t, const struct iso_case *c,
+                         const struct iso_operands *o) {
+    const struct iso_operand *x = &o->v[c->p[X_INPLACE] ? X_Y : X_X];
+    t->softmax(ISO_AT(float, o, X_Y), o->v[X_Y].ld, x->at, x->ld, c->p[X_ROWS], c->p[X_N],
+               ISO_AT(const size_t, o, X_LENGTHS_AT), ISO_AT(const uint8_t, o, X_MASK_AT),
+               o->v[X_MASK_AT].ld, (int)c->p[X_FLAGS]);
+}
+
+static void softmax_reference(struct iso_operands *o, const struct iso_case *c) {
+    size_t n = c->p[X_N];
+    const struct iso_operand *x = &o->v[c->p[X_INPLACE] ? X_Y : X_X];
+    const size_t *lengths = ISO_HOST(size_t, o, X_LENGTHS_AT);
+    const uint8_t *mask = ISO_HOST(uint8_t, o, X_MASK_AT);
+    double *expect = iso_expect(o, X_Y), *bound = iso_bound(o, X_Y);
+    for (size_t i = 0; i < c->p[X_ROWS]; i++)
+        oracle_softmax(expect + i * n, bound + i * n, (const float *)x->host + i * x->ld, n,
+                       o->v[X_LENGTHS_AT].absent ? n : lengths[i],
+                       o->v[X_MASK_AT].absent ? NULL : mask + i * o->v[X_MASK_AT].ld,
+                       c->p[X_FLAGS] & ISO_SOFTMAX_LOG, c->p[X_FLAGS] & ISO_SOFTMAX_SAFE);
+}
+
+static const char *softmax_check(const struct iso_operands *o, const struct iso_case *c) {
+    size_t n = c->p[X_N];
+    if (c->p[X_FLAGS] & ISO_SOFTMAX_LOG)
+        return NULL;
+    for (size_t i = 0; i < c->p[X_ROWS]; i++) {
+        const float *y = ISO_AT(const float, o, X_Y) + i * o->v[X_Y].ld;
+        double sum = 0;
+        for (size_t j = 0; j < n; j++) {
+            if (y[j] < 0 || y[j] > 1)
+                return "a weight outside [0, 1]";
+            sum += (double)y[j];
+        }
+        if (!isnan(sum) && sum != 0 && fabs(sum - 1) > ((double)((n + 31) / 32) + 12) * ORACLE_U)
+            return "the weights do not sum up to 1";
+    }
+    return NULL;
+}
+
+static double softmax_bytes(const struct iso_case *c) {
+    return 8.0 * (double)c->p[X_ROWS] * (double)c->p[X_N];
+}
+
+const struct iso_suite iso_suite_softmax = {.kernel = "softmax",
+                                            .params = "rows n flags lengths mask inplace gap",
+                                            .cases = softmax_cases,
+                                            .setup = softmax_setup,
+                                            .call = softmax_call,
+                                            .reference = softmax_reference,
+                                            .check = softmax_check,
+                                            .bytes = softmax_bytes};
+
+/* --------------------------------------------------------------------------------------- norms */
+
+/*
+ * y 0: of its own, 1: x, 2: residual. sum 0: NULL, 1: of its own, 2: x, 3: residual.
+ * affine: bit 0 gamma, bit 1 beta. eps: index.
+ */
+enum { N_ROWS, N_N, N_AFFINE, N_RESIDUAL, N_Y, N_SUM, N_EPS, N_GAP };
+enum { N_Y_AT, N_X_AT, N_R_AT, N_SUM_AT, N_GAMMA, N_BETA };
+static const float norm_eps[] = {1e-5f, 1e-6f, 1e-12f, 0};
+
+static void norm_cases(struct iso_cases *l) {
+    static const unsigned fills[] = {ISO_FILL_UNIFORM, ISO_FILL_NORMAL, ISO_FILL_OFFSET,
+                                     ISO_FILL_EQUAL,   ISO_FILL_RISING, ISO_FILL_CANCEL,
+                                     ISO_FILL_WIDE,    ISO_FILL_TINY};
+    static const size_t large[] = {255, 256, 257, 511, 512, 513, 768, 1000, 1024, 1025, 2048};
+    if (l->plan == ISO_PLAN_BENCH) {
+        iso_add(l, 1, ISO_FILL_NORMAL, 0, 64, 512, 3, 0, 0, 0, 0, 0);
+        iso_add(l, 1, ISO_FILL_NORMAL, 0, 64, 512, 3, 1, 0, 1, 0, 0);
+        iso_add(l, 1, ISO_FILL_NORMAL, 0, 1, 512, 3, 0, 0, 0, 0, 0);
+        iso_add(l, 1, ISO_FILL_NORMAL, 0, 16, 4096, 3, 0, 0, 0, 0, 0);
+        return;
+    }
+    size_t t = 0; /* n is at least 1: dispatch never asks for an empty mean */
+    for (size_t n = 1; n <= 130; n++) {
+        for (size_t variant = 0; variant < 12; variant++, t++) {
+            size_t residual = variant % 2, y = variant % 3, sum = t / 3 % 4;
+            if (!residual && y == 2)
+                y = 0;
+            if ((sum == 2 && y == 1) || (sum == 3 && (y == 2 || !residual)))
+                sum = 1;
+            iso_add(l, 30, fills[t % 8], ISO_CASE_TRAPLESS | (t % 31 ? 0 : ISO_CASE_GOLDEN),
+                    1 + t % 3, n, t % 4, residual, y, sum, t % 3, t % 5);
+        }
+    }
+    for (size_t n = 0; n < iso_count(large); n++) {
+        for (size_t f = 0; f < 8; f++, t++)
+            iso_add(l, 10, fills[f], ISO_CASE_TRAPLESS | (n == 7 ? ISO_CASE_GOLDEN : 0), 2,
+                    large[n], 3, f % 2, 0, f % 2, t % 3, 1);
+    }
+    for (size_t n = 1; n < 80; n += 13) {
+        iso_add(l, 1, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, 2, n + 1, 3, 0, 0, 0, 3, 0); /* eps 0 */
+        iso_add(l, 1, ISO_FILL_ZERO, ISO_CASE_TRAPLESS, 2, n, 3, 0, 0, 0, 0, 0);
+    }
+    iso_add(l, 1, ISO_FILL_NORMAL, ISO_CASE_ALIGN, 2, 53, 3, 1, 0, 1, 0, 1);
+    iso_add(l, 1, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, 0, 5, 3, 1, 0, 1, 0, 1);
+    for (size_t n = 1; n < 300; n += 19) /* NaN and infinities: classes only */
+        iso_add(l, 2, ISO_FILL_SPECIAL, ISO_CASE_GOLDEN, 6, n, 3, 0, 0, 0, 0, 1);
+}
+
+static void rms_cases(struct iso_cases *l) {
+    norm_cases(l);
+    if (l->plan != ISO_PLAN_BENCH) { /* the sum of squares overflows: documented to give 0 */
+        iso_add(l, 1, ISO_FILL_HUGE, ISO_CASE_GOLDEN, 2, 70, 3, 0, 0, 0, 0, 1);
+        iso_add(l, 1, ISO_FILL_HUGE, 0, 2, 513, 1, 0, 1, 0, 0, 1);
+    }
+}
+
+static void norm_setup(struct iso_operands *o, const struct iso_case *c) {
+    size_t rows = c->p[N_ROWS], n = c->p[N_N], gap = c->p[N_GAP];
+    if (c->p[N_Y])
+        iso_absent(o, "y");
+    else
+        iso_out(o, "y", rows, n, n + gap);
+    bool x_out = c->p[N_Y] == 1 || c->p[N_SUM] == 2, r_out = c->p[N_Y] == 2 || c->p[N_SUM] == 3;
+    if (x_out)
+        iso_inout_f32(o, "x", rows, n, n + gap / 2, c->fill);
+    else
+        iso_in_f32(o, "x", rows, n, n + gap / 2, c->fill);
+    if (!c->p[N_RESIDUAL])
+        iso_absent(o, "residual");
+    else if (r_out)
+        iso_inout_f32(o, "residual", rows, n, n + gap, c->fill);
+    else
+        iso_in_f32(o, "residual", rows, n, n + gap, c->fill);
+    if (c->p[N_SUM] == 1)
+        iso_out(o, "sum", rows, n, n + gap);
+    else
+        iso_absent(o, "sum");
+    if (c->p[N_AFFINE] & 1)
+        iso_in_f32(o, "gamma", 1, n, n, ISO_FILL_UNIFORM);
+    else
+        iso_absent(o, "gamma");
+    if (c->p[N_AFFINE] & 2)
+        iso_in_f32(o, "beta", 1, n, n, ISO_FILL_UNIFORM);
+    else
+        iso_absent(o, "beta");
+}
+
+static unsigned norm_y(const struct iso_case *c) {
+    return c->p[N_Y] == 0 ? N_Y_AT : c->p[N_Y] == 1 ? N_X_AT : N_R_AT;
+}
+
+static unsigned norm_sum(const struct iso_case *c) {
+    return c->p[N_SUM] == 1 ? N_SUM_AT : c->p[N_SUM] == 2 ? N_X_AT : N_R_AT;
+}
+
+static struct iso_norm norm_of(const struct iso_case *c, const struct iso_operands *o) {
+    struct iso_norm v = {.gamma = o->v[N_GAMMA].at,
+                         .beta = o->v[N_BETA].at,
+                         .eps = norm_eps[c->p[N_EPS]],
+                         .residual = o->v[N_R_AT].at,
+                         .ldr = o->v[N_R_AT].ld};
+    if (c->p[N_SUM]) {
+        v.sum = o->v[norm_sum(c)].at;
+        v.lds = o->v[norm_sum(c)].ld;
+    }
+    return v;
+}
+
+static void layernorm_call(const struct iso_kernels *t, const struct iso_case *c,
+                           const struct iso_operands *o) {
+    struct iso_norm v = norm_of(c, o);
+    t->layernorm(o->v[norm_y(c)].at, o->v[norm_y(c)].ld, o->v[N_X_AT].at, o->v[N_X_AT].ld,
+                 c->p[N_ROWS], c->p[N_N], &v);
+}
+
+static void rmsnorm_call(const struct iso_kernels *t, const struct iso_case *c,
+                         const struct iso_operands *o) {
+    struct iso_norm v = norm_of(c, o);
+    t->rmsnorm(o->v[norm_y(c)].at, o->v[norm_y(c)].ld, o->v[N_X_AT].at, o->v[N_X_AT].ld,
+               c->p[N_ROWS], c->p[N_N], &v);
+}
+
+static void norm_reference(struct iso_operands *o, const struct iso_case *c, bool rms) {
+    size_t rows = c->p[N_ROWS], n = c->p[N_N];
+    const struct iso_operand *x = &o->v[N_X_AT], *r = &o->v[N_R_AT];
+    float *t = iso_operands_alloc(o, rows * n * sizeof *t);
+    for (size_t i = 0; i < rows; i++) {
+        for (size_t j = 0; j < n; j++) {
+            t[i * n + j] = ((const float *)x->host)[i * x->ld + j];
+            if (c->p[N_RESIDUAL])
+                t[i * n + j] += ((const float *)r->host)[i * r->ld + j];
+        }
+    }
+    const float *gamma = c->p[N_AFFINE] & 1 ? ISO_HOST(float, o, N_GAMMA) : NULL;
+    const float *beta = c->p[N_AFFINE] & 2 ? ISO_HOST(float, o, N_BETA) : NULL;
+    float eps = norm_eps[c->p[N_EPS]];
+    unsigned y = norm_y(c);
+    double *expect = iso_expect(o, y), *bound = iso_bound(o, y);
+    for (size_t i = 0; i < rows; i++) {
+        if (rms)
+            oracle_rmsnorm(expect + i * n, bound + i * n, t + i * n, n, gamma, eps);
+        else
+            oracle_layernorm(expect + i * n, bound + i * n, t + i * n, n, gamma, beta, eps);
+    }
+    if (c->p[N_SUM])
+        memcpy(iso_exact(o, norm_sum(c)), t, rows * n * sizeof *t);
+}
+
+static void layernorm_reference(struct iso_operands *o, const struct iso_case *c) {
+    norm_reference(o, c, false);
+}
+
+static void rmsnorm_reference(struct iso_operands *o, const struct iso_case *c) {
+    norm_reference(o, c, true);
+}
+
+static double norm_bytes(const struct iso_case *c) {
+    return 4.0 * (double)c->p[N_ROWS] * (double)c->p[N_N] *
+           (double)(2 + (c->p[N_RESIDUAL] != 0) + (c->p[N_SUM] != 0));
+}
+
+#define NORM_PARAMS "rows n affine residual y sum eps# gap"
+
+const struct iso_suite iso_suite_layernorm = {.kernel = "layernorm",
+                                              .params = NORM_PARAMS,
+                                              .cases = norm_cases,
+                                              .setup = norm_setup,
+                                              .call = layernorm_call,
+                                              .reference = layernorm_reference,
+                                              .bytes = norm_bytes};
+
+const struct iso_suite iso_suite_rmsnorm = {.kernel = "rmsnorm",
+                                            .params = NORM_PARAMS,
+                                            .cases = rms_cases,
+                                            .setup = norm_setup,
+                                            .call = rmsnorm_call,
+                                            .reference = rmsnorm_reference,
+                                            .bytes = norm_bytes};
