@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Encoder-decoder Transformers ("Attention Is All You Need" and descendants) on the operations of
+ * ops.h: load a checkpoint directory, encode, decode, generate, score. Library: isobit_model.
+ *
+ * Token ids are uint32_t, checked against the vocabulary (ISOBIT_E_RANGE). A batch of sequences is
+ * passed as one array of ids, one sequence after the other, with the length of each: results do
+ * not depend, to the bit, on which sequences travel together, and come in the order of the call.
+ * A source without any token is ISOBIT_E_DIM (an empty sentence is its EOS); a sequence longer than
+ * the model's positions is ISOBIT_E_LIMIT.
+ *
+ * Of a context the instruction set and the executor are used; memory is allocated by the call, at
+ * its beginning: none between two steps of a search.
+ */
+#ifndef ISOBIT_MODEL_H
+#define ISOBIT_MODEL_H
+
+#include <isobit/isobit.h>
+#include <isobit/ops.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Where a call can fail for reasons that a code cannot tell, it fills this, if given: one English
+ * sentence that names the file, tensor or key, what was found and what was expected. Text that
+ * comes from files is escaped and cut.
+ */
+typedef struct iso_error {
+    iso_status status;
+    char message[500];
+} iso_error;
+
+/* A loaded model: immutable, may be shared by any number of threads. */
+typedef struct iso_model iso_model;
+
+typedef struct iso_load_options {
+    size_t size;             /* sizeof(iso_load_options) */
+    int reject_nonfinite;    /* 1: a NaN or Inf among the weights is an error (ISOBIT_E_RANGE) */
+    size_t max_header_bytes; /* of a safetensors file; 0: 100,000,000 */
+} iso_load_options;
+
+/*
+ * Reads `directory`: config.json, generation_config.json (optional; where it exists, it replaces
+ * all generation keys of config.json), model.safetensors (F32, F16, BF16). All names, element types
+ * and shapes are checked against config.json before the first weight is read. Weights are converted
+ * to f32 and packed, a piece at a time: a tied embedding is held once, and loading takes little
+ * more memory than the model has in the end. Nothing of the files stays open. The files are
+ * untrusted: whatever they hold, the call fails cleanly or gives a usable model. Families:
+ * model_type "isobit-transformer" (the paper's) and "marian".
+ */
+ISOBIT_API iso_status iso_model_load(iso_model **model, const char *directory,
+                                     const iso_load_options *options, const iso_context *context,
+                                     iso_error *error);
+ISOBIT_API void iso_model_free(iso_model *model); /* NULL is allowed */
+
+/* What the configuration says; lives as long as the model. Absent ids are UINT32_MAX. */
+typedef struct iso_model_info {
+    const char *family; /* "isobit-transformer", "marian" */
+    size_t d, encoder_layers, decoder_layers, encoder_heads, decoder_heads, encoder_ffn,
+        decoder_ffn;
+    size_t source_vocabulary, target_vocabulary;
+    size_t max_positions; /* the longest source, and the longest target with its start token */
+    uint32_t pad_id, bos_id, decoder_start_id, unk_id;
+    const uint32_t *eos_ids;
+    size_t eos_count;
+    size_t default_beams, default_max_length;
+    size_t parameters;   /* distinct weights */
+    size_t weight_bytes; /* of the packed model in memory */
+} iso_model_info;
+
+ISOBIT_API const iso_model_info *iso_model_get_info(const iso_model *model);
+
+/* Output of the encoder for one sequence: y [length][d]. */
+ISOBIT_API iso_status iso_encode_f32(float *y, const iso_model *model, const uint32_t *source,
+                                     size_t length, const iso_context *context, iso_error *error);
+
+/*
+ * Logits of a given target, one sequence: logits [target_length][target_vocabulary], row t being
+ * the prediction after target[0..t]; target begins with the decoder start token. `stepwise` 0
+ * computes all rows at once, 1 token by token through the caches: the same bits.
+ */
+ISOBIT_API iso_status iso_logits_f32(float *logits, const iso_model *model, const uint32_t *source,
+                                     size_t source_length, const uint32_t *target,
+                                     size_t target_length, int stepwise, const iso_context *context,
+                                     iso_error *error);
+
+/*
+ * Log-probability of each token of given targets: `log_probs` receives one float for each target
+ * token, in order. Targets do not include the decoder start token; whether they end with EOS is
+ * the caller's choice. `count` sequences; sources and targets are concatenated.
+ */
+ISOBIT_API iso_status iso_score_f32(float *log_probs, const iso_model *model,
+                                    const uint32_t *sources, const size_t *source_lengths,
+                                    const uint32_t *targets, const size_t *target_lengths,
+                                    size_t count, const iso_context *context, iso_error *error);
+
+/*
+ * Generation. Members that are 0 take the model's default (generation_config.json, config.json),
+ * unless stated. The algorithms are those of transformers >= 4.50, ties going to the lowest index.
+ */
+typedef enum iso_early_stopping {
+    ISOBIT_EARLY_DEFAULT = 0,
+    ISOBIT_EARLY_FALSE,
+    ISOBIT_EARLY_TRUE,
+    ISOBIT_EARLY_NEVER
+} iso_early_stopping;
+
+typedef struct iso_generate_options {
+    size_t size;       /* sizeof(iso_generate_options) */
+    size_t beams;      /* 1: greedy */
+    size_t hypotheses; /* how many to return for each source, at most beams; 0: 1 */
+    size_t max_length; /* of the target, the decoder start token included: at least 2, and at most
+                          max_positions + 1 (ISOBIT_E_LIMIT), the last token needing none */
+    size_t max_new_tokens; /* not counting the start token; wins over max_length; 0: not set */
+    int has_length_penalty;
+    float length_penalty; /* used when has_length_penalty */
+    iso_early_stopping early_stopping;
+    float repetition_penalty; /* 0: default; 1: none */
+    size_t no_repeat_ngram;   /* 0: default */
+    size_t min_length;        /* start token included; 0: default */
+    int attention;            /* 1: return cross-attention weights */
+    size_t batch_tokens;      /* sources are grouped to about this many tokens; 0: automatic */
+} iso_generate_options;
+
+/* One generated sequence, without the start token; a final EOS is included when there is one. */
+typedef struct iso_hypothesis {
+    const uint32_t *ids;
+    size_t length;          /* 0: fewer were found than asked for */
+    float score;            /* beams: sum of log-probabilities / length^penalty; greedy: the sum */
+    const float *log_probs; /* [length], of each token as the search saw it */
+    const float *attention; /* [decoder_layers][decoder_heads][length][source length], or NULL */
+} iso_hypothesis;
+
+/* The result of a call; owns all that it points to. */
+typedef struct iso_generation {
+    size_t count;               /* sources x hypotheses */
+    size_t hypotheses;          /* for each source, best first */
+    const iso_hypothesis *best; /* [count]: source i has best[i * hypotheses ...] */
+} iso_generation;
+
+ISOBIT_API iso_status iso_generate(iso_generation **result, const iso_model *model,
+                                   const uint32_t *sources, const size_t *source_lengths,
+                                   size_t count, const iso_generate_options *options,
+                                   const iso_context *context, iso_error *error);
+ISOBIT_API void iso_generation_free(iso_generation *result); /* NULL is allowed */
+
+/*
+ * Text in and out for models whose directory has a tokenizer that the library knows:
+ * tokenizer_config.json with "tokenizer_class": "isobit-characters" (code points as tokens,
+ * vocab.json; a line is split into words, each a sequence of its own). ISOBIT_E_UNSUPPORTED for
+ * others: use ids.
+ */
+typedef struct iso_tokenizer iso_tokenizer;
+ISOBIT_API iso_status iso_tokenizer_load(iso_tokenizer **tokenizer, const char *directory,
+                                         iso_error *error);
+ISOBIT_API void iso_tokenizer_free(iso_tokenizer *tokenizer); /* NULL is allowed */
+
+/*
+ * Cuts one line of UTF-8 into sequences of source ids (each with its EOS): ids [capacity_ids],
+ * lengths [capacity_sequences]; both counts are set to what is needed, and ISOBIT_E_WORKSPACE says
+ * that a capacity was too small. An empty line, or one of punctuation only, has no sequence.
+ */
+ISOBIT_API iso_status iso_tokenizer_encode(const iso_tokenizer *tokenizer, const char *text,
+                                           size_t bytes, uint32_t *ids, size_t capacity_ids,
+                                           size_t *id_count, size_t *lengths,
+                                           size_t capacity_sequences, size_t *sequence_count,
+                                           iso_error *error);
+
+/* The text of one generated sequence, special tokens left out, NUL-terminated; see iso_info_json
+ * for `text`, `bytes` and `needed`. */
+ISOBIT_API iso_status iso_tokenizer_decode(const iso_tokenizer *tokenizer, const uint32_t *ids,
+                                           size_t count, char *text, size_t bytes, size_t *needed);
+
+/* The text of one token (for labels), special tokens included; NULL when out of range. */
+ISOBIT_API const char *iso_tokenizer_token(const iso_tokenizer *tokenizer, uint32_t id);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * config.json and generation_config.json. The reader is tolerant where files in the wild differ
+ * (unknown keys are ignored, null counts as absent, whole numbers may be written 4.0, eos_token_id
+ * may be a list) and strict about what it uses: ranges, divisibility, ids inside the vocabulary.
+ * jansson parses; every number is taken as a double, which holds all whole numbers that we accept
+ * and lets files pass that carry numbers beyond 64 bits in keys that nobody reads.
+ */
+#include "json.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_CONFIG_BYTES ((size_t)4 << 20)
+#define MAX_LAYERS 512
+#define MAX_SIZE ((size_t)1 << 31) /* of a dimension or a vocabulary */
+#define MAX_POSITIONS ((size_t)1 << 20)
+#define MAX_IDS 65536
+
+/* One file while it is read. */
+typedef struct reader {
+    const char *file;
+    const json_t *root;
+    model_arena *arena;
+    iso_error *error;
+} reader;
+
+/* The value of a key; NULL when it is absent or null. */
+static const json_t *get(const reader *r, const char *key) {
+    const json_t *value = json_object_get(r->root, key);
+    return value && !json_is_null(value) ? value : NULL;
+}
+
+static iso_status wrong(const reader *r, const char *key, const json_t *found,
+                        const char *expected) {
+    char text[80];
+    return model_fail(r->error, ISOBIT_E_CONFIG, "%s: \"%s\" is %s; %s is expected", r->file, key,
+                      model_json_describe(found, text, sizeof text), expected);
+}
+
+static iso_status read_size(const reader *r, const char *key, size_t *out, size_t least,
+                            size_t most) {
+    const json_t *value = get(r, key);
+    char expected[80];
+    if (!value || model_json_size(value, least, most, out))
+        return ISOBIT_OK;
+    (void)snprintf(expected, sizeof expected, "a whole number from %zu to %zu", least, most);
+    return wrong(r, key, value, expected);
+}
+
+static iso_status read_flag(const reader *r, const char *key, int *out) {
+    const json_t *value = get(r, key);
+    if (!value)
+        return ISOBIT_OK;
+    if (!json_is_boolean(value))
+        return wrong(r, key, value, "true or false");
+    *out = json_is_true(value);
+    return ISOBIT_OK;
+}
+
+/* A finite number of at least `least`, or above it. */
+static iso_status read_real(const reader *r, const char *key, double *out, double least,
+                            int above) {
+    const json_t *value = get(r, key);
+    if (!value)
+        return ISOBIT_OK;
+    double x = json_is_number(value) ? json_number_value(value) : NAN;
+    if (!isfinite(x) || x < least || (above && x <= least) || fabs(x) > 1e30)
+        return wrong(r, key, value, above ? "a number above 0" : "a number in range");
+    *out = x;
+    return ISOBIT_OK;
+}
+
+static iso_status read_id(const reader *r, const char *key, uint32_t *out) {
+    size_t value = 0;
+    const json_t *found = get(r, key);
+    iso_status status = read_size(r, key, &value, 0, MODEL_NO_ID - 1);
+    if (found && !status)
+        *out = (uint32_t)value;
+    return status;
+}
+
+/* One id, or a list of ids. */
+static iso_status read_ids(const reader *r, const char *key, model_ids *out) {
+    const json_t *value = get(r, key), *list = json_is_array(value) ? value : NULL;
+    if (!value)
+        return ISOBIT_OK;
+    size_t count = list ? json_array_size(list) : 1, id;
+    if (count > MAX_IDS)
+        return wrong(r, key, value, "a shorter list");
+    uint32_t *ids = model_alloc(r->arena, count, sizeof *ids);
+    if (!ids)
+        return model_fail(r->error, ISOBIT_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        const json_t *item = list ? json_array_get(list, i) : value;
+        if (!model_json_size(item, 0, MODEL_NO_ID - 1, &id))
+            return wrong(r, key, item, "a token id or a list of token ids");
+        ids[i] = (uint32_t)id;
+    }
+    *out = (model_ids){ids, count};
+    return ISOBIT_OK;
+}
+
+/* A list of lists of ids, kept as length, ids, length, ids ... */
+static iso_status read_bad_words(const reader *r, const char *key, model_ids *out) {
+    const json_t *value = get(r, key);
+    if (!value)
+        return ISOBIT_OK;
+    size_t total = 0, at = 0, words = json_array_size(value), id;
+    if (!json_is_array(value))
+        return wrong(r, key, value, "a list of lists of token ids");
+    for (size_t i = 0; i < words; i++) {
+        const json_t *word = json_array_get(value, i);
+        if (!json_is_array(word) || json_array_size(word) == 0)
+            return wrong(r, key, word, "a list of lists of token ids");
+        total += 1 + json_array_size(word);
+    }
+    if (total > MAX_IDS)
+        return wrong(r, key, value, "a shorter list");
+    uint32_t *ids = model_alloc(r->arena, total, sizeof *ids);
+    if (!ids)
+        return model_fail(r->error, ISOBIT_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < words; i++) {
+        const json_t *word = json_array_get(value, i);
+        ids[at++] = (uint32_t)json_array_size(word);
+        for (size_t j = 0; j < json_array_size(word); j++) {
+            if (!model_json_size(json_array_get(word, j), 0, MODEL_NO_ID - 1, &id))
+                return wrong(r, key, json_array_get(word, j), "a token id");
+            ids[at++] = (uint32_t)id;
+        }
+    }
+    *out = (model_ids){ids, total};
+    return ISOBIT_OK;
+}
+
+static iso_status read_activation(const reader *r, model_config *c) {
+    static const struct {
+        const char *name;
+        iso_activation act;
+    } known[] = {
+        {"relu", ISOBIT_ACT_RELU},           {"silu", ISOBIT_ACT_SILU},
+        {"swish", ISOBIT_ACT_SILU},          {"gelu", ISOBIT_ACT_GELU_ERF},
+        {"gelu_new", ISOBIT_ACT_GELU_TANH},  {"gelu_pytorch_tanh", ISOBIT_ACT_GELU_TANH},
+        {"gelu_fast", ISOBIT_ACT_GELU_TANH}, {"tanh", ISOBIT_ACT_TANH},
+    };
+    const json_t *value = get(r, "activation_function");
+    if (value && !json_is_string(value))
+        return wrong(r, "activation_function", value, "the name of a function");
+    const char *name = value ? json_string_value(value) : c->activation_name;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(name, known[i].name) == 0) {
+            c->activation_name = known[i].name;
+            c->activation = known[i].act;
+            return ISOBIT_OK;
+        }
+    model_quoted quoted;
+    return model_fail(r->error, ISOBIT_E_UNSUPPORTED,
+                      "%s: activation_function %s is not known; relu, silu, swish, gelu, gelu_new, "
+                      "gelu_pytorch_tanh, gelu_fast and tanh are",
+                      r->file, model_quote(&quoted, name, strlen(name)));
+}
+
+static iso_status read_early_stopping(const reader *r, model_search *search) {
+    const json_t *value = get(r, "early_stopping");
+    if (!value)
+        return ISOBIT_OK;
+    if (json_is_boolean(value))
+        search->early_stopping = json_is_true(value) ? ISOBIT_EARLY_TRUE : ISOBIT_EARLY_FALSE;
+    else if (json_is_string(value) && strcmp(json_string_value(value), "never") == 0)
+        search->early_stopping = ISOBIT_EARLY_NEVER;
+    else
+        return wrong(r, "early_stopping", value, "true, false or \"never\"");
+    return ISOBIT_OK;
+}
+
+static iso_status read_search(const reader *r, model_search *s) {
+    double length_penalty = 1, repetition_penalty = 1;
+    iso_status status;
+    if ((status = read_size(r, "num_beams", &s->beams, 1, 1024)) ||
+        (status = read_size(r, "max_length", &s->max_length, 2, MAX_SIZE)) ||
+        (status = read_size(r, "max_new_tokens", &s->max_new_tokens, 1, MAX_SIZE)) ||
+        (status = read_size(r, "min_length", &s->min_length, 0, MAX_SIZE)) ||
+        (status = read_size(r, "min_new_tokens", &s->min_new_tokens, 0, MAX_SIZE)) ||
+        (status = read_size(r, "no_repeat_ngram_size", &s->no_repeat_ngram, 0, MAX_SIZE)) ||
+        (status = read_real(r, "length_penalty", &length_penalty, -1e6, 0)) ||
+        (status = read_real(r, "repetition_penalty", &repetition_penalty, 0, 1)) ||
+        (status = read_early_stopping(r, s)) ||
+        (status = read_flag(r, "renormalize_logits", &s->renormalize)) ||
+        (status = read_id(r, "forced_bos_token_id", &s->forced_bos)) ||
+        (status = read_ids(r, "forced_eos_token_id", &s->forced_eos)))
+        return status;
+    s->length_penalty = (float)length_penalty;
+    s->repetition_penalty = (float)repetition_penalty;
+    return read_bad_words(r, "bad_words_ids", &s->bad_words);
+}
+
+static iso_status read_token_ids(const reader *r, model_config *c) {
+    iso_status status;
+    if ((status = read_id(r, "pad_token_id", &c->pad)) ||
+        (status = read_id(r, "bos_token_id", &c->bos)) ||
+        (status = read_id(r, "unk_token_id", &c->unk)) ||
+        (status = read_id(r, "decoder_start_token_id", &c->start)))
+        return status;
+    return read_ids(r, "eos_token_id", &c->eos);
+}
+
+static iso_status read_architecture(const reader *r, model_config *c) {
+    const struct {
+        const char *key;
+        size_t *value, most;
+    } sizes[] = {
+        {"d_model", &c->d, (size_t)1 << 20},
+        {"encoder_layers", &c->encoder_layers, MAX_LAYERS},
+        {"decoder_layers", &c->decoder_layers, MAX_LAYERS},
+        {"encoder_attention_heads", &c->encoder_heads, (size_t)1 << 16},
+        {"decoder_attention_heads", &c->decoder_heads, (size_t)1 << 16},
+        {"encoder_ffn_dim", &c->encoder_ffn, (size_t)1 << 24},
+        {"decoder_ffn_dim", &c->decoder_ffn, (size_t)1 << 24},
+        {"vocab_size", &c->source_vocabulary, MAX_SIZE},
+        {"decoder_vocab_size", &c->target_vocabulary, MAX_SIZE},
+        {"max_position_embeddings", &c->max_positions, MAX_POSITIONS},
+    };
+    iso_status status;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if ((status = read_size(r, sizes[i].key, sizes[i].value, 1, sizes[i].most)))
+            return status;
+    if (!c->source_vocabulary)
+        return model_fail(r->error, ISOBIT_E_MISSING, "%s has no key \"vocab_size\"", r->file);
+    if ((status = read_activation(r, c)) ||
+        (status = read_flag(r, "scale_embedding", &c->scale_embedding)) ||
+        (status = read_flag(r, "share_encoder_decoder_embeddings", &c->share_embeddings)) ||
+        (status = read_flag(r, "tie_word_embeddings", &c->tie_logits)))
+        return status;
+    if (c->eps_key && (status = read_real(r, c->eps_key, &c->norm_eps, 0, 1)))
+        return status;
+    if (c->share_embeddings || !c->target_vocabulary) {
+        if (c->target_vocabulary && c->target_vocabulary != c->source_vocabulary)
+            return model_fail(r->error, ISOBIT_E_CONFIG,
+                              "%s: \"decoder_vocab_size\" is %zu, but embeddings are shared and "
+                              "\"vocab_size\" is %zu",
+                              r->file, c->target_vocabulary, c->source_vocabulary);
+        c->target_vocabulary = c->source_vocabulary;
+    }
+    const size_t heads[] = {c->encoder_heads, c->decoder_heads};
+    for (int i = 0; i < 2; i++) {
+        if (c->d % heads[i])
+            return model_fail(r->error, ISOBIT_E_CONFIG,
+                              "%s: \"d_model\" %zu is not a multiple of \"%s_attention_heads\" %zu",
+                              r->file, c->d, i ? "decoder" : "encoder", heads[i]);
+        if (c->d / heads[i] > 512)
+            return model_fail(r->error, ISOBIT_E_LIMIT,
+                              "%s: heads of width %zu; at most 512 are supported", r->file,
+                              c->d / heads[i]);
+    }
+    return ISOBIT_OK;
+}
+
+static iso_status check_id(const reader *r, const char *key, uint32_t id, size_t V, int needed) {
+    if (id == MODEL_NO_ID && needed)
+        return model_fail(r->error, ISOBIT_E_MISSING, "%s has no key \"%s\"", r->file, key);
+    if (id != MODEL_NO_ID && id >= V)
+        return model_fail(r->error, ISOBIT_E_CONFIG,
+                          "%s: \"%s\" is %u; the vocabulary has %zu tokens", r->file, key, id, V);
+    return ISOBIT_OK;
+}
+
+/* Ids that are compared with or fed to the decoder lie in its vocabulary. */
+static iso_status check_ids(const reader *r, model_config *c) {
+    const size_t V = c->target_vocabulary;
+    const size_t either = V > c->source_vocabulary ? V : c->source_vocabulary;
+    const model_search *s = &c->search;
+    iso_status status;
+    if (c->start == MODEL_NO_ID)
+        c->start = c->bos;
+    if ((status = check_id(r, "decoder_start_token_id", c->start, V, 1)) ||
+        (status = check_id(r, "pad_token_id", c->pad, either, 0)) ||
+        (status = check_id(r, "bos_token_id", c->bos, either, 0)) ||
+        (status = check_id(r, "unk_token_id", c->unk, either, 0)) ||
+        (status = check_id(r, "forced_bos_token_id", s->forced_bos, V, 0)))
+        return status;
+    for (size_t i = 0; i < c->eos.count && !status; i++)
+        status = check_id(r, "eos_token_id", c->eos.ids[i], V, 0);
+    for (size_t i = 0; i < s->forced_eos.count && !status; i++)
+        status = check_id(r, "forced_eos_token_id", s->forced_eos.ids[i], V, 0);
+    for (size_t i = 0; i < s->bad_words.count && !status;) {
+        size_t n = s->bad_words.ids[i++];
+        for (; n && !status; n--)
+            status = check_id(r, "bad_words_ids", s->bad_words.ids[i++], V, 0);
+    }
+    return status;
+}
+
+iso_status model_config_read(model_config *config, model_arena *arena, const char *directory,
+                             iso_error *error) {
+    reader r = {"config.json", NULL, arena, error},
+           g = {"generation_config.json", NULL, arena, error};
+    json_t *root = NULL, *generation = NULL;
+    model_quoted quoted;
+    iso_error ignored;
+    iso_status status = model_json_load(&root, directory, r.file, MAX_CONFIG_BYTES, error);
+    if (status)
+        return status;
+    r.root = root;
+    const json_t *type = get(&r, "model_type");
+    const char *name = json_is_string(type) ? json_string_value(type) : NULL;
+    const model_config *family = name ? model_family_find(name) : NULL;
+    if (!name) {
+        status = model_fail(error, ISOBIT_E_MISSING, "config.json has no string \"model_type\"");
+    } else if (!family) {
+        status =
+            model_fail(error, ISOBIT_E_UNSUPPORTED, "config.json: model_type %s is not one of %s",
+                       model_quote(&quoted, name, strlen(name)), model_family_names());
+    }
+    if (status)
+        goto done;
+    *config = *family;
+    config->search = (model_search){.beams = 1,
+                                    .max_length = 20,
+                                    .length_penalty = 1,
+                                    .repetition_penalty = 1,
+                                    .early_stopping = ISOBIT_EARLY_FALSE,
+                                    .forced_bos = MODEL_NO_ID};
+    if ((status = read_architecture(&r, config)) || (status = read_token_ids(&r, config)))
+        goto done;
+    status = model_json_load(&generation, directory, g.file, MAX_CONFIG_BYTES, &ignored);
+    if (status == ISOBIT_OK) {
+        /* It replaces the generation keys of config.json, all of them, as in transformers. */
+        g.root = generation;
+        status = read_token_ids(&g, config);
+    } else if (status == ISOBIT_E_MISSING) {
+        g = r;
+        status = ISOBIT_OK;
+        if (config->forces_eos && !json_object_get(root, "forced_eos_token_id"))
+            config->search.forced_eos = config->eos;
+    } else if (error) {
+        *error = ignored;
+    }
+    if (!status && !(status = read_search(&g, &config->search)))
+        status = check_ids(&g, config);
+done:
+    json_decref(generation);
+    json_decref(root);
+    return status;
+}

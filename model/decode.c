@@ -1,0 +1,685 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Generation: greedy search, and beam search as transformers defines it since 4.50. All sentences
+ * of a group are at the same position; one that is finished gives its place in the caches to the
+ * last one, so that rows stay dense. Each sentence is decided by its own numbers only: it stops
+ * where it would stop alone. Sums are f32 and equal values go to the lowest index, row by row of
+ * the live beams, best beam first.
+ *
+ * Live beams have a rank (best first) and a slot (the row of the caches where they live). A beam
+ * whose parent goes on stays in its slot; only further children of a parent are copied, into the
+ * slots of beams that ended. Nothing is allocated between the first step and the last.
+ */
+#include "internal.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MAX_BEAMS 1024
+#define GROUP_TOKENS 2048             /* of sources, unless the options say otherwise */
+#define GROUP_ROWS 256                /* sentences x beams */
+#define CACHE_BYTES ((size_t)1 << 30) /* reserved; what is not reached is never touched */
+#define LOGITS_FLOATS ((size_t)1 << 24)
+#define NEVER (-1e9f) /* how transformers marks what must not be chosen */
+
+/* The options of a call, defaults filled in. */
+typedef struct plan {
+    const iso_model *model;
+    model_search search;
+    size_t hypotheses, max_new; /* tokens after the start token, at most */
+    size_t tokens;              /* of sources in a group */
+    int attention;
+} plan;
+
+/* Sequences of one kind for one sentence: `beams` rows of max_new + 1. */
+typedef struct rows {
+    uint32_t *tokens; /* [..][max_new + 1], the start token first */
+    float *log_probs; /* [..][max_new + 1]: of tokens[t + 1] at t */
+    uint16_t *path;   /* [..][max_new + 1]: the slot in which step t was computed */
+} rows;
+
+typedef struct sentence {
+    const model_item *item;
+    rows live, done;
+    float *sums;      /* [beams] by rank */
+    size_t *slot;     /* [beams] by rank */
+    float *scores;    /* [beams] of done, best first */
+    size_t *place;    /* [beams] the row of each in `done` */
+    size_t *length;   /* [beams] tokens of each, 0: none yet */
+    float *attention; /* [steps][layers][H][beams][S], or NULL */
+    size_t steps;
+    int improvable;
+} sentence;
+
+/* A candidate to continue a beam. */
+typedef struct candidate {
+    float value, log_prob;
+    size_t slot;
+    uint32_t token;
+    int hit;
+} candidate;
+
+typedef struct group {
+    const plan *plan;
+    model_run run;
+    model_cache cache;
+    sentence *sentences; /* [count] */
+    size_t count;
+    sentence **active; /* [count]: who is at each place of the caches */
+    size_t active_count;
+    uint32_t *ids, *positions; /* [rows] */
+    float *logits;             /* [rows][V] */
+    float *weights;            /* the step's cross-attention, or NULL */
+    candidate *best;           /* [K] */
+    candidate *onward;         /* [beams] the next live beams */
+    candidate *next;           /* [beams] scratch */
+    float *merged;             /* [beams] */
+    size_t *order;             /* [beams] */
+    char *taken;               /* [beams] */
+    size_t K;
+} group;
+
+static int is_eos(const plan *p, uint32_t token) {
+    const model_ids *eos = &p->model->config.eos;
+    for (size_t i = 0; i < eos->count; i++)
+        if (eos->ids[i] == token)
+            return 1;
+    return 0;
+}
+
+/* -------------------------------------------------------------------------------- processors */
+
+static void forbid_eos(const plan *p, float *row) {
+    const model_ids *eos = &p->model->config.eos;
+    for (size_t i = 0; i < eos->count; i++)
+        row[eos->ids[i]] = -INFINITY;
+}
+
+static void forbid_all(const plan *p, float *row) {
+    for (size_t v = 0; v < p->model->config.target_vocabulary; v++)
+        row[v] = -INFINITY;
+}
+
+static void repetition_penalty(const plan *p, float *row, const uint32_t *history, size_t c) {
+    const float penalty = p->search.repetition_penalty;
+    for (size_t i = 0; i < c; i++) {
+        size_t first = 0;
+        while (history[first] != history[i])
+            first++;
+        if (first == i) /* each distinct id once */
+            row[history[i]] =
+                row[history[i]] < 0 ? row[history[i]] * penalty : row[history[i]] / penalty;
+    }
+}
+
+static void no_repeat_ngram(size_t n, float *row, const uint32_t *history, size_t c) {
+    const size_t prefix = n - 1;
+    for (size_t i = 0; i + n <= c; i++)
+        if (memcmp(history + i, history + c - prefix, prefix * sizeof *history) == 0)
+            row[history[i + prefix]] = -INFINITY;
+}
+
+static void bad_words(const plan *p, float *row, const uint32_t *history, size_t c) {
+    const model_ids *words = &p->search.bad_words;
+    for (size_t at = 0; at < words->count; at += words->ids[at] + 1) {
+        const size_t n = words->ids[at];
+        const uint32_t *word = words->ids + at + 1, last = word[n - 1];
+        if (n == 1 && is_eos(p, last))
+            continue;
+        if (n == 1 || (n <= c && memcmp(history + c - (n - 1), word, (n - 1) * sizeof *word) == 0))
+            row[last] = -INFINITY;
+    }
+}
+
+/* What changes the scores of one row, in the order of transformers, but for renormalizing. */
+static void process(const plan *p, float *row, const uint32_t *history, size_t c) {
+    const model_search *s = &p->search;
+    if (s->repetition_penalty != 1)
+        repetition_penalty(p, row, history, c);
+    if (s->no_repeat_ngram && c + 1 >= s->no_repeat_ngram)
+        no_repeat_ngram(s->no_repeat_ngram, row, history, c);
+    bad_words(p, row, history, c);
+    if (c < s->min_length)
+        forbid_eos(p, row);
+    if (c - 1 < s->min_new_tokens)
+        forbid_eos(p, row);
+    if (c == 1 && s->forced_bos != MODEL_NO_ID) {
+        forbid_all(p, row);
+        row[s->forced_bos] = 0;
+    }
+    if (c == p->max_new && s->forced_eos.count) {
+        forbid_all(p, row);
+        for (size_t i = 0; i < s->forced_eos.count; i++)
+            row[s->forced_eos.ids[i]] = 0;
+    }
+}
+
+/* ------------------------------------------------------------------------------ greedy search */
+
+static iso_status greedy_step(group *g, size_t c, int *finished) {
+    const plan *p = g->plan;
+    const size_t V = p->model->config.target_vocabulary;
+    iso_status status = ISOBIT_OK;
+    for (size_t a = 0; a < g->active_count; a++)
+        process(p, g->logits + a * V, g->active[a]->live.tokens, c);
+    if (p->search.renormalize)
+        status = model_log_softmax(&g->run, g->logits, g->active_count, V);
+    for (size_t a = 0; a < g->active_count && !status; a++) {
+        const float *row = g->logits + a * V;
+        uint32_t best = 0;
+        for (size_t v = 1; v < V; v++)
+            if (row[v] > row[best] || (isnan(row[best]) && !isnan(row[v])))
+                best = (uint32_t)v;
+        g->active[a]->live.tokens[c] = best;
+    }
+    if (!status && !p->search.renormalize)
+        status = model_log_softmax(&g->run, g->logits, g->active_count, V);
+    for (size_t a = 0; a < g->active_count && !status; a++) {
+        sentence *s = g->active[a];
+        const uint32_t token = s->live.tokens[c];
+        const float log_prob = g->logits[a * V + token];
+        s->live.log_probs[c - 1] = log_prob;
+        s->live.path[c - 1] = 0;
+        s->sums[0] += log_prob;
+        finished[a] = is_eos(p, token) || c >= p->max_new;
+        if (finished[a]) {
+            s->done = s->live;
+            s->scores[0] = s->sums[0];
+            s->length[0] = c;
+        }
+    }
+    return status;
+}
+
+/* -------------------------------------------------------------------------------- beam search */
+
+/* The K best continuations of the live beams, best first; returns how many there are. */
+static size_t best_candidates(group *g, size_t place, size_t c) {
+    const plan *p = g->plan;
+    const size_t V = p->model->config.target_vocabulary, beams = p->search.beams;
+    const sentence *s = g->active[place];
+    candidate *best = g->best;
+    size_t count = 0;
+    for (size_t rank = 0; rank < beams; rank++) {
+        const float *row = g->logits + (place * beams + s->slot[rank]) * V;
+        const float sum = s->sums[rank];
+        for (size_t v = 0; v < V; v++) {
+            float value = row[v] + sum;
+            if (count == g->K && !(value > best[count - 1].value))
+                continue;
+            if (isnan(value))
+                value = -INFINITY;
+            size_t at = count < g->K ? count++ : count - 1;
+            for (; at && value > best[at - 1].value; at--)
+                best[at] = best[at - 1];
+            best[at] = (candidate){value, row[v], s->slot[rank], (uint32_t)v, 0};
+        }
+    }
+    for (size_t k = 0; k < count; k++)
+        best[k].hit = c >= p->max_new || is_eos(p, best[k].token);
+    return count;
+}
+
+/* A finished beam: the row of its parent and one more token, kept in row `place` of done. */
+static void keep(const group *g, sentence *s, size_t place, const candidate *k, size_t c) {
+    const size_t ld = g->plan->max_new + 1;
+    const size_t to = place * ld, from = k->slot * ld;
+    memcpy(s->done.tokens + to, s->live.tokens + from, c * sizeof *s->done.tokens);
+    memcpy(s->done.log_probs + to, s->live.log_probs + from, (c - 1) * sizeof *s->done.log_probs);
+    memcpy(s->done.path + to, s->live.path + from, (c - 1) * sizeof *s->done.path);
+    s->done.tokens[to + c] = k->token;
+    s->done.log_probs[to + c - 1] = k->log_prob;
+    s->done.path[to + c - 1] = (uint16_t)k->slot;
+}
+
+/*
+ * Merges the candidates that finish, if ranked among the first `beams`, into the best done so far.
+ * An entry with length 0 is one that transformers would carry along at about -1e9, unfinished.
+ */
+static void update_done(group *g, sentence *s, size_t count, size_t c, int all_done) {
+    const plan *p = g->plan;
+    const size_t beams = p->search.beams;
+    const float divisor = (float)pow((double)c, (double)p->search.length_penalty);
+    const int closed = all_done && p->search.early_stopping == ISOBIT_EARLY_TRUE;
+    size_t from_done = 0, from_new = 0;
+    memset(g->taken, 0, beams);
+    /* Both lists are merged by score, an older entry first among equals. Candidates come in the
+     * order of their sums, which is that of their scores: all are divided by the same number. */
+    for (size_t i = 0; i < beams; i++) {
+        float score = 0;
+        while (from_new < count && from_new < beams && !g->best[from_new].hit)
+            from_new++;
+        int is_new = from_new < count && from_new < beams && g->best[from_new].hit;
+        if (is_new) {
+            score = g->best[from_new].value / divisor;
+            if (closed)
+                score += NEVER;
+            if (!s->improvable)
+                score += NEVER;
+            is_new = score > s->scores[from_done];
+        }
+        g->merged[i] = is_new ? score : s->scores[from_done];
+        g->order[i] = is_new ? beams + from_new++ : from_done++;
+        if (!is_new)
+            g->taken[s->place[g->order[i]]] = 1; /* this row of done stays in use */
+    }
+    size_t free_row = 0;
+    for (size_t i = 0; i < beams; i++) {
+        if (g->order[i] < beams) {
+            g->next[i] = (candidate){.slot = s->place[g->order[i]],
+                                     .token = (uint32_t)s->length[g->order[i]]};
+            continue;
+        }
+        while (g->taken[free_row])
+            free_row++;
+        g->taken[free_row] = 1;
+        keep(g, s, free_row, &g->best[g->order[i] - beams], c);
+        g->next[i] = (candidate){.slot = free_row, .token = (uint32_t)c};
+    }
+    for (size_t i = 0; i < beams; i++) {
+        s->scores[i] = g->merged[i];
+        s->place[i] = g->next[i].slot;
+        s->length[i] = g->next[i].token;
+    }
+}
+
+/* The next live beams take their slots; caches and histories follow. */
+static void move_beams(group *g, size_t place, size_t c) {
+    const plan *p = g->plan;
+    const size_t beams = p->search.beams, ld = p->max_new + 1;
+    sentence *s = g->active[place];
+    const size_t none = beams;
+    memset(g->taken, 0, beams);
+    for (size_t i = 0; i < beams; i++) { /* the first child of a parent stays where it is */
+        const size_t parent = g->next[i].slot;
+        s->slot[i] = g->taken[parent] ? none : parent;
+        g->taken[parent] = 1;
+    }
+    for (size_t i = 0, to = 0; i < beams; i++) {
+        if (s->slot[i] != none)
+            continue;
+        while (g->taken[to])
+            to++;
+        g->taken[to] = 1;
+        s->slot[i] = to;
+        const size_t from = g->next[i].slot;
+        memcpy(s->live.tokens + to * ld, s->live.tokens + from * ld, c * sizeof *s->live.tokens);
+        memcpy(s->live.log_probs + to * ld, s->live.log_probs + from * ld,
+               (c - 1) * sizeof *s->live.log_probs);
+        memcpy(s->live.path + to * ld, s->live.path + from * ld, (c - 1) * sizeof *s->live.path);
+        model_cache_copy_beam(&g->cache, p->model, place * beams + to, place * beams + from, c);
+    }
+    for (size_t i = 0; i < beams; i++) {
+        const size_t at = s->slot[i] * ld;
+        s->sums[i] = g->next[i].value;
+        s->live.tokens[at + c] = g->next[i].token;
+        s->live.log_probs[at + c - 1] = g->next[i].log_prob;
+        s->live.path[at + c - 1] = (uint16_t)g->next[i].slot;
+    }
+}
+
+static int all_finished(const group *g, const sentence *s) {
+    for (size_t i = 0; i < g->plan->search.beams; i++)
+        if (!s->length[i])
+            return 0;
+    return 1;
+}
+
+/* One sentence, its current length c; returns 1 when it is finished. */
+static int beam_sentence(group *g, size_t place, size_t c) {
+    const plan *p = g->plan;
+    const size_t beams = p->search.beams;
+    const double lp = (double)p->search.length_penalty;
+    sentence *s = g->active[place];
+    const size_t count = best_candidates(g, place, c);
+    size_t hits = 0;
+
+    /* The beams that go on: those that ended are pushed behind all others. */
+    size_t chosen = 0;
+    for (size_t k = 0; k < count; k++) {
+        candidate live = g->best[k];
+        hits += (size_t)live.hit;
+        if (live.hit)
+            live.value += NEVER;
+        if (chosen == beams && !(live.value > g->onward[chosen - 1].value))
+            continue;
+        size_t at = chosen < beams ? chosen++ : chosen - 1;
+        for (; at && live.value > g->onward[at - 1].value; at--)
+            g->onward[at] = g->onward[at - 1];
+        g->onward[at] = live;
+    }
+    update_done(g, s, count, c, all_finished(g, s));
+
+    const size_t longest =
+        p->search.early_stopping == ISOBIT_EARLY_NEVER && lp > 0 ? p->max_new : c;
+    const float hope = g->onward[0].value / (float)pow((double)longest, lp);
+    const int all_done = all_finished(g, s);
+    float worst = s->scores[0];
+    int better = 0;
+    for (size_t i = 1; i < beams; i++)
+        worst = s->scores[i] < worst ? s->scores[i] : worst;
+    for (size_t i = 0; i < beams; i++)
+        better |= hope > (s->length[i] ? worst : NEVER);
+    s->improvable &= better;
+    if (!s->improvable || hits == count ||
+        (all_done && p->search.early_stopping == ISOBIT_EARLY_TRUE))
+        return 1;
+    memcpy(g->next, g->onward, beams * sizeof *g->next);
+    move_beams(g, place, c);
+    return 0;
+}
+
+static iso_status beam_step(group *g, size_t c, int *finished) {
+    const plan *p = g->plan;
+    const size_t V = p->model->config.target_vocabulary, beams = p->search.beams;
+    const size_t all = g->active_count * beams;
+    iso_status status = model_log_softmax(&g->run, g->logits, all, V);
+    for (size_t r = 0; r < all && !status; r++)
+        process(p, g->logits + r * V,
+                g->active[r / beams]->live.tokens + (r % beams) * (p->max_new + 1), c);
+    if (!status && p->search.renormalize)
+        status = model_log_softmax(&g->run, g->logits, all, V);
+    for (size_t a = 0; a < g->active_count && !status; a++)
+        finished[a] = beam_sentence(g, a, c);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------- groups */
+
+static int make_rows(rows *r, model_arena *arena, size_t beams, size_t ld) {
+    r->tokens = model_alloc3(arena, beams, ld, 1, sizeof *r->tokens);
+    r->log_probs = model_alloc3(arena, beams, ld, 1, sizeof *r->log_probs);
+    r->path = model_alloc3(arena, beams, ld, 1, sizeof *r->path);
+    return r->tokens && r->log_probs && r->path;
+}
+
+static size_t attention_floats(const plan *p, size_t S) {
+    size_t n = p->max_new;
+    const size_t factors[] = {p->model->decoder.layers, p->model->decoder.H, p->search.beams, S};
+    for (int i = 0; i < 4; i++)
+        if (__builtin_mul_overflow(n, factors[i], &n) || n > PTRDIFF_MAX / sizeof(float))
+            return SIZE_MAX;
+    return n;
+}
+
+static int make_sentence(const plan *p, sentence *s, const model_item *item, model_arena *arena) {
+    const size_t beams = p->search.beams, ld = p->max_new + 1;
+    *s = (sentence){.item = item,
+                    .sums = model_alloc(arena, beams, sizeof *s->sums),
+                    .slot = model_alloc(arena, beams, sizeof *s->slot),
+                    .scores = model_alloc(arena, beams, sizeof *s->scores),
+                    .place = model_alloc(arena, beams, sizeof *s->place),
+                    .length = model_alloc(arena, beams, sizeof *s->length),
+                    .improvable = 1};
+    if (!s->sums || !s->slot || !s->scores || !s->place || !s->length ||
+        !make_rows(&s->live, arena, beams, ld) ||
+        (beams > 1 && !make_rows(&s->done, arena, beams, ld)))
+        return 0;
+    if (p->attention &&
+        !(s->attention = model_alloc(arena, attention_floats(p, item->S), sizeof(float))))
+        return 0;
+    for (size_t i = 0; i < beams; i++) {
+        s->sums[i] = i ? NEVER : 0;
+        s->slot[i] = s->place[i] = i;
+        s->scores[i] = NEVER;
+        s->length[i] = 0;
+        s->live.tokens[i * ld] = p->model->config.start;
+    }
+    return 1;
+}
+
+/* Keeps the cross-attention of this step. */
+static void keep_attention(group *g, size_t a) {
+    sentence *s = g->active[a];
+    const size_t L = g->plan->model->decoder.layers, H = g->plan->model->decoder.H;
+    const size_t beams = g->plan->search.beams, S = s->item->S;
+    float *to = s->attention + s->steps * L * H * beams * S;
+    for (size_t l = 0; l < L; l++)
+        for (size_t i = 0; i < H * beams; i++, to += S) {
+            const size_t from = (l * g->cache.sentences + a) * H * beams + i;
+            memcpy(to, g->weights + from * g->cache.S, S * sizeof *to);
+        }
+}
+
+static iso_status run_steps(group *g, int *finished) {
+    const plan *p = g->plan;
+    const iso_model *model = p->model;
+    const size_t beams = p->search.beams, ld = p->max_new + 1;
+    iso_status status = ISOBIT_OK;
+    for (size_t c = 1; g->active_count && !status; c++) {
+        const size_t all = g->active_count * beams;
+        for (size_t r = 0; r < all; r++)
+            g->ids[r] = g->active[r / beams]->live.tokens[(r % beams) * ld + c - 1];
+        if ((status = model_decode_step(&g->cache, &g->run, g->ids, g->positions, g->active_count,
+                                        c - 1, g->weights)) ||
+            (status = model_logits(&g->run, g->logits, g->run.x, all)))
+            break;
+        for (size_t a = 0; a < g->active_count; a++) {
+            if (g->weights)
+                keep_attention(g, a);
+            g->active[a]->steps++;
+        }
+        status = beams == 1 ? greedy_step(g, c, finished) : beam_step(g, c, finished);
+        /* From the last to the first, so that who moves into a gap has been looked at. */
+        for (size_t a = g->active_count; a-- && !status;) {
+            if (!finished[a])
+                continue;
+            const size_t last = --g->active_count;
+            if (a != last) {
+                model_cache_copy_sentence(&g->cache, model, a, last, c);
+                g->active[a] = g->active[last];
+            }
+        }
+    }
+    return status;
+}
+
+/* One finished beam becomes a hypothesis of the result. */
+static iso_status give_hypothesis(iso_hypothesis *out, const group *g, const sentence *s, size_t i,
+                                  model_arena *arena) {
+    const plan *p = g->plan;
+    const size_t L = p->model->decoder.layers, H = p->model->decoder.H, S = s->item->S;
+    const size_t beams = p->search.beams, T = s->length[i];
+    const size_t at = s->place[i] * (p->max_new + 1);
+    uint32_t *ids = model_alloc(arena, T, sizeof *ids);
+    float *log_probs = model_alloc(arena, T, sizeof *log_probs), *attention = NULL;
+    size_t heads = L * H;
+    if (!ids || !log_probs ||
+        (p->attention && !(attention = model_alloc3(arena, heads, T, S, sizeof *attention))))
+        return model_fail(g->run.error, ISOBIT_E_NOMEM, "out of memory for the result");
+    memcpy(ids, s->done.tokens + at + 1, T * sizeof *ids);
+    memcpy(log_probs, s->done.log_probs + at, T * sizeof *log_probs);
+    for (size_t head = 0; attention && head < heads; head++)
+        for (size_t t = 0; t < T; t++) {
+            const size_t from = (t * heads + head) * beams + s->done.path[at + t];
+            memcpy(attention + (head * T + t) * S, s->attention + from * S, S * sizeof *attention);
+        }
+    *out = (iso_hypothesis){ids, T, s->scores[i], log_probs, attention};
+    return ISOBIT_OK;
+}
+
+static iso_status make_group(group *g, const model_item *items, size_t count) {
+    const plan *p = g->plan;
+    const iso_model *model = p->model;
+    const size_t beams = p->search.beams, all = count * beams, V = model->config.target_vocabulary;
+    const size_t K = (model->config.eos.count ? 1 + model->config.eos.count : 2) * beams;
+    model_arena *arena = &g->run.arena;
+    g->count = g->active_count = count;
+    g->K = K;
+    g->sentences = model_alloc(arena, count, sizeof *g->sentences);
+    g->active = model_alloc(arena, count, sizeof *g->active);
+    g->ids = model_alloc(arena, all, sizeof *g->ids);
+    g->positions = model_alloc(arena, all, sizeof *g->positions);
+    g->logits = model_alloc3(arena, all, V, 1, sizeof *g->logits);
+    g->best = model_alloc(arena, K, sizeof *g->best);
+    g->next = model_alloc(arena, beams, sizeof *g->next);
+    g->onward = model_alloc(arena, beams, sizeof *g->onward);
+    g->merged = model_alloc(arena, beams, sizeof *g->merged);
+    g->order = model_alloc(arena, beams, sizeof *g->order);
+    g->taken = model_alloc(arena, beams, sizeof *g->taken);
+    int ok = g->sentences && g->active && g->ids && g->positions && g->logits && g->best &&
+             g->next && g->onward && g->merged && g->order && g->taken;
+    if (ok && p->attention) {
+        g->weights = model_alloc3(arena, model->decoder.layers * model->decoder.H, all, items[0].S,
+                                  sizeof *g->weights);
+        ok = g->weights != NULL;
+    }
+    for (size_t i = 0; i < count && ok; i++) {
+        ok = make_sentence(p, &g->sentences[i], &items[i], arena);
+        g->active[i] = &g->sentences[i];
+    }
+    return ok ? ISOBIT_OK : model_fail(g->run.error, ISOBIT_E_NOMEM, "out of memory");
+}
+
+/* `count` sources, the longest first. */
+static iso_status run_group(const plan *p, const model_item *items, size_t count,
+                            const uint32_t *sources, iso_hypothesis *best, model_arena *results,
+                            const iso_context *context, iso_error *error) {
+    group g = {.plan = p};
+    size_t tokens = 0;
+    for (size_t i = 0; i < count; i++)
+        tokens += items[i].S;
+    const size_t all = count * p->search.beams;
+    model_batch batch;
+    iso_status status =
+        model_run_begin(&g.run, p->model, context, tokens > all ? tokens : all, error);
+    if (status)
+        return status;
+    int *finished = model_alloc(&g.run.arena, count, sizeof *finished);
+    if (!finished)
+        status = model_fail(error, ISOBIT_E_NOMEM, "out of memory");
+    if (!status)
+        status = model_batch_sources(&batch, &g.run.arena, p->model, items, count, sources, error);
+    if (!status)
+        status = make_group(&g, items, count);
+    if (!status)
+        status = model_cache_make(&g.cache, &g.run, count, p->search.beams, p->max_new, items[0].S);
+    if (!status)
+        status = model_encode(&g.run, batch.ids, batch.positions, batch.spans, count, batch.rows);
+    if (!status)
+        status = model_cache_sources(&g.cache, &g.run, batch.spans, count, batch.rows);
+    if (!status)
+        status = model_cache_workspace(&g.cache, &g.run, g.weights);
+    if (!status)
+        status = run_steps(&g, finished);
+    for (size_t i = 0; i < count && !status; i++)
+        for (size_t h = 0; h < p->hypotheses && !status; h++)
+            status = give_hypothesis(&best[items[i].index * p->hypotheses + h], &g, &g.sentences[i],
+                                     h, results);
+    return model_run_end(&g.run, status);
+}
+
+/* How many sources, from the longest on, go into the next group. */
+static size_t group_size(const plan *p, const model_item *items, size_t count) {
+    const size_t beams = p->search.beams, V = p->model->config.target_vocabulary;
+    size_t bytes = model_cache_bytes(p->model, beams, p->max_new, items[0].S);
+    size_t attention = p->attention ? attention_floats(p, items[0].S) : 0;
+    if (!bytes || attention > CACHE_BYTES / sizeof(float))
+        return 1; /* alone, and if even that is too much it fails there */
+    bytes += attention * sizeof(float);
+    size_t most = GROUP_ROWS / beams, tokens = items[0].S, n = 1;
+    most = most < CACHE_BYTES / bytes ? most : CACHE_BYTES / bytes;
+    most = most < LOGITS_FLOATS / V / beams ? most : LOGITS_FLOATS / V / beams;
+    while (n < count && n < most && tokens + items[n].S <= p->tokens)
+        tokens += items[n++].S;
+    return n;
+}
+
+/* ---------------------------------------------------------------------------------- the call */
+
+static iso_status make_plan(plan *p, const iso_model *model, const iso_generate_options *o,
+                            iso_error *error) {
+    const model_config *c = &model->config;
+    size_t max_length;
+    *p = (plan){.model = model, .search = c->search, .hypotheses = 1, .tokens = GROUP_TOKENS};
+    model_search *s = &p->search;
+    max_length = s->max_length;
+    if (o) {
+        if (o->size != sizeof *o)
+            return model_fail(error, ISOBIT_E_SIZE, "the options have an unknown size");
+        s->beams = o->beams ? o->beams : s->beams;
+        p->hypotheses = o->hypotheses ? o->hypotheses : 1;
+        max_length = o->max_length ? o->max_length : max_length;
+        if (o->max_new_tokens && __builtin_add_overflow(o->max_new_tokens, (size_t)1, &max_length))
+            max_length = SIZE_MAX;
+        s->length_penalty = o->has_length_penalty ? o->length_penalty : s->length_penalty;
+        s->early_stopping = o->early_stopping ? o->early_stopping : s->early_stopping;
+        s->repetition_penalty =
+            o->repetition_penalty != 0 ? o->repetition_penalty : s->repetition_penalty;
+        s->no_repeat_ngram = o->no_repeat_ngram ? o->no_repeat_ngram : s->no_repeat_ngram;
+        s->min_length = o->min_length ? o->min_length : s->min_length;
+        p->tokens = o->batch_tokens ? o->batch_tokens : p->tokens;
+        p->attention = o->attention != 0;
+    }
+    if (s->beams > MAX_BEAMS)
+        return model_fail(error, ISOBIT_E_LIMIT, "%zu beams; at most %d are possible", s->beams,
+                          MAX_BEAMS);
+    if (p->hypotheses > s->beams)
+        return model_fail(error, ISOBIT_E_OPTION, "%zu hypotheses of %zu beams", p->hypotheses,
+                          s->beams);
+    if (max_length < 2)
+        return model_fail(error, ISOBIT_E_OPTION,
+                          "max_length is %zu, and counts the start token: nothing can be generated",
+                          max_length);
+    if (max_length - 1 > c->max_positions)
+        return model_fail(error, ISOBIT_E_LIMIT,
+                          "a target of up to %zu tokens with its start token; the model has %zu "
+                          "positions",
+                          max_length, c->max_positions);
+    if (!isfinite(s->length_penalty) || !(s->repetition_penalty > 0) ||
+        !isfinite(s->repetition_penalty) || s->early_stopping > ISOBIT_EARLY_NEVER)
+        return model_fail(error, ISOBIT_E_OPTION,
+                          "length_penalty, repetition_penalty or early_stopping is out of range");
+    p->max_new = max_length - 1;
+    return ISOBIT_OK;
+}
+
+/* The result with the memory that it owns. */
+typedef struct generation {
+    iso_generation public;
+    model_arena arena;
+} generation;
+
+iso_status iso_generate(iso_generation **result, const iso_model *model, const uint32_t *sources,
+                        const size_t *source_lengths, size_t count,
+                        const iso_generate_options *options, const iso_context *context,
+                        iso_error *error) {
+    if (!result || !model)
+        return model_fail(error, ISOBIT_E_NULL, "result and model must not be NULL");
+    plan p;
+    model_arena arena = {0}, results = {0};
+    model_item *items;
+    iso_status status = make_plan(&p, model, options, error);
+    if (!status)
+        status = model_check_context(context, error);
+    if (!status)
+        status =
+            model_items(&items, &arena, model, sources, source_lengths, NULL, NULL, count, error);
+    generation *made = NULL;
+    iso_hypothesis *best = NULL;
+    if (!status) {
+        made = model_alloc(&results, 1, sizeof *made);
+        best = model_alloc3(&results, count, p.hypotheses, 1, sizeof *best);
+        if (!made || !best)
+            status = model_fail(error, ISOBIT_E_NOMEM, "out of memory for the result");
+    }
+    for (size_t i = 0, n; i < count && !status; i += n) {
+        n = group_size(&p, items + i, count - i);
+        status = run_group(&p, items + i, n, sources, best, &results, context, error);
+    }
+    model_arena_free(&arena);
+    if (status) {
+        model_arena_free(&results);
+        return status;
+    }
+    *made = (generation){{count * p.hypotheses, p.hypotheses, best}, results};
+    *result = &made->public;
+    return ISOBIT_OK;
+}
+
+void iso_generation_free(iso_generation *result) {
+    if (!result)
+        return;
+    model_arena arena = ((generation *)(void *)result)->arena; /* which holds the result itself */
+    model_arena_free(&arena);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The calls of model.h that run a model over given sequences: the output of the encoder, logits of
+ * a target, log-probabilities of targets. Sequences are sorted by length and cut into groups, and
+ * results go back to where the caller's order wants them.
+ */
+#include "internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define GROUP_TOKENS 2048
+#define LOGITS_FLOATS ((size_t)1 << 22) /* of logits that are alive at a time, at least one row */
+
+static int by_length(const void *a, const void *b) {
+    const model_item *x = a, *y = b;
+    if (x->S != y->S)
+        return x->S > y->S ? -1 : 1;
+    if (x->T != y->T)
+        return x->T > y->T ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+iso_status model_items(model_item **items, model_arena *arena, const iso_model *model,
+                       const uint32_t *sources, const size_t *source_lengths,
+                       const uint32_t *targets, const size_t *target_lengths, size_t count,
+                       iso_error *error) {
+    const model_config *c = &model->config;
+    if (count && (!source_lengths || !sources))
+        return model_fail(error, ISOBIT_E_NULL, "sources and their lengths must not be NULL");
+    model_item *all = model_alloc(arena, count, sizeof *all);
+    if (!all)
+        return model_fail(error, ISOBIT_E_NOMEM, "out of memory");
+    size_t source_at = 0, target_at = 0;
+    for (size_t i = 0; i < count; i++) {
+        const size_t S = source_lengths[i], T = target_lengths ? target_lengths[i] : 0;
+        iso_status status;
+        if (S == 0)
+            return model_fail(error, ISOBIT_E_DIM,
+                              "source %zu has no tokens; an empty sentence is its end token", i);
+        if ((status = model_check_ids(sources + source_at, S, c->source_vocabulary,
+                                      c->max_positions, "source", i, error)))
+            return status;
+        if (T && !targets)
+            return model_fail(error, ISOBIT_E_NULL, "targets must not be NULL");
+        if (T && (status = model_check_ids(targets + target_at, T, c->target_vocabulary,
+                                           c->max_positions, "target", i, error)))
+            return status;
+        all[i] = (model_item){S, T, source_at, target_at, i};
+        source_at += S;
+        target_at += T;
+    }
+    qsort(all, count, sizeof *all, by_length);
+    *items = all;
+    return ISOBIT_OK;
+}
+
+iso_status model_batch_sources(model_batch *batch, model_arena *arena, const iso_model *model,
+                               const model_item *items, size_t count, const uint32_t *sources,
+                               iso_error *error) {
+    const size_t offset = model->config.position_offset;
+    size_t rows = 0;
+    for (size_t i = 0; i < count; i++)
+        rows += items[i].S;
+    *batch = (model_batch){.ids = model_alloc(arena, rows, sizeof(uint32_t)),
+                           .positions = model_alloc(arena, rows, sizeof(uint32_t)),
+                           .spans = model_alloc(arena, count, sizeof(model_span)),
+                           .count = count,
+                           .rows = rows};
+    if (!batch->ids || !batch->positions || !batch->spans)
+        return model_fail(error, ISOBIT_E_NOMEM, "out of memory");
+    for (size_t i = 0, at = 0; i < count; at += items[i++].S) {
+        batch->spans[i] = (model_span){at, items[i].S, at, items[i].S};
+        memcpy(batch->ids + at, sources + items[i].first_source, items[i].S * sizeof(uint32_t));
+        for (size_t t = 0; t < items[i].S; t++)
+            batch->positions[at + t] = (uint32_t)(t + offset);
+    }
+    return ISOBIT_OK;
+}
+
+iso_status model_log_softmax(model_run *run, float *x, size_t rows, size_t V) {
+    iso_softmax_options options = {.size = sizeof options, .log = 1, .safe = 1};
+    return model_run_fail(run, iso_softmax_f32(x, V, x, V, rows, V, &options, &run->context),
+                          "log-softmax");
+}
+
+/* The output of the encoder for `batch`, in run->x. */
+static iso_status encode_batch(model_run *run, const model_batch *batch) {
+    return model_encode(run, batch->ids, batch->positions, batch->spans, batch->count, batch->rows);
+}
+
+iso_status iso_encode_f32(float *y, const iso_model *model, const uint32_t *source, size_t length,
+                          const iso_context *context, iso_error *error) {
+    if (!model || !y || !source)
+        return model_fail(error, ISOBIT_E_NULL, "output, model and source must not be NULL");
+    model_arena arena = {0};
+    model_item *item;
+    model_batch batch;
+    model_run run;
+    iso_status status = model_items(&item, &arena, model, source, &length, NULL, NULL, 1, error);
+    if (!status)
+        status = model_batch_sources(&batch, &arena, model, item, 1, source, error);
+    if (!status && !(status = model_run_begin(&run, model, context, length, error))) {
+        status = encode_batch(&run, &batch);
+        if (!status)
+            memcpy(y, run.x, length * model->config.d * sizeof *y);
+        model_run_end(&run, status);
+    }
+    model_arena_free(&arena);
+    return status;
+}
+
+/*
+ * Runs the decoder over the whole targets of a group, whose first token is the start token if
+ * `shifted`, and is in the target otherwise; the result is in run->x, [rows][d].
+ */
+typedef struct decoder_batch {
+    uint32_t *ids, *positions;
+    model_span *self, *cross;
+    size_t rows;
+} decoder_batch;
+
+static iso_status decode_group(model_run *run, const model_item *items, size_t count,
+                               const model_batch *source, const uint32_t *targets, int shifted) {
+    const model_config *c = &run->model->config;
+    const size_t d = c->d;
+    decoder_batch b = {0};
+    for (size_t i = 0; i < count; i++)
+        b.rows += items[i].T;
+    float *memory = model_alloc3(&run->arena, source->rows, d, 1, sizeof *memory);
+    float *kv = model_alloc3(&run->arena, source->rows, 2 * d, 1, sizeof *kv);
+    b.ids = model_alloc(&run->arena, b.rows, sizeof *b.ids);
+    b.positions = model_alloc(&run->arena, b.rows, sizeof *b.positions);
+    b.self = model_alloc(&run->arena, count, sizeof *b.self);
+    b.cross = model_alloc(&run->arena, count, sizeof *b.cross);
+    if (!memory || !kv || !b.ids || !b.positions || !b.self || !b.cross)
+        return model_fail(run->error, ISOBIT_E_NOMEM, "out of memory");
+    memcpy(memory, run->x, source->rows * d * sizeof *memory);
+    for (size_t i = 0, at = 0; i < count; at += items[i++].T) {
+        const size_t T = items[i].T;
+        b.self[i] = (model_span){at, T, at, T};
+        b.cross[i] = (model_span){at, T, source->spans[i].first_k, source->spans[i].S};
+        for (size_t t = 0; t < T; t++) {
+            const uint32_t *target = targets + items[i].first_target;
+            b.ids[at + t] = !shifted ? target[t] : t ? target[t - 1] : c->start;
+            b.positions[at + t] = (uint32_t)(t + c->position_offset);
+        }
+    }
+    return model_decode_whole(run, b.ids, b.positions, b.self, b.cross, count, b.rows, memory, kv,
+                              source->rows);
+}
+
+static iso_status logits_stepwise(model_run *run, float *logits, const uint32_t *target,
+                                  size_t length, const model_batch *source) {
+    const size_t V = run->model->config.target_vocabulary;
+    model_cache cache;
+    uint32_t position;
+    iso_status status = model_cache_make(&cache, run, 1, 1, length, source->rows);
+    if (!status)
+        status = model_cache_sources(&cache, run, source->spans, 1, source->rows);
+    if (!status)
+        status = model_cache_workspace(&cache, run, NULL);
+    for (size_t t = 0; t < length && !status; t++) {
+        status = model_decode_step(&cache, run, target + t, &position, 1, t, NULL);
+        if (!status)
+            status = model_logits(run, logits + t * V, run->x, 1);
+    }
+    return status;
+}
+
+iso_status iso_logits_f32(float *logits, const iso_model *model, const uint32_t *source,
+                          size_t source_length, const uint32_t *target, size_t target_length,
+                          int stepwise, const iso_context *context, iso_error *error) {
+    if (!model || !source || (target_length && (!logits || !target)))
+        return model_fail(error, ISOBIT_E_NULL,
+                          "logits, model, source and target must not be NULL");
+    model_arena arena = {0};
+    model_item *item;
+    model_batch batch;
+    model_run run;
+    iso_status status =
+        model_items(&item, &arena, model, source, &source_length, target, &target_length, 1, error);
+    if (!status)
+        status = model_batch_sources(&batch, &arena, model, item, 1, source, error);
+    size_t rows = source_length > target_length ? source_length : target_length;
+    if (!status && target_length &&
+        !(status = model_run_begin(&run, model, context, rows, error))) {
+        status = encode_batch(&run, &batch);
+        if (!status && stepwise)
+            status = logits_stepwise(&run, logits, target, target_length, &batch);
+        else if (!status && !(status = decode_group(&run, item, 1, &batch, target, 0)))
+            status = model_logits(&run, logits, run.x, target_length);
+        model_run_end(&run, status);
+    }
+    model_arena_free(&arena);
+    return status;
+}
+
+/* The log-probabilities of one group of targets. */
+static iso_status score_group(float *log_probs, const iso_model *model, const model_item *items,
+                              size_t count, const uint32_t *sources, const uint32_t *targets,
+                              const iso_context *context, iso_error *error) {
+    const size_t V = model->config.target_vocabulary, d = model->config.d;
+    size_t rows = 0, target_rows = 0;
+    for (size_t i = 0; i < count; i++) {
+        rows += items[i].S;
+        target_rows += items[i].T;
+    }
+    model_run run;
+    model_batch batch;
+    iso_status status =
+        model_run_begin(&run, model, context, rows > target_rows ? rows : target_rows, error);
+    if (status)
+        return status;
+    size_t most = V < LOGITS_FLOATS ? LOGITS_FLOATS / V : 1;
+    most = most < target_rows ? most : target_rows;
+    float *logits = model_alloc3(&run.arena, most, V, 1, sizeof *logits);
+    if (!logits)
+        status = model_fail(error, ISOBIT_E_NOMEM, "out of memory");
+    if (!status)
+        status = model_batch_sources(&batch, &run.arena, model, items, count, sources, error);
+    if (!status)
+        status = encode_batch(&run, &batch);
+    if (!status)
+        status = decode_group(&run, items, count, &batch, targets, 1);
+    if (!status)
+        status = model_run_linear_workspace(&run, most);
+    if (!status && target_rows % most)
+        status = model_run_linear_workspace(&run, target_rows % most);
+    for (size_t i = 0, t = 0, row = 0; row < target_rows && !status;) {
+        size_t n = target_rows - row < most ? target_rows - row : most;
+        if ((status = model_logits(&run, logits, run.x + row * d, n)) ||
+            (status = model_log_softmax(&run, logits, n, V)))
+            break;
+        for (size_t r = 0; r < n; r++, row++, t++) {
+            for (; t == items[i].T; t = 0) /* on to the next item with tokens */
+                i++;
+            size_t at = items[i].first_target + t;
+            log_probs[at] = logits[r * V + targets[at]];
+        }
+    }
+    return model_run_end(&run, status);
+}
+
+iso_status iso_score_f32(float *log_probs, const iso_model *model, const uint32_t *sources,
+                         const size_t *source_lengths, const uint32_t *targets,
+                         const size_t *target_lengths, size_t count, const iso_context *context,
+                         iso_error *error) {
+    if (!model || (count && !target_lengths))
+        return model_fail(error, ISOBIT_E_NULL, "model and target lengths must not be NULL");
+    model_arena arena = {0};
+    model_item *items;
+    size_t total = 0, used = 0;
+    iso_status status = model_items(&items, &arena, model, sources, source_lengths, targets,
+                                    target_lengths, count, error);
+    for (size_t i = 0; i < count && !status; i++)
+        total += target_lengths[i];
+    if (!status && total && !log_probs)
+        status = model_fail(error, ISOBIT_E_NULL, "log_probs must not be NULL");
+    for (size_t i = 0; i < count && !status; i++) /* those without a target have no result */
+        if (items[i].T)
+            items[used++] = items[i];
+    for (size_t i = 0, n; i < used && !status; i += n) {
+        size_t tokens = items[i].S + items[i].T;
+        for (n = 1; i + n < used && tokens + items[i + n].S + items[i + n].T <= GROUP_TOKENS; n++)
+            tokens += items[i + n].S + items[i + n].T;
+        status = score_group(log_probs, model, items + i, n, sources, targets, context, error);
+    }
+    model_arena_free(&arena);
+    return status;
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the model layer share: errors with a sentence, memory that is freed at once,
+ * files, the checkpoint reader, the configuration, the weights of a model, and the parts of a
+ * forward pass. The layer does no arithmetic on tensors of its own: it decides shapes, weights and
+ * the order of calls into <isobit/ops.h>.
+ *
+ * Letters: B sentences, S source length, T target length, d model width, H heads, dh = d / H,
+ * f width of the feed-forward layer, V vocabulary.
+ */
+#ifndef ISOBIT_MODEL_INTERNAL_H
+#define ISOBIT_MODEL_INTERNAL_H
+
+#include <isobit/model.h>
+
+#define MODEL_NO_ID UINT32_MAX
+
+/* ---------------------------------------------------------------------------------- errors */
+
+/* Fills *error, if there is one, and returns `status`. The sentence is cut to what fits. */
+iso_status model_fail(iso_error *error, iso_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Text from a file, made fit for a message: quoted, non-ASCII and control bytes as \xNN, cut. */
+typedef struct model_quoted {
+    char text[72];
+} model_quoted;
+const char *model_quote(model_quoted *out, const char *text, size_t bytes);
+
+/* ---------------------------------------------------------------------------------- memory */
+
+/* Blocks that live and die together, each aligned to 64 bytes. All zero is an empty arena. */
+typedef struct model_arena {
+    void *newest;
+    size_t bytes; /* handed out so far */
+} model_arena;
+
+void *model_alloc(model_arena *arena, size_t count, size_t size); /* NULL: no memory, overflow */
+void *model_alloc3(model_arena *arena, size_t a, size_t b, size_t c, size_t size); /* a x b x c */
+void model_arena_free(model_arena *arena);
+
+/* ----------------------------------------------------------------------------------- files */
+
+typedef struct model_file {
+    int fd;
+    uint64_t bytes;
+    const char *name; /* the plain name, for messages */
+} model_file;
+
+/* Opens directory/name for reading; regular files only. ISOBIT_E_MISSING when it is not there. */
+iso_status model_file_open(model_file *file, const char *directory, const char *name,
+                           iso_error *error);
+/* All of `bytes` bytes at `offset`, or an error. */
+iso_status model_file_read(const model_file *file, void *to, uint64_t offset, size_t bytes,
+                           iso_error *error);
+/* Says ISOBIT_E_IO if the file no longer has the size that it was opened with. */
+iso_status model_file_unchanged(const model_file *file, iso_error *error);
+void model_file_close(model_file *file);
+
+/* The whole of a small text file, NUL-terminated, in the arena. */
+iso_status model_file_text(char **text, size_t *bytes, model_arena *arena, const char *directory,
+                           const char *name, size_t limit, iso_error *error);
+
+/* The length in bytes of the UTF-8 sequence at `text`, its code point in *code; 0 if invalid. */
+size_t model_utf8(const char *text, size_t bytes, uint32_t *code);
+
+/* ------------------------------------------------------------------------------ safetensors */
+
+typedef enum model_dtype {
+    MODEL_F32,
+    MODEL_F16,
+    MODEL_BF16,
+    MODEL_OTHER,
+    MODEL_UNKNOWN
+} model_dtype;
+
+#define MODEL_MAX_RANK 8
+
+typedef struct model_tensor {
+    const char *name; /* NUL-terminated; holds no other NUL */
+    size_t name_bytes;
+    model_dtype dtype;
+    char dtype_name[12];
+    size_t rank;
+    uint64_t shape[MODEL_MAX_RANK];
+    uint64_t begin, end; /* bytes from the start of the data */
+} model_tensor;
+
+typedef struct model_header {
+    model_tensor *tensors; /* sorted by name */
+    size_t count;
+} model_header;
+
+/*
+ * Reads the JSON header `text` (changed in place: names point into it) of a file whose data is
+ * `data_bytes` long. Everything of *header is in the arena.
+ */
+iso_status model_header_parse(model_header *header, model_arena *arena, char *text, size_t bytes,
+                              uint64_t data_bytes, iso_error *error);
+
+typedef struct model_checkpoint {
+    model_file file;
+    model_header header;
+    uint64_t data_start;
+    model_arena arena;
+} model_checkpoint;
+
+iso_status model_checkpoint_open(model_checkpoint *checkpoint, const char *directory,
+                                 const char *name, size_t max_header_bytes, iso_error *error);
+void model_checkpoint_close(model_checkpoint *checkpoint);
+const model_tensor *model_checkpoint_find(const model_checkpoint *checkpoint, const char *name);
+
+/* ----------------------------------------------------------------------------------- config */
+
+typedef struct model_ids {
+    const uint32_t *ids;
+    size_t count;
+} model_ids;
+
+typedef enum model_position {
+    MODEL_POS_NONE,
+    MODEL_POS_SINUSOIDS,
+    MODEL_POS_LEARNED
+} model_position;
+
+/* Generation defaults, from generation_config.json or, where that is absent, config.json. */
+typedef struct model_search {
+    size_t beams, max_length, max_new_tokens, min_length, min_new_tokens, no_repeat_ngram;
+    float length_penalty, repetition_penalty;
+    iso_early_stopping early_stopping;
+    int renormalize;
+    uint32_t forced_bos;
+    model_ids forced_eos;
+    model_ids bad_words; /* for each: its length, then its ids */
+} model_search;
+
+/*
+ * One struct for all families: a family is a row of it (families.c) that config.json overrides.
+ * The forward pass tests these members, and pointers for weights that may be absent; it never
+ * asks for the family.
+ */
+typedef struct model_config {
+    const char *family;
+    /* Sizes; 0 in a row means that config.json must have the key. */
+    size_t d, encoder_layers, decoder_layers, encoder_heads, decoder_heads, encoder_ffn,
+        decoder_ffn;
+    size_t source_vocabulary, target_vocabulary, max_positions;
+    /* The layers. */
+    const char *activation_name;
+    iso_activation activation;
+    const char *eps_key; /* the key of norm_eps; NULL: fixed by the family */
+    double norm_eps;
+    int rms_norm, norm_bias;
+    int pre_norm;       /* x + f(norm(x)) instead of norm(x + f(x)) */
+    int embedding_norm; /* a norm on the sum of embedding and position */
+    int final_norm;     /* a norm at the end of each stack */
+    int attention_bias, ffn_bias, logits_bias;
+    /* Positions and embeddings. */
+    model_position position;
+    iso_position_layout position_layout;
+    int stored_positions; /* a table in the file takes the place of the computed one */
+    size_t position_offset;
+    int scale_embedding; /* times sqrt(d) */
+    int share_embeddings, tie_logits;
+    /* Token ids. */
+    uint32_t pad, bos, start, unk;
+    model_ids eos;
+    int forces_eos; /* forced_eos_token_id is eos when config.json lacks the key */
+    model_search search;
+} model_config;
+
+/* The row of a model_type, or NULL; and all names, for messages. */
+const model_config *model_family_find(const char *model_type);
+const char *model_family_names(void);
+
+iso_status model_config_read(model_config *config, model_arena *arena, const char *directory,
+                             iso_error *error);
+
+/* ---------------------------------------------------------------------------------- weights */
+
+typedef struct model_norm {
+    const float *gamma, *beta; /* [d]; gamma NULL: this norm does not exist */
+} model_norm;
+
+typedef struct model_linear {
+    iso_packed w;
+    const float *bias; /* may be NULL */
+} model_linear;
+
+/* An embedding table: row-major, or, to keep one copy of a tied matrix, the packed logits. */
+typedef struct model_table {
+    const float *rows; /* [V][d], or NULL */
+    iso_packed packed;
+} model_table;
+
+typedef struct model_layer {
+    model_linear self_qkv; /* d -> q | k | v */
+    model_linear self_out;
+    model_norm self_norm;
+    model_linear cross_q, cross_kv, cross_out; /* decoder only */
+    model_norm cross_norm;
+    model_linear fc1, fc2;
+    model_norm ffn_norm;
+} model_layer;
+
+typedef struct model_stack {
+    size_t layers, H, f, V;
+    model_layer *layer;
+    model_table embedding;
+    const float *positions; /* [max_positions][d] */
+    model_norm embedding_norm, final_norm;
+} model_stack;
+
+struct iso_model {
+    model_config config;
+    model_stack encoder, decoder;
+    model_linear logits;
+    iso_model_info info;
+    model_arena arena;
+};
+
+/* Where weights come from while a model is loaded. */
+typedef struct model_source {
+    const model_checkpoint *checkpoint;
+    model_arena *arena;
+    const iso_context *context;
+    iso_error *error;
+    int load; /* 0: only names, element types and shapes are checked, and parameters counted */
+    int reject_nonfinite;
+    size_t parameters;
+    model_arena scratch;
+    float *chunk; /* [chunk_floats] */
+    uint16_t *halves;
+    size_t chunk_floats;
+} model_source;
+
+#define MODEL_MAX_NAME 192
+
+/* The first of `count` names that the file has, also without their leading "model."; or NULL. */
+const model_tensor *model_source_find(const model_source *source, const char *const *names,
+                                      size_t count);
+
+/*
+ * Weights by name. A name of several parts means tensors of the same shape stacked: packed
+ * [parts n][k], vectors [parts n]. `leading_one`: the shape in the file is [1, n].
+ */
+iso_status model_take_packed(model_source *source, iso_packed *out, const char *const *names,
+                             size_t parts, size_t n, size_t k);
+iso_status model_take_vector(model_source *source, const float **out, const char *const *names,
+                             size_t parts, size_t n, int leading_one);
+iso_status model_take_rows(model_source *source, const float **out, const char *name, size_t n,
+                           size_t k);
+
+iso_status model_take_all(iso_model *model, model_source *source); /* families.c */
+
+/* ----------------------------------------------------------------------- the forward pass */
+
+/* One call: its memory, its context with a workspace for every op, and row buffers. */
+typedef struct model_run {
+    const iso_model *model;
+    iso_context context;
+    iso_error *error;
+    model_arena arena;
+    size_t rows;    /* of the buffers */
+    float *x;       /* [rows][d] the stream */
+    float *h;       /* [rows][d] */
+    float *wide;    /* [rows][max(3d, f)] */
+    uint32_t *iota; /* [rows] 0, 1, 2 ... */
+} model_run;
+
+/* Attention over sequences that lie one after the other: queries and keys of one of them. */
+typedef struct model_span {
+    size_t first_q, T, first_k, S;
+} model_span;
+
+iso_status model_run_begin(model_run *run, const iso_model *model, const iso_context *context,
+                           size_t rows, iso_error *error);
+/* Gives the ops of this run at least so much workspace. */
+iso_status model_run_workspace(model_run *run, size_t bytes);
+/* Workspace for products of exactly `rows` rows; more rows may need less. */
+iso_status model_run_linear_workspace(model_run *run, size_t rows);
+iso_status model_run_end(model_run *run, iso_status status);
+/* An op has failed, where none should. */
+iso_status model_run_fail(model_run *run, iso_status status, const char *where);
+
+/* layers.c: each a piece of the paper, rows x d. */
+iso_status model_embed(model_run *run, const model_stack *stack, float *x, const uint32_t *ids,
+                       const uint32_t *positions, size_t rows);
+iso_status model_project(model_run *run, float *y, size_t ldy, const float *x, size_t ldx,
+                         const model_linear *linear, size_t rows, iso_activation act,
+                         const float *residual);
+iso_status model_normalize(model_run *run, float *y, const float *x, size_t rows,
+                           const model_norm *norm);
+/* The input of a sub-layer: x itself, or with pre-norm its norm, in run->h. */
+iso_status model_sublayer_begin(model_run *run, const float **in, const model_norm *norm,
+                                size_t rows);
+/* x = out(y) + x, then with post-norm its norm. */
+iso_status model_sublayer_end(model_run *run, const float *y, size_t ldy, const model_linear *out,
+                              const model_norm *norm, size_t rows);
+iso_status model_feed_forward(model_run *run, const model_layer *layer, size_t rows);
+iso_status model_attend_spans(model_run *run, float *o, const float *q, size_t ldq, const float *k,
+                              const float *v, size_t ldk, size_t H, const model_span *spans,
+                              size_t count, int causal);
+iso_status model_attend_workspace(model_run *run, size_t H, size_t ldq, size_t ldk,
+                                  const model_span *spans, size_t count, int causal);
+
+/* transformer.c: run->x holds the result. */
+iso_status model_encode(model_run *run, const uint32_t *ids, const uint32_t *positions,
+                        const model_span *spans, size_t count, size_t rows);
+/* Whole targets at once; memory [..][d] is the output of the encoder, kv [..][2d] scratch. */
+iso_status model_decode_whole(model_run *run, const uint32_t *ids, const uint32_t *positions,
+                              const model_span *self, const model_span *cross, size_t count,
+                              size_t rows, const float *memory, float *kv, size_t memory_rows);
+iso_status model_logits(model_run *run, float *logits, const float *x, size_t rows);
+
+/* The keys and values of decoding: sentences x beams, one target position at a time. */
+typedef struct model_cache {
+    size_t sentences, beams, T, S; /* capacities */
+    size_t *source_lengths;        /* [sentences] */
+    float *self_k, *self_v;        /* [layers][sentences x beams][H] panels | [T][dh] */
+    float *cross_k, *cross_v;      /* [layers][sentences][H] panels | [S][dh] */
+    size_t panels_t, panels_s;     /* floats of one head's panels */
+} model_cache;
+
+/* Bytes that one sentence takes in a cache; 0 on overflow. */
+size_t model_cache_bytes(const iso_model *model, size_t beams, size_t T, size_t S);
+/* Workspace for every step. */
+iso_status model_cache_workspace(const model_cache *cache, model_run *run, float *weights);
+iso_status model_cache_make(model_cache *cache, model_run *run, size_t sentences, size_t beams,
+                            size_t T, size_t S);
+/* Computes the keys and values of the encoder output run->x for sentence i at spans[i]. */
+iso_status model_cache_sources(model_cache *cache, model_run *run, const model_span *spans,
+                               size_t count, size_t rows);
+/* Rows `to` and `from` of the self-attention caches: the first `length` positions. */
+void model_cache_copy_beam(model_cache *cache, const iso_model *model, size_t to, size_t from,
+                           size_t length);
+void model_cache_copy_sentence(model_cache *cache, const iso_model *model, size_t to, size_t from,
+                               size_t length);
+/*
+ * One step for sentences x beams rows, all at position `past`. weights, where not NULL, receives
+ * the cross-attention [layers][sentences][H][beams][S of the cache].
+ */
+iso_status model_decode_step(model_cache *cache, model_run *run, const uint32_t *ids,
+                             uint32_t *positions, size_t sentences, size_t past, float *weights);
+
+/* One sequence, or pair of sequences, of a call, sorted so that equal lengths are neighbours. */
+typedef struct model_item {
+    size_t S, T;                       /* lengths */
+    size_t first_source, first_target; /* where they begin in the arrays of the call */
+    size_t index;                      /* in the order of the call */
+} model_item;
+
+/*
+ * Items for `count` sources and, if not NULL, targets: checked (`target_limit` for the latter),
+ * longest first. The array is in the arena.
+ */
+iso_status model_items(model_item **items, model_arena *arena, const iso_model *model,
+                       const uint32_t *sources, const size_t *source_lengths,
+                       const uint32_t *targets, const size_t *target_lengths, size_t count,
+                       iso_error *error);
+
+/* The ids of some items, one after the other, ready for the encoder. */
+typedef struct model_batch {
+    uint32_t *ids, *positions; /* [rows] */
+    model_span *spans;         /* [count] */
+    size_t count, rows;
+} model_batch;
+
+iso_status model_batch_sources(model_batch *batch, model_arena *arena, const iso_model *model,
+                               const model_item *items, size_t count, const uint32_t *sources,
+                               iso_error *error);
+
+/* x = log softmax(x), [rows][V] */
+iso_status model_log_softmax(model_run *run, float *x, size_t rows, size_t V);
+
+/* Checks ids and lengths; `what` is "source" or "target". */
+iso_status model_check_ids(const uint32_t *ids, size_t length, size_t V, size_t limit,
+                           const char *what, size_t sequence, iso_error *error);
+iso_status model_check_context(const iso_context *context, iso_error *error);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A model from its directory. The configuration comes first, then the header of the weights; all
+ * names, element types and shapes are checked against the configuration before the first weight is
+ * read, and only then is memory of the size of the model allocated.
+ */
+#include "internal.h"
+
+#include <string.h>
+
+#define MAX_HEADER_BYTES ((size_t)100000000)
+
+static void fill_info(iso_model *model, size_t parameters) {
+    const model_config *c = &model->config;
+    model->info = (iso_model_info){
+        .family = c->family,
+        .d = c->d,
+        .encoder_layers = c->encoder_layers,
+        .decoder_layers = c->decoder_layers,
+        .encoder_heads = c->encoder_heads,
+        .decoder_heads = c->decoder_heads,
+        .encoder_ffn = c->encoder_ffn,
+        .decoder_ffn = c->decoder_ffn,
+        .source_vocabulary = c->source_vocabulary,
+        .target_vocabulary = c->target_vocabulary,
+        .max_positions = c->max_positions,
+        .pad_id = c->pad,
+        .bos_id = c->bos,
+        .decoder_start_id = c->start,
+        .unk_id = c->unk,
+        .eos_ids = c->eos.ids,
+        .eos_count = c->eos.count,
+        .default_beams = c->search.beams,
+        .default_max_length = c->search.max_length,
+        .parameters = parameters,
+        .weight_bytes = model->arena.bytes,
+    };
+}
+
+static iso_status make_stack(iso_model *model, model_stack *stack, size_t layers, size_t H,
+                             size_t f, size_t V, iso_error *error) {
+    stack->layers = layers;
+    stack->H = H;
+    stack->f = f;
+    stack->V = V;
+    stack->layer = model_alloc(&model->arena, layers, sizeof *stack->layer);
+    if (!stack->layer)
+        return model_fail(error, ISOBIT_E_NOMEM, "out of memory");
+    memset(stack->layer, 0, layers * sizeof *stack->layer);
+    return ISOBIT_OK;
+}
+
+/* A default that no table of positions can serve is lowered; explicit wishes are errors later. */
+static void limit_defaults(model_config *c) {
+    model_search *s = &c->search;
+    if (s->max_new_tokens)
+        s->max_length = s->max_new_tokens + 1;
+    if (c->position != MODEL_POS_NONE && s->max_length > c->max_positions + 1)
+        s->max_length = c->max_positions + 1;
+}
+
+static const char *const weights_name = "model.safetensors";
+
+/* Helps those whose directory has the weights in another form. */
+static iso_status explain_missing(const char *directory, iso_error *error) {
+    static const char *const others[] = {"model.safetensors.index.json", "pytorch_model.bin"};
+    model_file file;
+    for (int i = 0; i < 2; i++)
+        if (model_file_open(&file, directory, others[i], NULL) == ISOBIT_OK) {
+            model_file_close(&file);
+            return model_fail(error, ISOBIT_E_UNSUPPORTED,
+                              "there is no %s, only %s: convert it to one safetensors file first",
+                              weights_name, others[i]);
+        }
+    return ISOBIT_E_MISSING;
+}
+
+static iso_status load(iso_model *model, const char *directory, const iso_load_options *options,
+                       const iso_context *context, iso_error *error) {
+    const model_config *c = &model->config;
+    model_checkpoint checkpoint = {.file.fd = -1};
+    size_t limit =
+        options && options->max_header_bytes ? options->max_header_bytes : MAX_HEADER_BYTES;
+    model_source source = {.checkpoint = &checkpoint,
+                           .arena = &model->arena,
+                           .context = context,
+                           .error = error,
+                           .reject_nonfinite = options && options->reject_nonfinite};
+    iso_status status = model_config_read(&model->config, &model->arena, directory, error);
+    if (status)
+        return status;
+    limit_defaults(&model->config);
+    status = model_checkpoint_open(&checkpoint, directory, weights_name, limit, error);
+    if (status == ISOBIT_E_MISSING && checkpoint.file.fd < 0)
+        status = explain_missing(directory, error);
+    if (!status)
+        status = make_stack(model, &model->encoder, c->encoder_layers, c->encoder_heads,
+                            c->encoder_ffn, c->source_vocabulary, error);
+    if (!status)
+        status = make_stack(model, &model->decoder, c->decoder_layers, c->decoder_heads,
+                            c->decoder_ffn, c->target_vocabulary, error);
+    for (source.load = 0; source.load <= 1 && !status; source.load++)
+        status = model_take_all(model, &source);
+    if (!status)
+        status = model_file_unchanged(&checkpoint.file, error);
+    model_arena_free(&source.scratch);
+    model_checkpoint_close(&checkpoint);
+    if (!status)
+        fill_info(model, source.parameters);
+    return status;
+}
+
+iso_status iso_model_load(iso_model **model, const char *directory, const iso_load_options *options,
+                          const iso_context *context, iso_error *error) {
+    if (!model || !directory)
+        return model_fail(error, ISOBIT_E_NULL, "model and directory must not be NULL");
+    if (options && options->size != sizeof *options)
+        return model_fail(error, ISOBIT_E_SIZE, "the options have an unknown size");
+    iso_status status = model_check_context(context, error);
+    if (status)
+        return status;
+    model_arena arena = {0};
+    iso_model *made = model_alloc(&arena, 1, sizeof *made);
+    if (!made)
+        return model_fail(error, ISOBIT_E_NOMEM, "out of memory");
+    memset(made, 0, sizeof *made);
+    made->arena = arena;
+    /* A workspace of the caller is for ops; packing takes none that it could be too small for. */
+    iso_context plain = {.size = sizeof plain};
+    if (context) {
+        plain.isa = context->isa;
+        plain.executor = context->executor;
+    }
+    status = load(made, directory, options, &plain, error);
+    if (status)
+        iso_model_free(made);
+    else
+        *model = made;
+    return status;
+}
+
+void iso_model_free(iso_model *model) {
+    if (!model)
+        return;
+    model_arena arena = model->arena; /* which holds the model itself */
+    model_arena_free(&arena);
+}
+
+const iso_model_info *iso_model_get_info(const iso_model *model) {
+    return model ? &model->info : NULL;
+}

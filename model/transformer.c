@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The encoder and the decoder. The decoder exists twice: over whole targets (scoring, logits of a
+ * given target), and one position at a time through caches of keys and values. Both give the same
+ * bits, because every op gives a row the same bits whatever rows are around it. Caches hold keys
+ * in panels (see iso_key_panels_append), values row-major, each head's for itself; the keys and
+ * values of a sentence are computed once, and its beams are query rows of one attention call.
+ */
+#include "internal.h"
+
+#include <math.h>
+#include <string.h>
+
+iso_status model_check_ids(const uint32_t *ids, size_t length, size_t V, size_t limit,
+                           const char *what, size_t sequence, iso_error *error) {
+    if (length > limit)
+        return model_fail(error, ISOBIT_E_LIMIT,
+                          "%s %zu has %zu tokens; the model has %zu positions", what, sequence,
+                          length, limit);
+    for (size_t i = 0; i < length; i++)
+        if (ids[i] >= V)
+            return model_fail(error, ISOBIT_E_RANGE,
+                              "%s %zu, position %zu: token id %u; the vocabulary has %zu tokens",
+                              what, sequence, i, ids[i], V);
+    return ISOBIT_OK;
+}
+
+/* --------------------------------------------------------------------------------- encoder */
+
+iso_status model_encode(model_run *run, const uint32_t *ids, const uint32_t *positions,
+                        const model_span *spans, size_t count, size_t rows) {
+    const model_stack *stack = &run->model->encoder;
+    const size_t d = run->model->config.d, H = stack->H;
+    float *x = run->x, *qkv = run->wide;
+    iso_status status = model_run_linear_workspace(run, rows);
+    if (!status)
+        status = model_attend_workspace(run, H, 3 * d, 3 * d, spans, count, 0);
+    if (!status) /* [rows] -> [rows][d] */
+        status = model_embed(run, stack, x, ids, positions, rows);
+    for (size_t l = 0; l < stack->layers && !status; l++) {
+        const model_layer *layer = &stack->layer[l];
+        const float *in;
+        if (/* self-attention: [rows][d] -> q | k | v [rows][3d] -> [rows][d] */
+            (status = model_sublayer_begin(run, &in, &layer->self_norm, rows)) ||
+            (status = model_project(run, qkv, 3 * d, in, d, &layer->self_qkv, rows, ISOBIT_ACT_NONE,
+                                    NULL)) ||
+            (status = model_attend_spans(run, run->h, qkv, 3 * d, qkv + d, qkv + 2 * d, 3 * d, H,
+                                         spans, count, 0)) ||
+            (status =
+                 model_sublayer_end(run, run->h, d, &layer->self_out, &layer->self_norm, rows)))
+            break;
+        status = model_feed_forward(run, layer, rows);
+    }
+    if (!status && stack->final_norm.gamma)
+        status = model_normalize(run, x, x, rows, &stack->final_norm);
+    return status;
+}
+
+/* ------------------------------------------------------------------- decoder, whole targets */
+
+iso_status model_decode_whole(model_run *run, const uint32_t *ids, const uint32_t *positions,
+                              const model_span *self, const model_span *cross, size_t count,
+                              size_t rows, const float *memory, float *kv, size_t memory_rows) {
+    const model_stack *stack = &run->model->decoder;
+    const size_t d = run->model->config.d, H = stack->H;
+    float *x = run->x, *qkv = run->wide, *q = run->wide;
+    iso_status status = model_run_linear_workspace(run, rows);
+    if (!status)
+        status = model_run_linear_workspace(run, memory_rows);
+    if (!status)
+        status = model_attend_workspace(run, H, 3 * d, 3 * d, self, count, 1);
+    if (!status)
+        status = model_attend_workspace(run, H, d, 2 * d, cross, count, 0);
+    if (!status) /* [rows] -> [rows][d] */
+        status = model_embed(run, stack, x, ids, positions, rows);
+    for (size_t l = 0; l < stack->layers && !status; l++) {
+        const model_layer *layer = &stack->layer[l];
+        const float *in;
+        if (/* masked self-attention: position t sees 0 .. t */
+            (status = model_sublayer_begin(run, &in, &layer->self_norm, rows)) ||
+            (status = model_project(run, qkv, 3 * d, in, d, &layer->self_qkv, rows, ISOBIT_ACT_NONE,
+                                    NULL)) ||
+            (status = model_attend_spans(run, run->h, qkv, 3 * d, qkv + d, qkv + 2 * d, 3 * d, H,
+                                         self, count, 1)) ||
+            (status =
+                 model_sublayer_end(run, run->h, d, &layer->self_out, &layer->self_norm, rows)))
+            break;
+        if (/* attention over the encoder: q [rows][d], k | v [memory_rows][2d] */
+            (status = model_sublayer_begin(run, &in, &layer->cross_norm, rows)) ||
+            (status =
+                 model_project(run, q, d, in, d, &layer->cross_q, rows, ISOBIT_ACT_NONE, NULL)) ||
+            (status = model_project(run, kv, 2 * d, memory, d, &layer->cross_kv, memory_rows,
+                                    ISOBIT_ACT_NONE, NULL)) ||
+            (status =
+                 model_attend_spans(run, run->h, q, d, kv, kv + d, 2 * d, H, cross, count, 0)) ||
+            (status =
+                 model_sublayer_end(run, run->h, d, &layer->cross_out, &layer->cross_norm, rows)))
+            break;
+        status = model_feed_forward(run, layer, rows);
+    }
+    if (!status && stack->final_norm.gamma)
+        status = model_normalize(run, x, x, rows, &stack->final_norm);
+    return status;
+}
+
+/* logits = x E^T + b: [rows][d] -> [rows][V] */
+iso_status model_logits(model_run *run, float *logits, const float *x, size_t rows) {
+    const model_linear *linear = &run->model->logits;
+    return model_project(run, logits, linear->w.n, x, run->model->config.d, linear, rows,
+                         ISOBIT_ACT_NONE, NULL);
+}
+
+/* ------------------------------------------------------------------- decoder, step by step */
+
+static int cache_floats(const iso_model *model, size_t beams, size_t T, size_t S, size_t *self_k,
+                        size_t *self_v, size_t *cross_k, size_t *cross_v) {
+    const size_t H = model->decoder.H, d = model->config.d, dh = d / H;
+    size_t heads, panels_t = iso_key_panels_floats(T, dh), panels_s = iso_key_panels_floats(S, dh);
+    return panels_t && panels_s && !__builtin_mul_overflow(beams, H, &heads) &&
+           !__builtin_mul_overflow(heads, panels_t, self_k) &&
+           !__builtin_mul_overflow(T, d, self_v) &&
+           !__builtin_mul_overflow(beams, *self_v, self_v) &&
+           !__builtin_mul_overflow(H, panels_s, cross_k) && !__builtin_mul_overflow(S, d, cross_v);
+}
+
+size_t model_cache_bytes(const iso_model *model, size_t beams, size_t T, size_t S) {
+    size_t part[4], total = 0;
+    if (!cache_floats(model, beams, T, S, &part[0], &part[1], &part[2], &part[3]))
+        return 0;
+    for (int i = 0; i < 4; i++)
+        if (__builtin_add_overflow(total, part[i], &total))
+            return 0;
+    if (__builtin_mul_overflow(total, model->decoder.layers, &total) ||
+        __builtin_mul_overflow(total, sizeof(float), &total))
+        return 0;
+    return total;
+}
+
+iso_status model_cache_make(model_cache *cache, model_run *run, size_t sentences, size_t beams,
+                            size_t T, size_t S) {
+    const iso_model *model = run->model;
+    const size_t H = model->decoder.H, dh = model->config.d / H, layers = model->decoder.layers;
+    size_t self_k, self_v, cross_k, cross_v;
+    *cache = (model_cache){.sentences = sentences, .beams = beams, .T = T, .S = S};
+    if (!cache_floats(model, beams, T, S, &self_k, &self_v, &cross_k, &cross_v))
+        return model_fail(run->error, ISOBIT_E_OVERFLOW,
+                          "caches of %zu beams, %zu target and %zu source positions", beams, T, S);
+    cache->panels_t = iso_key_panels_floats(T, dh);
+    cache->panels_s = iso_key_panels_floats(S, dh);
+    cache->source_lengths = model_alloc(&run->arena, sentences, sizeof(size_t));
+    cache->self_k = model_alloc3(&run->arena, layers, sentences, self_k, sizeof(float));
+    cache->self_v = model_alloc3(&run->arena, layers, sentences, self_v, sizeof(float));
+    cache->cross_k = model_alloc3(&run->arena, layers, sentences, cross_k, sizeof(float));
+    cache->cross_v = model_alloc3(&run->arena, layers, sentences, cross_v, sizeof(float));
+    if (!cache->source_lengths || !cache->self_k || !cache->self_v || !cache->cross_k ||
+        !cache->cross_v)
+        return model_fail(run->error, ISOBIT_E_NOMEM,
+                          "out of memory for caches of keys and values");
+    return ISOBIT_OK;
+}
+
+/* One head of a cache: of row r in layer l (self), or of sentence b in layer l (cross). */
+static float *self_k(const model_cache *c, size_t H, size_t l, size_t r, size_t h) {
+    return c->self_k + ((l * c->sentences * c->beams + r) * H + h) * c->panels_t;
+}
+static float *self_v(const model_cache *c, size_t H, size_t l, size_t r, size_t h, size_t dh) {
+    return c->self_v + ((l * c->sentences * c->beams + r) * H + h) * c->T * dh;
+}
+static float *cross_k(const model_cache *c, size_t H, size_t l, size_t b, size_t h) {
+    return c->cross_k + ((l * c->sentences + b) * H + h) * c->panels_s;
+}
+static float *cross_v(const model_cache *c, size_t H, size_t l, size_t b, size_t h, size_t dh) {
+    return c->cross_v + ((l * c->sentences + b) * H + h) * c->S * dh;
+}
+
+iso_status model_cache_sources(model_cache *cache, model_run *run, const model_span *spans,
+                               size_t count, size_t rows) {
+    const model_stack *stack = &run->model->decoder;
+    const size_t d = run->model->config.d, H = stack->H, dh = d / H;
+    float *kv = run->wide; /* [rows][2d] */
+    iso_status status = ISOBIT_OK;
+    for (size_t b = 0; b < count; b++)
+        cache->source_lengths[b] = spans[b].S;
+    for (size_t l = 0; l < stack->layers && !status; l++) {
+        status = model_project(run, kv, 2 * d, run->x, d, &stack->layer[l].cross_kv, rows,
+                               ISOBIT_ACT_NONE, NULL);
+        for (size_t i = 0; i < count * H && !status; i++) {
+            const size_t b = i / H, h = i % H, S = spans[b].S;
+            const float *from = kv + spans[b].first_k * 2 * d + h * dh;
+            float *v = cross_v(cache, H, l, b, h, dh);
+            status = iso_key_panels_append(cross_k(cache, H, l, b, h), 0, from, 2 * d, S, dh,
+                                           &run->context);
+            for (size_t s = 0; s < S; s++)
+                memcpy(v + s * dh, from + d + s * 2 * d, dh * sizeof(float));
+        }
+    }
+    return model_run_fail(run, status, "keys and values of the source");
+}
+
+void model_cache_copy_beam(model_cache *cache, const iso_model *model, size_t to, size_t from,
+                           size_t length) {
+    const size_t H = model->decoder.H, dh = model->config.d / H;
+    const size_t panels = iso_key_panels_floats(length, dh) * sizeof(float);
+    for (size_t l = 0; l < model->decoder.layers; l++)
+        for (size_t h = 0; h < H; h++) {
+            memcpy(self_k(cache, H, l, to, h), self_k(cache, H, l, from, h), panels);
+            memcpy(self_v(cache, H, l, to, h, dh), self_v(cache, H, l, from, h, dh),
+                   length * dh * sizeof(float));
+        }
+}
+
+void model_cache_copy_sentence(model_cache *cache, const iso_model *model, size_t to, size_t from,
+                               size_t length) {
+    const size_t H = model->decoder.H, dh = model->config.d / H, S = cache->source_lengths[from];
+    const size_t panels = iso_key_panels_floats(S, dh) * sizeof(float);
+    for (size_t beam = 0; beam < cache->beams; beam++)
+        model_cache_copy_beam(cache, model, to * cache->beams + beam, from * cache->beams + beam,
+                              length);
+    for (size_t l = 0; l < model->decoder.layers; l++)
+        for (size_t h = 0; h < H; h++) {
+            memcpy(cross_k(cache, H, l, to, h), cross_k(cache, H, l, from, h), panels);
+            memcpy(cross_v(cache, H, l, to, h, dh), cross_v(cache, H, l, from, h, dh),
+                   S * dh * sizeof(float));
+        }
+    cache->source_lengths[to] = S;
+}
+
+/* The two attention calls of a step, for layer l; `past` keys precede the position. */
+static iso_attention_shape self_shape(const model_cache *c, size_t H, size_t dh, size_t rows,
+                                      size_t past) {
+    const size_t d = H * dh;
+    return (iso_attention_shape){.B = rows,
+                                 .H = H,
+                                 .Sq = 1,
+                                 .Sk = past + 1,
+                                 .dh = dh,
+                                 .q = {3 * d, dh, 3 * d},
+                                 .k = {H * c->panels_t, c->panels_t, 0},
+                                 .v = {H * c->T * dh, c->T * dh, dh},
+                                 .o = {d, dh, d}};
+}
+static iso_attention_shape cross_shape(const model_cache *c, size_t H, size_t dh,
+                                       size_t sentences) {
+    const size_t d = H * dh;
+    return (iso_attention_shape){.B = sentences,
+                                 .H = H,
+                                 .Sq = c->beams,
+                                 .Sk = c->S,
+                                 .dh = dh,
+                                 .q = {c->beams * d, dh, d},
+                                 .k = {H * c->panels_s, c->panels_s, 0},
+                                 .v = {H * c->S * dh, c->S * dh, dh},
+                                 .o = {c->beams * d, dh, d}};
+}
+static iso_attention_options self_options(size_t dh, size_t past) {
+    return (iso_attention_options){.size = sizeof(iso_attention_options),
+                                   .scale = (float)(1.0 / sqrt((double)dh)),
+                                   .causal = 1,
+                                   .past = past,
+                                   .key_panels = 1};
+}
+static iso_attention_options cross_options(const model_cache *c, size_t H, size_t dh,
+                                           float *weights) {
+    return (iso_attention_options){.size = sizeof(iso_attention_options),
+                                   .scale = (float)(1.0 / sqrt((double)dh)),
+                                   .key_lengths = c->source_lengths,
+                                   .weights = weights,
+                                   .weights_strides = {H * c->beams * c->S, c->beams * c->S, c->S},
+                                   .key_panels = 1};
+}
+
+iso_status model_cache_workspace(const model_cache *c, model_run *run, float *weights) {
+    const size_t H = run->model->decoder.H, dh = run->model->config.d / H;
+    iso_status status = ISOBIT_OK;
+    /* Every number of sentences that may be left, with few and with all keys. */
+    for (size_t i = 2; i < 2 * (c->sentences + 1) && !status; i++) {
+        const size_t past = i & 1 ? c->T - 1 : 0, sentences = i / 2;
+        iso_attention_shape self = self_shape(c, H, dh, sentences * c->beams, past);
+        iso_attention_shape cross = cross_shape(c, H, dh, sentences);
+        iso_attention_options self_o = self_options(dh, past);
+        iso_attention_options cross_o = cross_options(c, H, dh, weights);
+        size_t bytes = 0;
+        if (!(status = model_run_linear_workspace(run, sentences * c->beams)) &&
+            !(status = iso_attention_f32_workspace_bytes(&bytes, &self, &self_o, &run->context)) &&
+            !(status = model_run_workspace(run, bytes)) &&
+            !(status = iso_attention_f32_workspace_bytes(&bytes, &cross, &cross_o, &run->context)))
+            status = model_run_workspace(run, bytes);
+    }
+    return model_run_fail(run, status, "workspace");
+}
+
+iso_status model_decode_step(model_cache *cache, model_run *run, const uint32_t *ids,
+                             uint32_t *positions, size_t sentences, size_t past, float *weights) {
+    const model_stack *stack = &run->model->decoder;
+    const size_t d = run->model->config.d, H = stack->H, dh = d / H;
+    const size_t rows = sentences * cache->beams;
+    const size_t weights_layer = cache->sentences * H * cache->beams * cache->S;
+    float *x = run->x, *qkv = run->wide, *q = run->wide;
+    const iso_attention_shape self = self_shape(cache, H, dh, rows, past);
+    const iso_attention_shape cross = cross_shape(cache, H, dh, sentences);
+    const iso_attention_options self_o = self_options(dh, past);
+    for (size_t r = 0; r < rows; r++)
+        positions[r] = (uint32_t)(past + run->model->config.position_offset);
+    iso_status status = model_embed(run, stack, x, ids, positions, rows); /* -> [rows][d] */
+    for (size_t l = 0; l < stack->layers && !status; l++) {
+        const model_layer *layer = &stack->layer[l];
+        const iso_attention_options cross_o =
+            cross_options(cache, H, dh, weights ? weights + l * weights_layer : NULL);
+        const float *in;
+        /* Masked self-attention: the new keys and values join the caches. */
+        if ((status = model_sublayer_begin(run, &in, &layer->self_norm, rows)) ||
+            (status = model_project(run, qkv, 3 * d, in, d, &layer->self_qkv, rows, ISOBIT_ACT_NONE,
+                                    NULL)))
+            break;
+        for (size_t i = 0; i < rows * H && !status; i++) {
+            const size_t r = i / H, h = i % H;
+            const float *k = qkv + r * 3 * d + d + h * dh;
+            status = iso_key_panels_append(self_k(cache, H, l, r, h), past, k, 3 * d, 1, dh,
+                                           &run->context);
+            memcpy(self_v(cache, H, l, r, h, dh) + past * dh, k + d, dh * sizeof(float));
+        }
+        if (!status)
+            status =
+                iso_attention_f32(run->h, qkv, self_k(cache, H, l, 0, 0),
+                                  self_v(cache, H, l, 0, 0, dh), &self, &self_o, &run->context);
+        if (status) {
+            model_run_fail(run, status, "self-attention");
+            break;
+        }
+        if ((status =
+                 model_sublayer_end(run, run->h, d, &layer->self_out, &layer->self_norm, rows)))
+            break;
+        /* Attention over the encoder: the beams of a sentence are its query rows. */
+        if ((status = model_sublayer_begin(run, &in, &layer->cross_norm, rows)) ||
+            (status =
+                 model_project(run, q, d, in, d, &layer->cross_q, rows, ISOBIT_ACT_NONE, NULL)))
+            break;
+        status = iso_attention_f32(run->h, q, cross_k(cache, H, l, 0, 0),
+                                   cross_v(cache, H, l, 0, 0, dh), &cross, &cross_o, &run->context);
+        if (status) {
+            model_run_fail(run, status, "attention over the encoder");
+            break;
+        }
+        if ((status =
+                 model_sublayer_end(run, run->h, d, &layer->cross_out, &layer->cross_norm, rows)))
+            break;
+        status = model_feed_forward(run, layer, rows);
+    }
+    if (!status && stack->final_norm.gamma)
+        status = model_normalize(run, x, x, rows, &stack->final_norm);
+    return status;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See model_files.h. A test that cannot write its files has no result: abort.
+ */
+#include "model_files.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void files_make(files *f) {
+    (void)snprintf(f->directory, sizeof f->directory, "/tmp/isobit-test-XXXXXX");
+    if (!mkdtemp(f->directory))
+        abort();
+}
+
+void files_path(const files *f, const char *name, char *path, size_t bytes) {
+    (void)snprintf(path, bytes, "%s/%s", f->directory, name);
+}
+
+void files_write(const files *f, const char *name, const void *data, size_t bytes) {
+    char path[160];
+    files_path(f, name, path, sizeof path);
+    FILE *out = fopen(path, "wb");
+    if (!out || (bytes && fwrite(data, 1, bytes, out) != bytes) || fclose(out) != 0)
+        abort();
+}
+
+void files_text(const files *f, const char *name, const char *text) {
+    files_write(f, name, text, strlen(text));
+}
+
+void files_remove(const files *f) {
+    static const char *const names[] = {"config.json",       "generation_config.json",
+                                        "model.safetensors", "tokenizer_config.json",
+                                        "vocab.json",        "pytorch_model.bin"};
+    char path[160];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        files_path(f, names[i], path, sizeof path);
+        (void)unlink(path);
+        (void)rmdir(path);
+    }
+    (void)rmdir(f->directory);
+}
+
+void blob_add(blob *b, const void *data, size_t bytes) {
+    if (b->count + bytes > b->room) {
+        b->room = 2 * (b->count + bytes) + 64;
+        if (!(b->bytes = realloc(b->bytes, b->room)))
+            abort();
+    }
+    if (bytes)
+        memcpy(b->bytes + b->count, data, bytes);
+    b->count += bytes;
+}
+
+void blob_free(blob *b) {
+    free(b->bytes);
+    *b = (blob){0};
+}
+
+blob blob_file(const char *header, size_t header_bytes, size_t data_bytes) {
+    blob b = {0};
+    unsigned char length[8];
+    for (int i = 0; i < 8; i++)
+        length[i] = (unsigned char)((uint64_t)header_bytes >> (8 * i));
+    blob_add(&b, length, 8);
+    blob_add(&b, header, header_bytes);
+    for (size_t i = 0; i < data_bytes; i++)
+        blob_add(&b, "", 1);
+    return b;
+}
+
+/* In [-1, 1). */
+static float builder_random(builder *b) {
+    b->state = b->state * 6364136223846793005u + 1442695040888963407u;
+    return (float)(int32_t)(b->state >> 32) * 0x1p-31f;
+}
+
+void builder_tensor(builder *b, const char *name, size_t n, size_t k, float centre, float spread) {
+    char entry[400];
+    const size_t count = n * (k ? k : 1);
+    if (b->skip && strcmp(b->skip, name) == 0)
+        return;
+    const char *dtype = b->odd && strcmp(b->odd, name) == 0 ? b->dtype : "F32";
+    char shape[48];
+    (void)snprintf(shape, sizeof shape, k ? "%zu,%zu" : "%zu", n, k);
+    (void)snprintf(entry, sizeof entry,
+                   "%c\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}",
+                   b->header.count ? ',' : '{', name, dtype, shape, b->data.count,
+                   b->data.count + count * 4);
+    blob_add(&b->header, entry, strlen(entry));
+    for (size_t i = 0; i < count; i++) {
+        float x = centre + spread * builder_random(b);
+        blob_add(&b->data, &x, 4);
+    }
+}
+
+static void builder_linear(builder *b, const char *prefix, const char *tail, size_t n, size_t k) {
+    char name[160];
+    (void)snprintf(name, sizeof name, "%s%s.weight", prefix, tail);
+    builder_tensor(b, name, n, k, 0, 1.5f / sqrtf((float)k));
+    (void)snprintf(name, sizeof name, "%s%s.bias", prefix, tail);
+    builder_tensor(b, name, n, 0, 0, 0.1f);
+}
+
+static void builder_norm(builder *b, const char *prefix, const char *tail, size_t d) {
+    char name[160];
+    (void)snprintf(name, sizeof name, "%s%s.weight", prefix, tail);
+    builder_tensor(b, name, d, 0, 1, 0.3f);
+    (void)snprintf(name, sizeof name, "%s%s.bias", prefix, tail);
+    builder_tensor(b, name, d, 0, 0, 0.1f);
+}
+
+static void builder_attention(builder *b, const char *prefix, const char *name, size_t d) {
+    static const char *const parts[] = {"q_proj", "k_proj", "v_proj", "out_proj"};
+    char tail[64];
+    for (int i = 0; i < 4; i++) {
+        (void)snprintf(tail, sizeof tail, "%s.%s", name, parts[i]);
+        builder_linear(b, prefix, tail, d, d);
+    }
+    (void)snprintf(tail, sizeof tail, "%s_layer_norm", name);
+    builder_norm(b, prefix, tail, d);
+}
+
+void builder_model(builder *b, size_t V, size_t d, size_t f, int bias) {
+    builder_tensor(b, "model.shared.weight", V, d, 0, 1);
+    for (int decoder = 0; decoder < 2; decoder++) {
+        const char *prefix = decoder ? "model.decoder.layers.0." : "model.encoder.layers.0.";
+        builder_attention(b, prefix, "self_attn", d);
+        if (decoder)
+            builder_attention(b, prefix, "encoder_attn", d);
+        builder_linear(b, prefix, "fc1", f, d);
+        builder_linear(b, prefix, "fc2", d, f);
+        builder_norm(b, prefix, "final_layer_norm", d);
+    }
+    if (bias)
+        builder_tensor(b, "final_logits_bias", 1, V, 0, 0.5f);
+}
+
+void builder_write(builder *b, const files *f) {
+    unsigned char length[8];
+    blob file = {0};
+    blob_add(&b->header, "}", 1);
+    for (int i = 0; i < 8; i++)
+        length[i] = (unsigned char)((uint64_t)b->header.count >> (8 * i));
+    blob_add(&file, length, 8);
+    blob_add(&file, b->header.bytes, b->header.count);
+    blob_add(&file, b->data.bytes, b->data.count);
+    files_write(f, "model.safetensors", file.bytes, file.count);
+    blob_free(&file);
+    blob_free(&b->header);
+    blob_free(&b->data);
+}
+
+void files_config(const files *f, const char *type, size_t V, size_t d, size_t H, size_t ffn,
+                  const char *more) {
+    char text[1500];
+    (void)snprintf(text, sizeof text,
+                   "{\"model_type\":\"%s\",\"vocab_size\":%zu,\"d_model\":%zu,"
+                   "\"encoder_layers\":1,\"decoder_layers\":1,\"encoder_attention_heads\":%zu,"
+                   "\"decoder_attention_heads\":%zu,\"encoder_ffn_dim\":%zu,"
+                   "\"decoder_ffn_dim\":%zu,\"activation_function\":\"relu\"%s}",
+                   type, V, d, H, H, ffn, ffn, more);
+    files_text(f, "config.json", text);
+}
