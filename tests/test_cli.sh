@@ -1,0 +1,249 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# The command line as its users meet it: exit codes, one clear line for each error, order and
+# streaming of lines, equal hashes on every instruction set. Usage: test_cli.sh SOURCE-DIR COMMAND
+# [ARG...], where COMMAND runs isobit, perhaps through an emulator.
+set -u
+
+source=$1
+shift
+model=$source/models/g2p-en
+if ! [ -f "$model/model.safetensors" ]; then
+    echo "SKIPPED: $model/model.safetensors is not there"
+    exit 77
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset ISOBIT_ISA
+failures=0
+checks=0
+
+problem() {
+    failures=$((failures + 1))
+    printf 'FAILED: %s\n' "$1"
+    sed 's/^/    stdout: /' "$work/out" | cut -c1-300 | head -n 5
+    sed 's/^/    stderr: /' "$work/err" | cut -c1-300 | head -n 5
+}
+
+# fails CODE TEXT TITLE COMMAND...: exits so, with one line on stderr that contains TEXT; stdin
+# comes from $work/in.
+fails() {
+    code=$1 text=$2 title=$3
+    shift 3
+    checks=$((checks + 1))
+    "$@" <"$work/in" >"$work/out" 2>"$work/err"
+    got=$?
+    if [ "$got" -ne "$code" ]; then
+        problem "$title: exit code $got instead of $code"
+    elif [ "$(wc -l <"$work/err")" -ne 1 ] || ! grep -q '^isobit: ' "$work/err"; then
+        problem "$title: no single line 'isobit: ...' on stderr"
+    elif ! grep -q -F -e "$text" "$work/err"; then
+        problem "$title: the message lacks '$text'"
+    fi
+}
+
+# works TITLE COMMAND...: exits with 0 and is silent on stderr.
+works() {
+    title=$1
+    shift
+    checks=$((checks + 1))
+    "$@" <"$work/in" >"$work/out" 2>"$work/err"
+    got=$?
+    if [ "$got" -ne 0 ]; then
+        problem "$title: exit code $got"
+    elif [ -s "$work/err" ]; then
+        problem "$title: wrote to stderr"
+    fi
+}
+
+# same TITLE FILE: what the last command printed.
+same() {
+    checks=$((checks + 1))
+    cmp -s "$work/out" "$2" || problem "$1"
+}
+
+# What stdin will be; with escapes, bytes as \0 and octal digits.
+input() { printf '%b' "$1" >"$work/in"; }
+
+lines_are() {
+    checks=$((checks + 1))
+    [ "$(wc -l <"$work/out")" -eq "$2" ] || problem "$1: $(wc -l <"$work/out") lines, not $2"
+}
+
+# ------------------------------------------------------------------------------ usage and help
+
+input ''
+fails 2 '--help' 'no command' "$@"
+fails 2 'run, generate, score' 'unknown command' "$@" frobnicate
+fails 2 "'--frobnicate'" 'unknown option before a command' "$@" --frobnicate
+fails 2 "'--frobnicate'" 'unknown option' "$@" run --frobnicate
+fails 2 "'-x'" 'unknown letter' "$@" run -x
+fails 2 "'--beam'" 'option without its value' "$@" run --model "$model" --beam
+fails 2 'whole number' 'zero beams' "$@" run --model "$model" --beam 0
+fails 2 'whole number' 'number with rubbish' "$@" run --model "$model" --threads 2x
+fails 2 '--model' 'no model' "$@" run word
+fails 2 'word' 'argument where none belongs' "$@" info word
+fails 2 'decoder layers' 'layer out of range' "$@" run --model "$model" --attention "$work/a.svg" \
+    --layer 99 word
+fails 2 'scalar' 'unknown instruction set lists the valid ones' "$@" run --model "$model" \
+    --isa sse9 word
+ISOBIT_ISA=sse9
+export ISOBIT_ISA
+fails 2 'ISOBIT_ISA=sse9' 'unknown instruction set in the environment' "$@" run \
+    --model "$model" word
+unset ISOBIT_ISA
+for command in '' run generate score demo info version; do
+    # shellcheck disable=SC2086 # empty for the program itself
+    works "$command --help" "$@" $command --help
+    grep -q usage "$work/out" || problem "$command --help: no usage"
+done
+works version "$@" version
+works 'info' "$@" info
+works 'info --json' "$@" info --json
+if command -v python3 >/dev/null 2>&1; then
+    python3 -m json.tool "$work/out" >/dev/null || problem 'info --json: not valid JSON'
+fi
+
+# ----------------------------------------------------------------------------------- the model
+
+fails 1 "$work/none" 'missing directory' "$@" run --model "$work/none" word
+for case in truncated empty renamed config; do
+    mkdir "$work/$case"
+    cp "$model"/*.json "$model/model.safetensors" "$work/$case/"
+done
+head -c 100000 "$model/model.safetensors" >"$work/truncated/model.safetensors"
+: >"$work/empty/model.safetensors"
+LC_ALL=C sed '1s/\.weight"/.weighs"/' "$model/model.safetensors" >"$work/renamed/model.safetensors"
+printf '{"model_type": "isobit-transformer", ' >"$work/config/config.json"
+fails 1 'tensor' 'truncated weights' "$@" run --model "$work/truncated" word
+for case in empty renamed; do
+    fails 1 'model.safetensors' "$case weights" "$@" run --model "$work/$case" word
+done
+fails 1 'config.json' 'broken config' "$@" run --model "$work/config" word
+grep -q 'weigh' "$work/err" && problem 'broken config: names a tensor'
+rm "$work/config/config.json"
+fails 1 'config.json' 'no config' "$@" run --model "$work/config" word
+
+# --------------------------------------------------------------------------------------- input
+
+input 'hello\n\nbig world\nattention'
+works 'stdin' "$@" run --model "$model"
+lines_are 'one line for each, also for the last without its end' 4
+[ -z "$(sed -n 2p "$work/out")" ] || problem 'an empty line does not stay empty'
+[ -n "$(sed -n 4p "$work/out")" ] || problem 'no output for a word'
+cp "$work/out" "$work/stdin.out"
+works 'arguments' "$@" run --model "$model" hello '' 'big world' attention
+same 'arguments and stdin differ' "$work/stdin.out"
+input 'hello\r\n\r\nbig world\r\nattention\r\n'
+works 'lines that end with CR LF' "$@" run --model "$model"
+same 'CR LF changes the output' "$work/stdin.out"
+input ''
+works 'no input' "$@" run --model "$model"
+lines_are 'no input' 0
+
+input 'one\ntwo\0000three\n'
+fails 1 'line 2: ' 'NUL byte' "$@" run --model "$model"
+lines_are 'the line before the error gets its answer' 1
+input 'one\ntwo\nthr\0377ee\n'
+fails 1 'line 3: ' 'invalid UTF-8' "$@" run --model "$model"
+lines_are 'the lines before the error get their answers' 2
+awk 'BEGIN { print "word"; for (i = 0; i < 3000; i++) printf "a"; print "" }' >"$work/in"
+fails 1 'line 2: ' 'a word that is too long' "$@" run --model "$model"
+
+input '5 6 7 2\n\n8 9 2\n'
+works 'ids' "$@" generate --model "$model"
+lines_are 'ids' 3
+input '5 6 2\n5 600 2\n'
+fails 1 'line 2: token 600' 'token out of range' "$@" generate --model "$model"
+input '5 6 2\n\n99999999999999999999\n'
+fails 1 'line 3: token 9999' 'token beyond all numbers' "$@" generate --model "$model"
+input '5 -6 2\n'
+fails 1 'line 1: ' 'negative id' "$@" generate --model "$model"
+
+input '5 6 7 2\t10 11 2\n\n8 2\t5\n'
+works 'score' "$@" score --model "$model" --hex
+lines_are 'score' 3
+[ "$(sed -n 1p "$work/out" | wc -w)" -eq 3 ] || problem 'score: not one number for each token'
+sed -n 1p "$work/out" | grep -q '^-0x' || problem 'score --hex: no hexadecimal float'
+input '5 6 2\n'
+fails 1 'TAB' 'score without TAB' "$@" score --model "$model"
+input '5 6 2\t7 1234\n'
+fails 1 'line 1: token 1234' 'target out of range' "$@" score --model "$model"
+
+# ---------------------------------------------------------------------------------------- JSON
+
+input 'a "quoted" word\n\nnext\n'
+works 'run --json' "$@" run --model "$model" --json
+lines_are 'run --json' 3
+if command -v python3 >/dev/null 2>&1; then
+    python3 -c 'import json, sys
+for number, line in enumerate(open(sys.argv[1], encoding="utf-8"), 1):
+    assert json.loads(line)["line"] == number' "$work/out" || problem 'run --json: not valid JSON'
+fi
+
+# -------------------------------------------------------------------------- the same everywhere
+
+input 'the quick brown fox jumps over the lazy dog\nattention is all you need\n'
+works 'digest' "$@" run --model "$model" --digest
+cp "$work/out" "$work/digest"
+grep -q -E '^[0-9a-f]{16}$' "$work/out" || problem 'digest: not 16 digits'
+"$@" run --isa none --model "$model" 2>"$work/err" >"$work/out"
+isas=$(sed 's/.*it has: //; s/,//g' "$work/err")
+for isa in $isas; do
+    works "digest on $isa" "$@" run --model "$model" --digest --isa "$isa"
+    same "the digest differs on $isa" "$work/digest"
+    works "digest on $isa by ISOBIT_ISA" env ISOBIT_ISA="$isa" "$@" run --model "$model" --digest
+    same "the digest differs with ISOBIT_ISA=$isa" "$work/digest"
+done
+for threads in 1 3; do
+    works "digest with $threads threads" "$@" run --model "$model" --digest --threads "$threads"
+    same "the digest differs with $threads threads" "$work/digest"
+done
+works 'digest of arguments' "$@" run --model "$model" --digest \
+    'the quick brown fox jumps over the lazy dog' 'attention is all you need'
+same 'the digest of arguments differs' "$work/digest"
+works 'digest with beams' "$@" run --model "$model" --digest --beam 4
+cmp -s "$work/out" "$work/digest" && problem 'the digest does not depend on the beams'
+
+# Slow writers get each answer at once, in the same order and with the same bits as fast ones.
+"$@" run --model "$model" --scores <"$work/in" >"$work/fast" 2>&1
+while IFS= read -r line; do
+    printf '%s\n' "$line"
+    sleep 0.3
+done <"$work/in" | "$@" run --model "$model" --scores >"$work/out" 2>"$work/err"
+same 'a slow pipe changes the output' "$work/fast"
+
+# ------------------------------------------------------------------------------------- outputs
+
+works 'attention' "$@" run --model "$model" --attention "$work/a.svg" 'attention matters'
+if command -v xmllint >/dev/null 2>&1; then
+    xmllint --noout "$work/a.svg" || problem 'the picture is not well-formed XML'
+else
+    tail -n 1 "$work/a.svg" | grep -q '^</svg>$' || problem 'the picture is not complete'
+fi
+input '\n'
+fails 1 'nothing to draw' 'nothing to draw' "$@" run --model "$model" --attention "$work/b.svg"
+fails 1 "$work/none/b.svg" 'picture where none can be written' "$@" run --model "$model" \
+    --attention "$work/none/b.svg" word
+if [ -w /dev/full ]; then
+    checks=$((checks + 1))
+    : >"$work/out"
+    "$@" run --model "$model" word >/dev/full 2>"$work/err"
+    if [ $? -ne 1 ] || ! grep -q '^isobit: cannot write' "$work/err"; then
+        problem 'full disk'
+    fi
+fi
+checks=$((checks + 1))
+{
+    "$@" run --model "$model" word another word
+    echo $? >"$work/code"
+} 2>"$work/err" | true
+# The reader may be gone late enough for everything to fit into the pipe: 0 is right then.
+case $(cat "$work/code") in
+0 | 1) ;;
+*) problem "closed pipe: exit code $(cat "$work/code")" ;;
+esac
+
+printf '%s checks, %s failed\n' "$checks" "$failures"
+[ "$failures" -eq 0 ]

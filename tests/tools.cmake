@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+#
+# Tests of the command line, and of the headers as their users compile them.
+if(TARGET isobit_cli)
+  isobit_test(cli sh ${CMAKE_CURRENT_SOURCE_DIR}/test_cli.sh ${PROJECT_SOURCE_DIR}
+              ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:isobit_cli>)
+endif()
+
+# The example of the README: compiled with warnings, run, and compared with the page.
+add_executable(consumer_readme consumers/readme.c)
+target_link_libraries(consumer_readme PRIVATE isobit_flags isobit)
+set_target_properties(consumer_readme PROPERTIES
+  RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests)
+isobit_test(consumer_readme sh ${CMAKE_CURRENT_SOURCE_DIR}/consumers/readme_run.sh
+            ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:consumer_readme>)
+isobit_test(consumer_readme_page sh ${CMAKE_CURRENT_SOURCE_DIR}/consumers/readme.sh
+            ${PROJECT_SOURCE_DIR})
+
+# Each header alone, as C11, C17, C++11 and C++20. The drivers of GCC and LLVM for C take C++ too;
+# a cross compiler may lack that half, and would find nothing new.
+foreach(header isobit ops model)
+  foreach(standard c11 c17 c++11 c++20)
+    set(language c)
+    if(standard MATCHES "\\+\\+")
+      set(language c++)
+      if(CMAKE_CROSSCOMPILING)
+        continue()
+      endif()
+    endif()
+    isobit_test(header_${header}_${standard} ${CMAKE_C_COMPILER} -x ${language} -std=${standard}
+                -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -fsyntax-only
+                -I${PROJECT_SOURCE_DIR}/include "-DHEADER=<isobit/${header}.h>"
+                ${CMAKE_CURRENT_SOURCE_DIR}/consumers/header.c)
+  endforeach()
+endforeach()
+
+# The library inside of another project; once is enough.
+if(NOT CMAKE_CROSSCOMPILING AND NOT ISOBIT_SANITIZE AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
+  set(consumer ${CMAKE_CURRENT_BINARY_DIR}/consumer_subdirectory)
+  isobit_test(consumer_subdirectory ${CMAKE_CTEST_COMMAND}
+              --build-and-test ${CMAKE_CURRENT_SOURCE_DIR}/consumers/subdirectory ${consumer}
+              --build-generator ${CMAKE_GENERATOR} --build-noclean
+              --build-options -DISOBIT_SOURCE=${PROJECT_SOURCE_DIR} -DCMAKE_BUILD_TYPE=Debug
+              --test-command ${consumer}/consumer)
+  isobit_test(consumer_installed sh ${CMAKE_CURRENT_SOURCE_DIR}/consumers/installed.sh
+              ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${CMAKE_C_COMPILER})
+endif()

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Lines become sequences of token ids, many lines at a time. Everything that can be wrong with a
+ * line is found here, so that messages can name it, and the lines before it still get their answer.
+ */
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_SEQUENCES = 32, BATCH_SEQUENCES = 1024, BATCH_IDS = 1 << 15 };
+
+static const double short_batch = 0.25, long_batch = 1; /* seconds */
+
+/* The sum of both, doubled until it fits; 0 when that is impossible. */
+static size_t room_for(size_t capacity, size_t count, size_t extra, size_t element) {
+    if (extra > SIZE_MAX / element / 2 - count)
+        return 0;
+    size_t wanted = capacity < 64 ? 64 : capacity;
+    while (wanted < count + extra)
+        wanted *= 2;
+    return wanted;
+}
+
+bool ids_grow(struct ids *ids, size_t extra) {
+    if (ids->data != NULL && ids->capacity - ids->count >= extra)
+        return true;
+    size_t capacity = room_for(ids->capacity, ids->count, extra, sizeof *ids->data);
+    uint32_t *data = capacity > 0 ? realloc(ids->data, capacity * sizeof *data) : NULL;
+    if (data == NULL)
+        return false;
+    ids->data = data;
+    ids->capacity = capacity;
+    return true;
+}
+
+bool sizes_grow(struct sizes *sizes, size_t extra) {
+    if (sizes->data != NULL && sizes->capacity - sizes->count >= extra)
+        return true;
+    size_t capacity = room_for(sizes->capacity, sizes->count, extra, sizeof *sizes->data);
+    size_t *data = capacity > 0 ? realloc(sizes->data, capacity * sizeof *data) : NULL;
+    if (data == NULL)
+        return false;
+    sizes->data = data;
+    sizes->capacity = capacity;
+    return true;
+}
+
+static bool push_size(struct sizes *sizes, size_t value) {
+    if (!sizes_grow(sizes, 1))
+        return false;
+    sizes->data[sizes->count++] = value;
+    return true;
+}
+
+#define REFUSE(batch, ...) (snprintf((batch)->error, sizeof(batch)->error, __VA_ARGS__), false)
+
+static bool refuse_memory(struct batch *batch) { return REFUSE(batch, "out of memory"); }
+
+static bool check_length(struct batch *batch, const struct session *session, const char *what,
+                         size_t length, size_t reserved) {
+    size_t most = session->info->max_positions;
+    if (length + reserved > most)
+        return REFUSE(batch, "%zu %s tokens, but the model takes at most %zu", length, what,
+                      most - reserved);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------- text */
+
+bool batch_parse_text(struct batch *batch, const struct session *session, const struct line *line) {
+    if (memchr(line->text, '\0', line->bytes) != NULL)
+        return REFUSE(batch, "holds a NUL byte; the input must be text in UTF-8");
+    iso_error error = {0};
+    size_t id_count = 0, sequences = 0;
+    iso_status status;
+    do {
+        if (!ids_grow(&batch->sources, id_count) || !sizes_grow(&batch->source_lengths, sequences))
+            return refuse_memory(batch);
+        size_t id_room = batch->sources.capacity - batch->sources.count;
+        size_t sequence_room = batch->source_lengths.capacity - batch->source_lengths.count;
+        status = iso_tokenizer_encode(
+            session->tokenizer, line->text, line->bytes, batch->sources.data + batch->sources.count,
+            id_room, &id_count, batch->source_lengths.data + batch->source_lengths.count,
+            sequence_room, &sequences, &error);
+        /* "Too small" without a larger need would be a defect; it must not loop for ever. */
+        if (status == ISOBIT_E_WORKSPACE && id_count <= id_room && sequences <= sequence_room)
+            break;
+    } while (status == ISOBIT_E_WORKSPACE);
+    if (status != ISOBIT_OK)
+        return REFUSE(batch, "%s", error.message[0] != '\0' ? error.message : iso_strerror(status));
+    const size_t *lengths = batch->source_lengths.data + batch->source_lengths.count;
+    for (size_t i = 0; i < sequences; i++)
+        if (!check_length(batch, session, "source", lengths[i], 0))
+            return false;
+    if (!push_size(&batch->line_sequences, sequences))
+        return refuse_memory(batch);
+    batch->sources.count += id_count;
+    batch->source_lengths.count += sequences;
+    return true;
+}
+
+/* -------------------------------------------------------------------------------------- ids */
+
+static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+/* Appends the ids of a piece of a line; *count says how many. */
+static bool parse_ids(struct batch *batch, struct ids *ids, size_t *count, const char *text,
+                      size_t bytes, size_t vocabulary, const char *what) {
+    size_t first = ids->count;
+    for (size_t i = 0; i < bytes;) {
+        if (is_blank(text[i])) {
+            i++;
+            continue;
+        }
+        size_t begin = i;
+        unsigned long long value = 0;
+        bool valid = true;
+        for (; i < bytes && !is_blank(text[i]); i++) {
+            valid = valid && text[i] >= '0' && text[i] <= '9';
+            if (valid && value <= UINT32_MAX)
+                value = 10 * value + (unsigned)(text[i] - '0');
+        }
+        int shown = (int)(i - begin < 20 ? i - begin : 20);
+        if (!valid) {
+            for (int j = 0; j < shown; j++)
+                if (text[begin + (size_t)j] < ' ' || text[begin + (size_t)j] > '~')
+                    return REFUSE(batch, "holds bytes that are no token ids; ids are whole "
+                                         "numbers separated by spaces");
+            return REFUSE(batch, "'%.*s' is no token id; ids are whole numbers separated by spaces",
+                          shown, text + begin);
+        }
+        if (value >= vocabulary)
+            return REFUSE(batch, "token %.*s is out of range: the %s vocabulary ends at %zu", shown,
+                          text + begin, what, vocabulary - 1);
+        if (!ids_grow(ids, 1))
+            return refuse_memory(batch);
+        ids->data[ids->count++] = (uint32_t)value;
+    }
+    *count = ids->count - first;
+    return true;
+}
+
+bool batch_parse_ids(struct batch *batch, const struct session *session, const struct line *line) {
+    size_t count = 0;
+    if (!parse_ids(batch, &batch->sources, &count, line->text, line->bytes,
+                   session->info->source_vocabulary, "source") ||
+        !check_length(batch, session, "source", count, 0))
+        return false;
+    if ((count > 0 && !push_size(&batch->source_lengths, count)) ||
+        !push_size(&batch->line_sequences, count > 0))
+        return refuse_memory(batch);
+    return true;
+}
+
+static bool is_blank_line(const struct line *line) {
+    for (size_t i = 0; i < line->bytes; i++)
+        if (!is_blank(line->text[i]))
+            return false;
+    return true;
+}
+
+bool batch_parse_pair(struct batch *batch, const struct session *session, const struct line *line) {
+    if (is_blank_line(line))
+        return push_size(&batch->line_sequences, 0) || refuse_memory(batch);
+    const char *tab = memchr(line->text, '\t', line->bytes);
+    if (tab == NULL)
+        return REFUSE(batch, "has no TAB; give source ids, a TAB, target ids");
+    size_t left = (size_t)(tab - line->text);
+    size_t sources = 0, targets = 0;
+    if (!parse_ids(batch, &batch->sources, &sources, line->text, left,
+                   session->info->source_vocabulary, "source") ||
+        !parse_ids(batch, &batch->targets, &targets, tab + 1, line->bytes - left - 1,
+                   session->info->target_vocabulary, "target"))
+        return false;
+    if (sources == 0)
+        return REFUSE(batch, "has no source ids before the TAB");
+    if (targets == 0)
+        return REFUSE(batch, "has no target ids after the TAB");
+    /* The last target token is predicted, but never read. */
+    if (!check_length(batch, session, "source", sources, 0) ||
+        !check_length(batch, session, "target", targets, 0))
+        return false;
+    if (!push_size(&batch->source_lengths, sources) ||
+        !push_size(&batch->target_lengths, targets) || !push_size(&batch->line_sequences, 1))
+        return refuse_memory(batch);
+    return true;
+}
+
+/* ----------------------------------------------------------------------------------- filling */
+
+/* Large batches are faster, small ones show progress. No result depends on their size. */
+static void adapt_limit(struct batch *batch) {
+    double spent = seconds_now() - batch->returned;
+    if (batch->limit == 0)
+        batch->limit = FIRST_SEQUENCES;
+    else if (spent < short_batch && batch->limit < BATCH_SEQUENCES)
+        batch->limit *= 2;
+    else if (spent > long_batch && batch->limit > 1)
+        batch->limit /= 2;
+}
+
+static bool has_room(const struct batch *batch) {
+    return batch->line_sequences.count < BATCH_SEQUENCES &&
+           batch->source_lengths.count < batch->limit &&
+           batch->sources.count + batch->targets.count < BATCH_IDS;
+}
+
+bool batch_read(struct batch *batch, struct input *input, const struct session *session,
+                batch_parser parse, int *code) {
+    batch->sources.count = batch->targets.count = 0;
+    batch->source_lengths.count = batch->target_lengths.count = batch->line_sequences.count = 0;
+    batch->first_line = input->lines + 1;
+    if (batch->error[0] != '\0')
+        return false; /* the rest of the input is not looked at */
+    adapt_limit(batch);
+    do {
+        struct line line;
+        int found = input_next(input, &line);
+        if (found < 0) { /* only the first line of a batch can wait, so nothing gets lost */
+            *code = 1;
+            return false;
+        }
+        if (found == 0)
+            break;
+        size_t ids = batch->sources.count, targets = batch->targets.count;
+        if (!parse(batch, session, &line)) {
+            char message[sizeof batch->error];
+            memcpy(message, batch->error, sizeof message);
+            snprintf(batch->error, sizeof batch->error, "line %llu: %.640s", line.number, message);
+            batch->sources.count = ids;
+            batch->targets.count = targets;
+            break;
+        }
+    } while (has_room(batch) && input_ready(input));
+    batch->returned = seconds_now();
+    return batch->line_sequences.count > 0 || batch->error[0] != '\0';
+}
+
+void batch_free(struct batch *batch) {
+    free(batch->sources.data);
+    free(batch->targets.data);
+    free(batch->source_lengths.data);
+    free(batch->target_lengths.data);
+    free(batch->line_sequences.data);
+    *batch = (struct batch){0};
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the command line share. One file is one concern:
+ *   options.c  the option table: parsing and --help      session.c  model, tokenizer, threads
+ *   input.c    lines from arguments, a file or a pipe    batch.c    lines to sequences of ids
+ *   output.c   stdout with its errors, text widths       digest.c   the hash of results
+ *   progress.c the line on stderr                        svg.c      the attention picture
+ * Functions that return int return an exit code: 0, 1 (failed) or 2 (wrong usage); whoever finds
+ * an error prints its one line, through fail() or usage().
+ */
+#ifndef ISOBIT_TOOLS_CLI_H
+#define ISOBIT_TOOLS_CLI_H
+
+#include <isobit/model.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <xxhash.h>
+
+#define PRINTF_LIKE(text, first) __attribute__((format(printf, text, first)))
+
+/* "isobit: " and the text on stderr, in one line. They return the exit code, 1 and 2. */
+int fail(const char *format, ...) PRINTF_LIKE(1, 2);
+int usage(const char *format, ...) PRINTF_LIKE(1, 2);
+
+/* Prints the message of a failed call, or what the status means when there is none. */
+int fail_error(const iso_error *error, iso_status status);
+
+/* ---------------------------------------------------------------------------------- options */
+
+enum {
+    OPT_MODEL = 1 << 0,
+    OPT_BEAM = 1 << 1,
+    OPT_MAX_LENGTH = 1 << 2,
+    OPT_THREADS = 1 << 3,
+    OPT_ISA = 1 << 4,
+    OPT_SCORES = 1 << 5,
+    OPT_JSON = 1 << 6,
+    OPT_HEX = 1 << 7,
+    OPT_DIGEST = 1 << 8,
+    OPT_ATTENTION = 1 << 9,
+    OPT_LAYER = 1 << 10,
+    OPT_TEXT = 1 << 11,
+    OPT_ALSO = 1 << 12,
+    OPT_ROW = 1 << 13
+};
+
+struct options {
+    const char *model, *isa, *attention, *text, *also;
+    size_t beam, max_length, threads, layer; /* 0: not given */
+    bool scores, json, hex, digest, row;
+    int count; /* what is left: lines given as arguments */
+    char **arguments;
+};
+
+struct command {
+    const char *name, *arguments, *summary, *details;
+    unsigned options; /* OPT_... that it takes */
+    bool takes_arguments;
+    int (*run)(const struct options *options);
+};
+
+/* Parses argv[1...]; true: go on. false: leave with *code (help was printed, or an error). */
+bool options_parse(struct options *options, const struct command *command, int argc, char **argv,
+                   int *code);
+
+int cmd_info(const struct options *options);
+int cmd_run(const struct options *options);
+int cmd_generate(const struct options *options);
+int cmd_score(const struct options *options);
+int cmd_demo(const struct options *options);
+
+/* ---------------------------------------------------------------------------------- session */
+
+/* A model that is ready to compute. Close it also when opening failed. */
+struct session {
+    iso_model *model;
+    const iso_model_info *info;
+    iso_tokenizer *tokenizer; /* NULL unless asked for */
+    iso_pool *pool;
+    iso_context context;
+};
+
+int session_open(struct session *session, const struct options *options, bool text);
+void session_close(struct session *session);
+
+/* Sets the instruction set of the context from --isa and ISOBIT_ISA. */
+int choose_isa(iso_context *context, const struct options *options);
+
+/* ------------------------------------------------------------------------------------ input */
+
+struct line {
+    const char *text; /* not terminated; valid until the next call */
+    size_t bytes;
+    unsigned long long number; /* from 1 */
+};
+
+struct input {
+    char *buffer;
+    size_t begin, end, capacity; /* what of the buffer is not read yet */
+    int fd;                      /* -1: all is in the buffer */
+    bool at_end;
+    unsigned long long lines;
+    double done, total; /* bytes; total 0: not known */
+};
+
+/* Lines of the arguments if there are any, else of standard input. */
+int input_open(struct input *input, const struct options *options);
+int input_open_file(struct input *input, const char *path);
+void input_close(struct input *input);
+
+/* The next line, waiting for it: 1, or 0 at the end, or -1 after printing an error. */
+int input_next(struct input *input, struct line *line);
+
+/* True when input_next would not have to wait. */
+bool input_ready(const struct input *input);
+
+/* ------------------------------------------------------------------------------------ batch */
+
+/* Growing arrays; `grow` makes room for `extra` more elements. */
+struct ids {
+    uint32_t *data;
+    size_t count, capacity;
+};
+struct sizes {
+    size_t *data;
+    size_t count, capacity;
+};
+bool ids_grow(struct ids *ids, size_t extra);
+bool sizes_grow(struct sizes *sizes, size_t extra);
+
+/* Some lines that are computed together. Sequences lie one after the other. */
+struct batch {
+    struct ids sources, targets;
+    struct sizes source_lengths, target_lengths;
+    struct sizes line_sequences; /* for each line, how many sequences it has */
+    unsigned long long first_line;
+    size_t limit;    /* of sequences; 0 at first */
+    double returned; /* when batch_read last gave something */
+    char error[700]; /* why the line after the last one cannot be used; "" when it can */
+};
+
+typedef bool (*batch_parser)(struct batch *batch, const struct session *session,
+                             const struct line *line);
+bool batch_parse_text(struct batch *batch, const struct session *session, const struct line *line);
+bool batch_parse_ids(struct batch *batch, const struct session *session, const struct line *line);
+bool batch_parse_pair(struct batch *batch, const struct session *session, const struct line *line);
+
+/*
+ * Fills the batch with lines that are there, at least one, waiting for the first only: a pipe
+ * gets its answers as soon as possible, a file is taken in pieces that take about a second. False
+ * at the end.
+ */
+bool batch_read(struct batch *batch, struct input *input, const struct session *session,
+                batch_parser parse, int *code);
+void batch_free(struct batch *batch);
+
+/* ----------------------------------------------------------------------------------- output */
+
+/* Flushes stdout; 1 with a message if anything written so far was lost. */
+int output_flush(void);
+
+/* True when colours and moving the cursor are welcome on this stream. */
+bool is_fancy_terminal(FILE *stream);
+
+/* The next code point of valid UTF-8, moving *text on; 0 at the end. */
+uint32_t next_code_point(const char **text);
+bool is_combining(uint32_t code_point);
+size_t display_width(const char *text);
+
+/* The text of a sequence as malloced string; NULL when memory ran out. */
+char *decode_text(const struct session *session, const uint32_t *ids, size_t count);
+
+/* ----------------------------------------------------------------------------------- digest */
+
+/* XXH3-64 over lengths, ids and the bits of floats. */
+struct digest {
+    XXH3_state_t *state;
+};
+bool digest_open(struct digest *digest);
+void digest_close(struct digest *digest);
+void digest_size(struct digest *digest, size_t value);
+void digest_ids(struct digest *digest, const uint32_t *ids, size_t count);
+void digest_floats(struct digest *digest, const float *floats, size_t count);
+void digest_generation(struct digest *digest, const iso_generation *generation);
+uint64_t digest_value(const struct digest *digest);
+
+/* --------------------------------------------------------------------------------- progress */
+
+struct progress {
+    bool on;
+    double start, shown;
+};
+double seconds_now(void);
+void progress_start(struct progress *progress);
+void progress_show(struct progress *progress, const struct input *input);
+void progress_end(struct progress *progress);
+
+/* -------------------------------------------------------------------------------------- svg */
+
+/* One word, or sentence: weights [heads][targets][sources] of one layer, labels of both axes. */
+struct heat_map {
+    const char *title;
+    const float *weights;
+    size_t heads, sources, targets;
+    const char *const *source_labels;
+    const char *const *target_labels;
+};
+int svg_write(const char *path, const struct heat_map *maps, size_t count, const char *heading,
+              const char *subtitle);
+
+/* Computes the given sequences again with their attention, and writes the picture. */
+int attention_picture(const struct session *session, const struct options *options,
+                      const iso_generate_options *how, const uint32_t *ids, const size_t *lengths,
+                      size_t count);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * isobit run (text) and isobit generate (token ids): the same loop over batches of lines. Only
+ * the parsing of a line and the printing of a sequence differ.
+ */
+#include "cli.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PICTURE_SEQUENCES = 6 };
+
+/* The first line that has something to draw. */
+struct picture {
+    struct ids ids;
+    struct sizes lengths;
+};
+
+static bool keep_for_picture(struct picture *picture, const struct batch *batch) {
+    size_t line = 0;
+    while (line < batch->line_sequences.count && batch->line_sequences.data[line] == 0)
+        line++;
+    if (line == batch->line_sequences.count)
+        return true;
+    size_t count = batch->line_sequences.data[line];
+    if (count > PICTURE_SEQUENCES)
+        count = PICTURE_SEQUENCES;
+    size_t ids = 0; /* the lines before it have no sequence: it begins at 0 */
+    for (size_t i = 0; i < count; i++)
+        ids += batch->source_lengths.data[i];
+    if (!ids_grow(&picture->ids, ids) || !sizes_grow(&picture->lengths, count))
+        return false;
+    memcpy(picture->ids.data, batch->sources.data, ids * sizeof(uint32_t));
+    memcpy(picture->lengths.data, batch->source_lengths.data, count * sizeof(size_t));
+    picture->ids.count = ids;
+    picture->lengths.count = count;
+    return true;
+}
+
+/* ----------------------------------------------------------------------------------- as text */
+
+static int print_sequence(const struct session *session, const iso_hypothesis *best) {
+    if (session->tokenizer == NULL) {
+        for (size_t i = 0; i < best->length; i++)
+            printf("%s%u", i > 0 ? " " : "", (unsigned)best->ids[i]);
+        return 0;
+    }
+    char *text = decode_text(session, best->ids, best->length);
+    if (text == NULL)
+        return fail("out of memory for the output");
+    fputs(text, stdout);
+    free(text);
+    return 0;
+}
+
+static int print_line(const struct session *session, const struct options *options,
+                      const iso_hypothesis *best, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            putchar(' ');
+        if (print_sequence(session, &best[i]) != 0)
+            return 1;
+    }
+    if (options->scores && count > 0) {
+        putchar('\t');
+        for (size_t i = 0; i < count; i++) /* nine digits give the float back exactly */
+            printf("%s%.9g", i > 0 ? " " : "", (double)best[i].score);
+    }
+    putchar('\n');
+    return 0;
+}
+
+/* ----------------------------------------------------------------------------------- as JSON */
+
+static json_t *json_float(float value) {
+    return isfinite(value) ? json_real((double)value) : json_null();
+}
+
+static json_t *json_ids(const uint32_t *ids, size_t count) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(array, json_integer(ids[i]));
+    return array;
+}
+
+static json_t *json_sequence(const struct session *session, const uint32_t *source, size_t length,
+                             const iso_hypothesis *best) {
+    json_t *object = json_object();
+    if (session->tokenizer != NULL) {
+        char *from = decode_text(session, source, length);
+        char *to = decode_text(session, best->ids, best->length);
+        if (from != NULL && to != NULL) {
+            json_object_set_new(object, "source", json_string(from));
+            json_object_set_new(object, "output", json_string(to));
+        }
+        free(from);
+        free(to);
+    }
+    json_object_set_new(object, "source_ids", json_ids(source, length));
+    json_object_set_new(object, "ids", json_ids(best->ids, best->length));
+    json_object_set_new(object, "score", json_float(best->score));
+    json_t *log_probs = json_array();
+    for (size_t i = 0; i < best->length; i++)
+        json_array_append_new(log_probs, json_float(best->log_probs[i]));
+    json_object_set_new(object, "log_probs", log_probs);
+    return object;
+}
+
+static int print_json(const struct session *session, unsigned long long number,
+                      const uint32_t *source, const size_t *lengths, const iso_hypothesis *best,
+                      size_t count) {
+    json_t *sequences = json_array();
+    for (size_t i = 0; i < count; source += lengths[i], i++)
+        json_array_append_new(sequences, json_sequence(session, source, lengths[i], &best[i]));
+    json_t *object = json_object();
+    json_object_set_new(object, "line", json_integer((json_int_t)number));
+    json_object_set_new(object, "sequences", sequences);
+    char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    json_decref(object);
+    if (text == NULL)
+        return fail("out of memory for the output");
+    puts(text);
+    free(text);
+    return 0;
+}
+
+/* ---------------------------------------------------------------------------------- the loop */
+
+static int print_batch(const struct session *session, const struct options *options,
+                       const struct batch *batch, const iso_generation *generation) {
+    const uint32_t *source = batch->sources.data;
+    size_t sequence = 0;
+    for (size_t line = 0; line < batch->line_sequences.count; line++) {
+        size_t count = generation != NULL ? batch->line_sequences.data[line] : 0;
+        const size_t *lengths = batch->source_lengths.data + sequence;
+        const iso_hypothesis *best = generation != NULL ? generation->best + sequence : NULL;
+        int code = options->json
+                       ? print_json(session, batch->first_line + line, source, lengths, best, count)
+                       : print_line(session, options, best, count);
+        if (code != 0)
+            return code;
+        for (size_t i = 0; i < count; i++)
+            source += lengths[i];
+        sequence += count;
+    }
+    return output_flush();
+}
+
+static int compute_batch(const struct session *session, const struct options *options,
+                         const iso_generate_options *how, const struct batch *batch,
+                         struct digest *digest) {
+    iso_generation *generation = NULL;
+    iso_error error = {0};
+    if (batch->source_lengths.count > 0) {
+        iso_status status = iso_generate(&generation, session->model, batch->sources.data,
+                                         batch->source_lengths.data, batch->source_lengths.count,
+                                         how, &session->context, &error);
+        if (status != ISOBIT_OK)
+            return fail_error(&error, status);
+    }
+    int code = 0;
+    if (!options->digest) {
+        code = print_batch(session, options, batch, generation);
+    } else if (generation != NULL) {
+        /* One sequence at a time: the hash must not depend on how lines fell into batches. */
+        for (size_t i = 0; i < generation->count; i++) {
+            iso_generation one = {.count = 1, .hypotheses = 1, .best = &generation->best[i]};
+            digest_generation(digest, &one);
+        }
+    }
+    iso_generation_free(generation);
+    return code;
+}
+
+static int loop(struct session *session, const struct options *options, batch_parser parse,
+                struct input *input, struct batch *batch, struct picture *picture,
+                struct digest *digest) {
+    iso_generate_options how = {
+        .size = sizeof how, .beams = options->beam, .max_length = options->max_length};
+    struct progress progress;
+    progress_start(&progress);
+    int code = 0;
+    while (code == 0 && batch_read(batch, input, session, parse, &code)) {
+        if (options->attention != NULL && picture->lengths.count == 0 &&
+            !keep_for_picture(picture, batch))
+            code = fail("out of memory for the picture");
+        if (code == 0)
+            code = compute_batch(session, options, &how, batch, digest);
+        progress_show(&progress, input);
+    }
+    progress_end(&progress);
+    if (code == 0 && batch->error[0] != '\0')
+        code = fail("%s", batch->error);
+    if (code == 0 && options->digest)
+        printf("%016llx\n", (unsigned long long)digest_value(digest));
+    if (code == 0 && options->attention != NULL && picture->lengths.count == 0)
+        code = fail("--attention %s: the input has nothing to draw", options->attention);
+    else if (code == 0 && options->attention != NULL)
+        code = attention_picture(session, options, &how, picture->ids.data, picture->lengths.data,
+                                 picture->lengths.count);
+    return code;
+}
+
+static int generate(const struct options *options, bool text) {
+    struct session session;
+    struct input input = {.fd = -1};
+    struct batch batch = {0};
+    struct picture picture = {0};
+    struct digest digest = {0};
+    int code = session_open(&session, options, text);
+    if (code == 0 && !digest_open(&digest))
+        code = fail("out of memory");
+    if (code == 0)
+        code = input_open(&input, options);
+    if (code == 0)
+        code = loop(&session, options, text ? batch_parse_text : batch_parse_ids, &input, &batch,
+                    &picture, &digest);
+    free(picture.ids.data);
+    free(picture.lengths.data);
+    digest_close(&digest);
+    batch_free(&batch);
+    input_close(&input);
+    session_close(&session);
+    return code;
+}
+
+int cmd_run(const struct options *options) { return generate(options, true); }
+
+int cmd_generate(const struct options *options) { return generate(options, false); }

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * isobit info: what the library sees of this machine and what it made of it, for people. --json
+ * gives the library's own words; the table is only another way to print them.
+ */
+#include "cli.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *string_at(const json_t *object, const char *key) {
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL ? text : "-";
+}
+
+static void print_words(const char *label, const json_t *array) {
+    printf("  %-14s", label);
+    size_t column = 16, i;
+    json_t *word;
+    json_array_foreach(array, i, word) {
+        const char *text = json_string_value(word);
+        if (text == NULL)
+            continue;
+        if (column + strlen(text) + 1 > 88) {
+            printf("\n  %-14s", "");
+            column = 16;
+        }
+        printf(" %s", text);
+        column += strlen(text) + 1;
+    }
+    puts(json_array_size(array) == 0 ? " -" : "");
+}
+
+static void print_cache(const char *name, const json_t *caches, const char *key) {
+    json_int_t bytes = json_integer_value(json_object_get(caches, key));
+    if (bytes >= 1 << 20 && bytes % (1 << 20) == 0)
+        printf("  %s %lld MiB", name, (long long)bytes >> 20);
+    else if (bytes > 0)
+        printf("  %s %lld KiB", name, (long long)bytes >> 10);
+    else
+        printf("  %s unknown", name);
+}
+
+static void print_cpu(const json_t *cpu) {
+    const json_t *caches = json_object_get(cpu, "caches");
+    printf("CPU              %s (%s)\n", string_at(cpu, "name"), string_at(cpu, "architecture"));
+    print_words("features", json_object_get(cpu, "features"));
+    if (json_array_size(json_object_get(cpu, "masked")) > 0)
+        print_words("without OS", json_object_get(cpu, "masked"));
+    printf("  %-14s %s\n", "XCR0", string_at(cpu, "xcr0"));
+    printf("  %-13s", "caches");
+    print_cache("L1d", caches, "l1d");
+    print_cache("L2", caches, "l2");
+    print_cache("L3", caches, "l3");
+    puts("");
+}
+
+static void print_isas(const json_t *root) {
+    size_t i;
+    json_t *isa;
+    puts("instruction sets");
+    json_array_foreach(json_object_get(root, "isas"), i, isa) {
+        const char *missing = json_string_value(json_object_get(isa, "missing"));
+        bool chosen = json_is_true(json_object_get(isa, "chosen"));
+        printf("  %-14s %s%s\n", string_at(isa, "name"),
+               missing != NULL ? "no: " : (chosen ? "chosen" : "available"),
+               missing != NULL ? missing : "");
+    }
+    const char *wanted = getenv("ISOBIT_ISA");
+    if (wanted != NULL && wanted[0] != '\0')
+        printf("  ISOBIT_ISA=%s %s\n", wanted,
+               json_is_string(json_object_get(root, "isa")) ? "made the choice"
+                                                            : "names none of those that can run");
+}
+
+static void print_threads(const json_t *threads) {
+    const json_t *quota = json_object_get(threads, "cgroup_cpus");
+    printf("threads          %lld usable: affinity %lld, cgroup quota ",
+           (long long)json_integer_value(json_object_get(threads, "usable")),
+           (long long)json_integer_value(json_object_get(threads, "affinity")));
+    if (json_is_number(quota))
+        printf("%g\n", json_number_value(quota));
+    else
+        puts("none");
+}
+
+static void print_versions(const json_t *versions) {
+    const char *key;
+    const json_t *value;
+    fputs("versions         ", stdout);
+    json_object_foreach((json_t *)versions, key, value) {
+        if (json_is_integer(value))
+            printf("%s %lld, ", key, (long long)json_integer_value(value));
+        else if (json_is_string(value))
+            printf("%s %s, ", key, json_string_value(value));
+    }
+    printf("jansson %s, xxhash %d.%d.%d\n", jansson_version_str(), XXH_VERSION_MAJOR,
+           XXH_VERSION_MINOR, XXH_VERSION_RELEASE);
+}
+
+static int print_table(const char *text) {
+    json_error_t error;
+    json_t *root = json_loads(text, 0, &error);
+    if (root == NULL)
+        return fail("iso_info_json gave invalid JSON (please report this): %s", error.text);
+    print_cpu(json_object_get(root, "cpu"));
+    print_isas(root);
+    print_threads(json_object_get(root, "threads"));
+    print_versions(json_object_get(root, "versions"));
+    json_decref(root);
+    return 0;
+}
+
+int cmd_info(const struct options *options) {
+    size_t needed = 0;
+    iso_info_json(NULL, 0, &needed);
+    char *text = malloc(needed + 1);
+    if (text == NULL)
+        return fail("out of memory");
+    iso_status status = iso_info_json(text, needed + 1, NULL);
+    int code = 0;
+    if (status != ISOBIT_OK)
+        code = fail("%s", iso_strerror(status));
+    else if (options->json)
+        puts(text);
+    else
+        code = print_table(text);
+    free(text);
+    return code;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * isobit, the command line: finds the subcommand and leaves the rest to it. Exit codes: 0 done,
+ * 1 failed, 2 wrong usage. Results go to stdout, everything else to stderr.
+ */
+#include "cli.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+
+enum {
+    OPT_GENERATION = OPT_MODEL | OPT_BEAM | OPT_MAX_LENGTH | OPT_THREADS | OPT_ISA | OPT_SCORES |
+                     OPT_JSON | OPT_DIGEST | OPT_ATTENTION | OPT_LAYER
+};
+
+static int cmd_version(const struct options *options);
+
+static const struct command commands[] = {
+    {"run", "[TEXT...]", "text in, text out: one output line for each line",
+     "Each TEXT is a line; without any, lines are read from standard input. Words of a line are\n"
+     "joined by a space, an empty line stays empty.",
+     OPT_GENERATION, true, cmd_run},
+    {"generate", "[IDS...]", "the same on token ids",
+     "Lines of source ids separated by spaces (EOS included, where the model wants it) become\n"
+     "lines of target ids. Each argument is a line; without any, standard input is read.",
+     OPT_GENERATION, true, cmd_generate},
+    {"score", "[PAIR...]", "log-probability of each token of given targets",
+     "Each line holds source ids, a TAB, and target ids without the decoder start token. The\n"
+     "output line holds one natural logarithm for each target id.",
+     OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_HEX | OPT_JSON | OPT_DIGEST, true, cmd_score},
+    {"demo", "", "one text on every instruction set of this machine: speed and hash",
+     "Shows what the model makes of a text, then computes it with each instruction set and\n"
+     "compares the hashes of all outputs and scores. Exit code 1 when they differ.",
+     OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_TEXT | OPT_ATTENTION | OPT_LAYER | OPT_ALSO | OPT_ROW,
+     false, cmd_demo},
+    {"info", "", "the machine, its instruction sets, and which one was chosen and why", NULL,
+     OPT_JSON, false, cmd_info},
+    {"version", "", "the version of the library", NULL, 0, false, cmd_version},
+};
+enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
+
+static void report(const char *format, va_list arguments) {
+    fputs("isobit: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+}
+
+int fail(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    report(format, arguments);
+    va_end(arguments);
+    return 1;
+}
+
+int usage(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    report(format, arguments);
+    va_end(arguments);
+    return 2;
+}
+
+int fail_error(const iso_error *error, iso_status status) {
+    return fail("%s", error->message[0] != '\0' ? error->message : iso_strerror(status));
+}
+
+static int cmd_version(const struct options *options) {
+    (void)options;
+    printf("isobit %s (numerics %d)\n", iso_version(), ISOBIT_NUMERICS_VERSION);
+    return 0;
+}
+
+static int help(void) {
+    puts("isobit: Transformers on the CPU, the same bits on every instruction set\n\n"
+         "usage: isobit COMMAND [OPTION...]\n");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        printf("  %-9s %s\n", commands[i].name, commands[i].summary);
+    puts("\nisobit COMMAND --help explains the options of a command.\n"
+         "ISOBIT_ISA=NAME in the environment chooses the instruction set, as --isa does.");
+    return output_flush();
+}
+
+static int unknown_command(const char *name) {
+    char names[200] = "";
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "", commands[i].name);
+    }
+    return usage("there is no command '%s'; the commands are: %s", name, names);
+}
+
+int main(int argc, char **argv) {
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error like a full disk, and said so */
+    if (argc < 2)
+        return usage("no command given; see isobit --help");
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
+        return help();
+    if (strcmp(name, "--version") == 0)
+        name = "version";
+    if (name[0] == '-')
+        return usage("unknown option '%s'; see isobit --help", name);
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(name, commands[i].name) != 0)
+            continue;
+        struct options options;
+        int code = 0;
+        if (options_parse(&options, &commands[i], argc - 1, argv + 1, &code))
+            code = commands[i].run(&options);
+        int lost = output_flush();
+        return code != 0 ? code : lost;
+    }
+    return unknown_command(name);
+}

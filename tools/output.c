@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Standard output, whose errors count, and the little that a program must know about UTF-8 to
+ * line things up.
+ */
+#include "cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int output_flush(void) {
+    static bool told;
+    errno = 0;
+    bool lost = fflush(stdout) != 0;
+    if (!lost && !ferror(stdout))
+        return 0;
+    if (!told)
+        fail("cannot write the output: %s",
+             errno != 0 ? strerror(errno) : "an earlier write failed");
+    told = true;
+    return 1;
+}
+
+bool is_fancy_terminal(FILE *stream) {
+    const char *term = getenv("TERM");
+    return isatty(fileno(stream)) && term != NULL && term[0] != '\0' && strcmp(term, "dumb") != 0;
+}
+
+uint32_t next_code_point(const char **text) {
+    const unsigned char *s = (const unsigned char *)*text;
+    if (s[0] == 0)
+        return 0;
+    size_t more = s[0] >= 0xf0 ? 3 : s[0] >= 0xe0 ? 2 : s[0] >= 0xc0 ? 1 : 0;
+    uint32_t value = more == 0 ? s[0] : s[0] & (0x3fU >> more);
+    size_t used = 1;
+    for (; used <= more && (s[used] & 0xc0) == 0x80; used++)
+        value = value << 6 | (s[used] & 0x3fU);
+    *text += used;
+    return value;
+}
+
+/* Marks that take no room of their own: the ranges that phonetic text and accents use. */
+bool is_combining(uint32_t c) {
+    return (c >= 0x300 && c <= 0x36f) || (c >= 0x1ab0 && c <= 0x1aff) ||
+           (c >= 0x1dc0 && c <= 0x1dff) || (c >= 0x200b && c <= 0x200f);
+}
+
+size_t display_width(const char *text) {
+    size_t width = 0;
+    for (uint32_t c; (c = next_code_point(&text)) != 0;)
+        width += !is_combining(c);
+    return width;
+}
+
+char *decode_text(const struct session *session, const uint32_t *ids, size_t count) {
+    size_t needed = 0;
+    iso_tokenizer_decode(session->tokenizer, ids, count, NULL, 0, &needed);
+    char *text = malloc(needed + 1);
+    if (text == NULL)
+        return NULL;
+    text[0] = '\0';
+    if (iso_tokenizer_decode(session->tokenizer, ids, count, text, needed + 1, NULL) != ISOBIT_OK) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}

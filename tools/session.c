@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A session is a loaded model with what it runs on: instruction set and threads, and for text its
+ * tokenizer.
+ */
+#include "cli.h"
+
+#include <stdlib.h>
+
+int choose_isa(iso_context *context, const struct options *options) {
+    if (options->isa != NULL) {
+        if (iso_isa_find(&context->isa, options->isa) != ISOBIT_OK)
+            return usage("--isa %s: this machine has no such instruction set; it has: %s",
+                         options->isa, iso_isa_names());
+    } else {
+        context->isa = iso_isa_active();
+        if (context->isa == NULL) {
+            const char *wanted = getenv("ISOBIT_ISA");
+            return usage("ISOBIT_ISA=%s: this machine has no such instruction set; it has: %s",
+                         wanted != NULL ? wanted : "", iso_isa_names());
+        }
+    }
+    return 0;
+}
+
+int session_open(struct session *session, const struct options *options, bool text) {
+    *session = (struct session){.context = {.size = sizeof(iso_context)}};
+    int code = choose_isa(&session->context, options);
+    if (code != 0)
+        return code;
+
+    size_t threads = options->threads != 0 ? options->threads : iso_usable_threads();
+    if (threads > 1) {
+        iso_status status = iso_pool_create(&session->pool, threads);
+        if (status != ISOBIT_OK)
+            return fail("cannot start %zu threads: %s", threads, iso_strerror(status));
+        session->context.executor = iso_pool_executor(session->pool);
+    }
+
+    iso_error error = {0};
+    iso_status status =
+        iso_model_load(&session->model, options->model, NULL, &session->context, &error);
+    if (status != ISOBIT_OK)
+        return fail_error(&error, status);
+    session->info = iso_model_get_info(session->model);
+    if (options->layer > session->info->decoder_layers)
+        return usage("--layer %zu: the model has %zu decoder layers", options->layer,
+                     session->info->decoder_layers);
+    if (text) {
+        status = iso_tokenizer_load(&session->tokenizer, options->model, &error);
+        if (status != ISOBIT_OK)
+            return fail_error(&error, status);
+    }
+    return 0;
+}
+
+void session_close(struct session *session) {
+    iso_tokenizer_free(session->tokenizer);
+    iso_model_free(session->model);
+    iso_pool_destroy(session->pool);
+    *session = (struct session){0};
+}
