@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See cases.h. The shapes are those of Transformers of the paper's size (d 512, f 2048, 8 heads of
+ * 64, 32000 words), of decoding (1 to 16 rows), and some that fit no block.
+ */
+#include "cases.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEADS 8
+#define VOCABULARY 32000
+
+/* ------------------------------------------------------------------------------------- memory */
+
+struct packed {
+    struct packed *next;
+    int keys; /* key panels of all heads, else a weight */
+    size_t n, k;
+    float *data;
+};
+
+static struct {
+    float *in, *out;
+    size_t in_floats, out_floats;
+    size_t used; /* of in, by the case that is being prepared */
+    void *workspace;
+    size_t workspace_bytes;
+    struct packed *packed;
+    uint32_t *ids;
+} memory;
+
+/* The largest case: a weight of 32000 x 512 and its input. */
+#define LEAST_FLOATS ((size_t)VOCABULARY * 512 + ((size_t)1 << 20))
+
+static void *allocate(size_t bytes) { return aligned_alloc(4096, (bytes + 4095) / 4096 * 4096); }
+
+int bench_memory_init(size_t bytes) {
+    size_t floats = bytes / sizeof(float);
+    memory.in_floats = floats > LEAST_FLOATS ? floats : LEAST_FLOATS;
+    memory.out_floats = memory.in_floats / 2;
+    memory.in = allocate(memory.in_floats * sizeof(float));
+    memory.out = allocate(memory.out_floats * sizeof(float));
+    memory.ids = malloc(VOCABULARY * sizeof *memory.ids);
+    if (!memory.in || !memory.out || !memory.ids)
+        return 0;
+    uint64_t x = UINT64_C(0x9e3779b97f4a7c15);
+    for (size_t i = 0; i < memory.in_floats; i++) {
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        memory.in[i] = (float)((int32_t)(x >> 40) - (1 << 23)) * 0x1p-23f;
+    }
+    for (size_t i = 0; i < VOCABULARY; i++)
+        memory.ids[i] = (uint32_t)(i * 7919 % VOCABULARY);
+    memset(memory.out, 0, memory.out_floats * sizeof(float));
+    return 1;
+}
+
+const float *bench_input(void) { return memory.in; }
+float *bench_output(void) { return memory.out; }
+
+void bench_memory_free(void) {
+    while (memory.packed) {
+        struct packed *next = memory.packed->next;
+        free(memory.packed->data);
+        free(memory.packed);
+        memory.packed = next;
+    }
+    free(memory.in);
+    free(memory.out);
+    free(memory.ids);
+    free(memory.workspace);
+    memset(&memory, 0, sizeof memory);
+}
+
+/* Random numbers that no other operand of the case has; NULL when the array is used up. */
+static const float *input(size_t floats) {
+    if (!memory.in || floats > memory.in_floats - memory.used)
+        return NULL;
+    const float *p = memory.in + memory.used;
+    /* Operands start in different places of a page. */
+    size_t end = memory.used + (floats + 15) / 16 * 16 + 80;
+    memory.used = end < memory.in_floats ? end : memory.in_floats;
+    return p;
+}
+
+static iso_status need_workspace(struct bench_job *job, size_t bytes) {
+    if (bytes > memory.workspace_bytes) {
+        free(memory.workspace);
+        memory.workspace = allocate(bytes);
+        memory.workspace_bytes = memory.workspace ? bytes : 0;
+        if (!memory.workspace)
+            return ISOBIT_E_NOMEM;
+    }
+    job->context.workspace = memory.workspace;
+    job->context.workspace_bytes = memory.workspace_bytes;
+    return ISOBIT_OK;
+}
+
+static struct packed *find_packed(int keys, size_t n, size_t k) {
+    struct packed *p = memory.packed;
+    while (p && !(p->keys == keys && p->n == n && p->k == k))
+        p = p->next;
+    return p;
+}
+
+static struct packed *add_packed(int keys, size_t n, size_t k, size_t bytes) {
+    struct packed *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->keys = keys, p->n = n, p->k = k;
+    p->data = allocate(bytes);
+    if (!p->data) {
+        free(p);
+        return NULL;
+    }
+    memset(p->data, 0, bytes);
+    p->next = memory.packed;
+    return memory.packed = p;
+}
+
+/* ----------------------------------------------------------------------------- the operations */
+
+struct bench_op {
+    const char *name;
+    iso_status (*prepare)(struct bench_job *job);
+    iso_status (*call)(const struct bench_job *job);
+};
+
+static void count_product(struct bench_job *job) {
+    const double m = (double)job->spec->m, n = (double)job->spec->n, k = (double)job->spec->k;
+    job->flops = 2 * m * n * k;
+    job->bytes = 4 * (m * n + m * k + n * k);
+    job->out_floats = job->spec->m * job->spec->n;
+}
+
+static iso_status prepare_linear(struct bench_job *job) {
+    const size_t m = job->spec->m, n = job->spec->n, k = job->spec->k;
+    size_t bytes;
+    iso_status status;
+    count_product(job);
+    const float *w = input(n * k); /* first, so that all m pack the same numbers */
+    job->a = input(m * k);
+    job->packed = (iso_packed){.n = n, .k = k};
+    struct packed *p = find_packed(0, n, k);
+    if (!p) {
+        if ((status = iso_pack_f32_bytes(&bytes, n, k)))
+            return status;
+        if (!w || !(p = add_packed(0, n, k, bytes)))
+            return ISOBIT_E_NOMEM;
+        if ((status = iso_pack_f32(&job->packed, p->data, bytes, w, k, n, k, 0, &job->context)))
+            return status;
+    }
+    job->packed.data = p->data;
+    status = iso_linear_f32_workspace_bytes(&bytes, &job->packed, m, &job->context);
+    return status ? status : need_workspace(job, bytes);
+}
+
+static iso_status call_linear(const struct bench_job *job) {
+    return iso_linear_f32(job->out, job->packed.n, job->a, job->packed.k, &job->packed,
+                          job->spec->m, NULL, &job->context);
+}
+
+static const iso_gemm_options times_b = {.size = sizeof times_b, .alpha = 1};
+static const iso_gemm_options times_b_transposed = {
+    .size = sizeof times_b_transposed, .trans_b = 1, .alpha = 1};
+
+static iso_status prepare_gemm_as(struct bench_job *job, const iso_gemm_options *options) {
+    const struct bench_case *s = job->spec;
+    size_t bytes;
+    count_product(job);
+    job->a = input(s->m * s->k), job->b = input(s->k * s->n);
+    iso_status status =
+        iso_gemm_f32_workspace_bytes(&bytes, s->m, s->n, s->k, options, &job->context);
+    return status ? status : need_workspace(job, bytes);
+}
+
+static iso_status prepare_gemm(struct bench_job *job) { return prepare_gemm_as(job, &times_b); }
+static iso_status prepare_gemm_bt(struct bench_job *job) {
+    return prepare_gemm_as(job, &times_b_transposed);
+}
+
+static iso_status call_gemm(const struct bench_job *job) {
+    const struct bench_case *s = job->spec;
+    return iso_gemm_f32(job->out, s->n, job->a, s->k, job->b, s->n, s->m, s->n, s->k, &times_b,
+                        &job->context);
+}
+
+static iso_status call_gemm_bt(const struct bench_job *job) {
+    const struct bench_case *s = job->spec;
+    return iso_gemm_f32(job->out, s->n, job->a, s->k, job->b, s->k, s->m, s->n, s->k,
+                        &times_b_transposed, &job->context);
+}
+
+static iso_status prepare_gemv(struct bench_job *job) {
+    count_product(job);
+    job->a = input(job->spec->k), job->b = input(job->spec->n * job->spec->k);
+    return ISOBIT_OK;
+}
+
+static iso_status call_gemv(const struct bench_job *job) {
+    const size_t n = job->spec->n, k = job->spec->k;
+    return iso_gemv_f32(job->out, job->b, k, job->a, n, k, 0, &job->context);
+}
+
+static iso_status call_gemv_t(const struct bench_job *job) {
+    const size_t n = job->spec->n, k = job->spec->k;
+    return iso_gemv_f32(job->out, job->b, n, job->a, n, k, 1, &job->context);
+}
+
+/* Rows m of width n: a in, out written, b and c vectors of a row's width. */
+static iso_status prepare_rows(struct bench_job *job) {
+    const size_t m = job->spec->m, n = job->spec->n;
+    job->a = input(m * n), job->b = input(n), job->c = input(n);
+    job->out_floats = m * n;
+    job->elements = (double)m * (double)n;
+    job->bytes = 8 * job->elements;
+    return ISOBIT_OK;
+}
+
+static iso_status call_softmax(const struct bench_job *job) {
+    const size_t m = job->spec->m, n = job->spec->n;
+    return iso_softmax_f32(job->out, n, job->a, n, m, n, NULL, &job->context);
+}
+
+static iso_status call_layernorm(const struct bench_job *job) {
+    const size_t m = job->spec->m, n = job->spec->n;
+    const iso_norm_options o = {.size = sizeof o, .gamma = job->b, .beta = job->c, .eps = 1e-5f};
+    return iso_layernorm_f32(job->out, n, job->a, n, m, n, &o, &job->context);
+}
+
+static iso_status call_rmsnorm(const struct bench_job *job) {
+    const size_t m = job->spec->m, n = job->spec->n;
+    const iso_norm_options o = {.size = sizeof o, .gamma = job->b, .eps = 1e-5f};
+    return iso_rmsnorm_f32(job->out, n, job->a, n, m, n, &o, &job->context);
+}
+
+static iso_status call_activation(const struct bench_job *job, iso_activation act) {
+    const size_t m = job->spec->m, n = job->spec->n;
+    const iso_eltwise_options o = {.size = sizeof o, .bias = job->b, .act = act};
+    return iso_eltwise_f32(job->out, n, job->a, n, m, n, &o, &job->context);
+}
+
+static iso_status call_gelu_erf(const struct bench_job *job) {
+    return call_activation(job, ISOBIT_ACT_GELU_ERF);
+}
+static iso_status call_gelu_tanh(const struct bench_job *job) {
+    return call_activation(job, ISOBIT_ACT_GELU_TANH);
+}
+static iso_status call_silu(const struct bench_job *job) {
+    return call_activation(job, ISOBIT_ACT_SILU);
+}
+static iso_status call_relu(const struct bench_job *job) {
+    return call_activation(job, ISOBIT_ACT_RELU);
+}
+
+/* m words of width n. The rows of the table that are read stay in the caches between calls. */
+static iso_status prepare_embed(struct bench_job *job) {
+    const size_t m = job->spec->m, n = job->spec->n;
+    job->a = input(m * n), job->b = input(VOCABULARY * n);
+    job->out_floats = m * n;
+    job->elements = (double)m * (double)n;
+    job->bytes = 12 * job->elements;
+    return ISOBIT_OK;
+}
+
+static iso_status call_embed(const struct bench_job *job) {
+    const size_t m = job->spec->m, n = job->spec->n;
+    return iso_embed_f32(job->out, n, memory.ids, m, job->b, VOCABULARY, n, 22.627417f, job->a,
+                         NULL, m, &job->context);
+}
+
+/* ---------------------------------------------------------------------------------- attention */
+
+static iso_attention_options attention_options(const struct bench_job *job, int causal,
+                                               int panels) {
+    return (iso_attention_options){.size = sizeof(iso_attention_options),
+                                   .scale = job->spec->k == 64 ? 0.125f : 0.1f,
+                                   .causal = causal,
+                                   .key_panels = panels};
+}
+
+static iso_status attention_workspace(struct bench_job *job, int causal, int panels) {
+    const iso_attention_options o = attention_options(job, causal, panels);
+    size_t bytes;
+    iso_status status = iso_attention_f32_workspace_bytes(&bytes, &job->shape, &o, &job->context);
+    return status ? status : need_workspace(job, bytes);
+}
+
+/* Heads lie side by side in rows of the model's width, as projections leave them. */
+static iso_status prepare_attention_as(struct bench_job *job, int causal) {
+    const size_t S = job->spec->m, dh = job->spec->k, d = HEADS * dh;
+    const iso_strides by_row = {.batch = S * d, .head = dh, .seq = d};
+    const double rows = (double)S, keys = causal ? (rows + 1) / 2 : rows;
+    job->a = input(S * d), job->b = input(S * d), job->c = input(S * d);
+    job->shape = (iso_attention_shape){1, HEADS, S, S, dh, by_row, by_row, by_row, by_row};
+    job->flops = 4 * HEADS * rows * keys * (double)dh;
+    job->bytes = 16 * rows * (double)d;
+    job->out_floats = S * d;
+    return attention_workspace(job, causal, 0);
+}
+
+static iso_status prepare_attention(struct bench_job *job) { return prepare_attention_as(job, 0); }
+static iso_status prepare_causal(struct bench_job *job) { return prepare_attention_as(job, 1); }
+
+static iso_status call_attention_as(const struct bench_job *job, int causal, int panels) {
+    const iso_attention_options o = attention_options(job, causal, panels);
+    return iso_attention_f32(job->out, job->a, job->b, job->c, &job->shape, &o, &job->context);
+}
+
+static iso_status call_attention(const struct bench_job *job) {
+    return call_attention_as(job, 0, 0);
+}
+static iso_status call_causal(const struct bench_job *job) { return call_attention_as(job, 1, 0); }
+
+/* One query for each head against a cache of n keys in panels. */
+static iso_status prepare_decode(struct bench_job *job) {
+    const size_t keys = job->spec->n, dh = job->spec->k, d = HEADS * dh;
+    const size_t panels = iso_key_panels_floats(keys, dh);
+    const float *k = input(HEADS * keys * dh);
+    job->a = input(d), job->c = input(HEADS * keys * dh);
+    struct packed *p = find_packed(1, keys, dh);
+    if (!p) {
+        if (!k || !(p = add_packed(1, keys, dh, HEADS * panels * sizeof(float))))
+            return ISOBIT_E_NOMEM;
+        for (size_t h = 0; h < HEADS; h++) {
+            iso_status status = iso_key_panels_append(p->data + h * panels, 0, k + h * keys * dh,
+                                                      dh, keys, dh, &job->context);
+            if (status)
+                return status;
+        }
+    }
+    job->b = p->data;
+    job->shape = (iso_attention_shape){.B = 1,
+                                       .H = HEADS,
+                                       .Sq = 1,
+                                       .Sk = keys,
+                                       .dh = dh,
+                                       .q = {d, dh, d},
+                                       .k = {HEADS * panels, panels, 0},
+                                       .v = {HEADS * keys * dh, keys * dh, dh},
+                                       .o = {d, dh, d}};
+    job->flops = 4.0 * HEADS * (double)keys * (double)dh;
+    job->bytes = 8.0 * HEADS * (double)keys * (double)dh;
+    job->out_floats = d;
+    return attention_workspace(job, 0, 1);
+}
+
+static iso_status call_decode(const struct bench_job *job) { return call_attention_as(job, 0, 1); }
+
+/* ------------------------------------------------------------------------------------ the list */
+
+static const struct bench_op linear = {"linear", prepare_linear, call_linear};
+static const struct bench_op gemm = {"gemm", prepare_gemm, call_gemm};
+static const struct bench_op gemm_bt = {"gemm_bt", prepare_gemm_bt, call_gemm_bt};
+static const struct bench_op gemv = {"gemv", prepare_gemv, call_gemv};
+static const struct bench_op gemv_t = {"gemv_t", prepare_gemv, call_gemv_t};
+static const struct bench_op softmax = {"softmax", prepare_rows, call_softmax};
+static const struct bench_op layernorm = {"layernorm", prepare_rows, call_layernorm};
+static const struct bench_op rmsnorm = {"rmsnorm", prepare_rows, call_rmsnorm};
+static const struct bench_op attention = {"attention", prepare_attention, call_attention};
+static const struct bench_op causal = {"attention_causal", prepare_causal, call_causal};
+static const struct bench_op decode = {"attention_decode", prepare_decode, call_decode};
+static const struct bench_op gelu_erf = {"gelu_erf", prepare_rows, call_gelu_erf};
+static const struct bench_op gelu_tanh = {"gelu_tanh", prepare_rows, call_gelu_tanh};
+static const struct bench_op silu = {"silu", prepare_rows, call_silu};
+static const struct bench_op relu = {"relu", prepare_rows, call_relu};
+static const struct bench_op embed = {"embed", prepare_embed, call_embed};
+
+/* 5e9 elements for each 265e9 operations: what a good softmax reaches beside such a peak. */
+#define SOFTMAX_FLOOR (5.0 / 265)
+
+/*
+ * A product of one row waits for its weights, from 2 to 4 rows on for the FMA units: each float of
+ * the weights takes 2 operations per row, and L2 gives as many floats per second as these units do
+ * 4 to 6 operations.
+ */
+const struct bench_case bench_cases[] = {
+    {&linear, 512, 512, 512, BENCH_FMA, BENCH_THREADS, BENCH_FLOOR_X86, 90},
+    {&linear, 512, 2048, 512, BENCH_FMA, BENCH_THREADS, BENCH_NO_FLOOR, 0},
+    {&linear, 512, 512, 2048, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&linear, 128, 2048, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&linear, 64, 512, 512, BENCH_FMA, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
+    {&linear, 16, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&linear, 4, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&linear, 1, 512, 512, BENCH_READ, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
+    {&linear, 1, VOCABULARY, 512, BENCH_READ, BENCH_THREADS, BENCH_NO_FLOOR, 0},
+    {&linear, 128, VOCABULARY, 512, BENCH_FMA, BENCH_HEAVY, BENCH_NO_FLOOR, 0},
+    {&gemm, 512, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&gemm_bt, 512, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&gemm, 64, 64, 64, BENCH_FMA, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
+    {&gemm, 63, 65, 67, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&gemv, 1, 512, 512, BENCH_READ, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
+    {&gemv_t, 1, 512, 512, BENCH_READ, 0, BENCH_NO_FLOOR, 0},
+    {&gemv, 1, VOCABULARY, 512, BENCH_READ, 0, BENCH_NO_FLOOR, 0},
+    {&gemv_t, 1, VOCABULARY, 512, BENCH_READ, 0, BENCH_NO_FLOOR, 0},
+    {&softmax, 512, 512, 0, BENCH_COPY, BENCH_RATE | BENCH_SCALAR, BENCH_FLOOR_RATE, SOFTMAX_FLOOR},
+    {&softmax, 512, 1024, 0, BENCH_COPY, BENCH_RATE | BENCH_THREADS, BENCH_FLOOR_RATE,
+     SOFTMAX_FLOOR},
+    {&softmax, 128, VOCABULARY, 0, BENCH_COPY, BENCH_RATE | BENCH_HEAVY, BENCH_NO_FLOOR, 0},
+    {&layernorm, 128, 512, 0, BENCH_COPY, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
+    {&layernorm, 512, 1024, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&rmsnorm, 128, 512, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&rmsnorm, 512, 1024, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&attention, 128, 128, 64, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&attention, 512, 512, 64, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&attention, 1024, 1024, 64, BENCH_FMA, BENCH_THREADS, BENCH_FLOOR_VECTOR, 50},
+    {&attention, 4096, 4096, 64, BENCH_FMA, BENCH_HEAVY, BENCH_NO_FLOOR, 0},
+    {&causal, 128, 128, 64, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&causal, 512, 512, 64, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&causal, 1024, 1024, 64, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&causal, 4096, 4096, 64, BENCH_FMA, BENCH_HEAVY, BENCH_NO_FLOOR, 0},
+    {&decode, 1, 4096, 64, BENCH_READ, BENCH_THREADS, BENCH_NO_FLOOR, 0},
+    {&gelu_erf, 512, 2048, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&gelu_tanh, 512, 2048, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&silu, 512, 2048, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&relu, 512, 2048, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&embed, 512, 512, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+};
+const size_t bench_case_count = sizeof bench_cases / sizeof *bench_cases;
+
+const char *bench_op_name(const struct bench_case *spec) { return spec->op->name; }
+
+int bench_is_product(const struct bench_case *spec) {
+    return spec->op == &linear || spec->op == &gemm || spec->op == &gemm_bt;
+}
+
+void bench_shape(char *text, size_t bytes, const struct bench_case *spec) {
+    const struct bench_op *op = spec->op;
+    if (op == &attention || op == &causal)
+        snprintf(text, bytes, "B1H%dS%zud%zu", HEADS, spec->m, spec->k);
+    else if (op == &decode)
+        snprintf(text, bytes, "B1H%dK%zud%zu", HEADS, spec->n, spec->k);
+    else if (op == &gemv || op == &gemv_t)
+        snprintf(text, bytes, "%zux%zu", spec->n, spec->k);
+    else if (spec->k)
+        snprintf(text, bytes, "%zux%zux%zu", spec->m, spec->n, spec->k);
+    else
+        snprintf(text, bytes, "%zux%zu", spec->m, spec->n);
+}
+
+iso_status bench_prepare(struct bench_job *job, const struct bench_case *spec,
+                         const struct bench_place *place) {
+    *job = (struct bench_job){
+        .spec = spec,
+        .context = {.size = sizeof(iso_context), .isa = place->isa, .executor = place->executor},
+        .out = memory.out,
+    };
+    memory.used = 0;
+    iso_status status = spec->op->prepare(job);
+    if (!status && (!job->a || job->out_floats > memory.out_floats))
+        status = ISOBIT_E_NOMEM;
+    return status;
+}
+
+iso_status bench_call(const struct bench_job *job) { return job->spec->op->call(job); }
+
+void bench_spoil(const struct bench_job *job) {
+    memset(job->out, 0xff, job->out_floats * sizeof(float));
+}
+
+double bench_checksum(const struct bench_job *job) {
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < job->out_floats; i++) {
+        uint32_t bits;
+        memcpy(&bits, job->out + i, sizeof bits);
+        h = (h ^ bits) * UINT64_C(0x100000001b3);
+        h ^= h >> 29;
+    }
+    return (double)(h >> 12);
+}

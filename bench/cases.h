@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The cases: which operation in which shape, what limits it, and how fast it ought to be. They call
+ * the public functions, as programs do: with a workspace, and weights that were packed before.
+ *
+ * All cases share their memory. Inputs are parts of one large array of random numbers, so that a
+ * case costs nothing until it runs and many of them can be measured in turns.
+ */
+#ifndef ISOBIT_BENCH_CASES_H
+#define ISOBIT_BENCH_CASES_H
+
+#include "peaks.h"
+
+#include <isobit/ops.h>
+
+enum bench_flags {
+    BENCH_HEAVY = 1,   /* not in a quick run */
+    BENCH_SCALAR = 2,  /* small enough for the scalar set too, which emulates the FMA */
+    BENCH_THREADS = 4, /* also on all threads */
+    BENCH_RATE = 8     /* shown in elements per second */
+};
+
+/* What a case ought to reach on one thread. */
+enum bench_floor {
+    BENCH_NO_FLOOR = 0,
+    BENCH_FLOOR_X86,    /* percent of the FMA peak, on AVX-512 and on AVX2 */
+    BENCH_FLOOR_VECTOR, /* percent of the FMA peak, on all sets but scalar */
+    BENCH_FLOOR_RATE,   /* elements per FMA operation of the peak, on all sets but scalar */
+};
+/* Beside these: products on the scalar set, in GFLOP/s. */
+#define BENCH_SCALAR_FLOOR 1.0
+
+struct bench_op;
+
+struct bench_case {
+    const struct bench_op *op;
+    size_t m, n, k; /* of attention: queries, keys, width of a head */
+    enum bench_bound bound;
+    unsigned flags;
+    enum bench_floor floor;
+    double floor_value;
+};
+
+/* A case that is ready to be called. */
+struct bench_job {
+    const struct bench_case *spec;
+    iso_context context;
+    float *out;
+    size_t out_floats;
+    const float *a, *b, *c, *d; /* inputs, as the operation sees fit */
+    iso_packed packed;
+    iso_attention_shape shape;
+    /* Work of one call. Bytes: each operand once. */
+    double flops, bytes, elements;
+};
+
+extern const struct bench_case bench_cases[];
+extern const size_t bench_case_count;
+
+const char *bench_op_name(const struct bench_case *spec);
+int bench_is_product(const struct bench_case *spec);
+void bench_shape(char *text, size_t bytes, const struct bench_case *spec);
+
+/* The memory: so many bytes to read at least, half of it to write. 0 when there is not so much. */
+int bench_memory_init(size_t bytes);
+const float *bench_input(void);
+float *bench_output(void);
+void bench_memory_free(void);
+
+/* Allocates and packs what the case needs, if no other one has needed it before. */
+iso_status bench_prepare(struct bench_job *job, const struct bench_case *spec,
+                         const struct bench_place *place);
+iso_status bench_call(const struct bench_job *job);
+
+/* Overwrites the output, so that what a call leaves unwritten shows. */
+void bench_spoil(const struct bench_job *job);
+/* A number below 2^52 made of the bits of the output. */
+double bench_checksum(const struct bench_job *job);
+
+#endif

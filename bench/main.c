@@ -1,0 +1,659 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * isobit_bench: times the operations on every instruction set of this machine, beside what the
+ * machine can do at best. docs/performance.md tells how to read what it prints.
+ *
+ * Measurements are taken in turns: in a round of a row (a case, a set, a number of threads) it gets
+ * a few short samples, each next to a measurement of its peak. Google Benchmark shuffles the rounds
+ * of all rows and writes the JSON; the table is made of what the rows collected.
+ */
+#include "cases.h"
+#include "gbench_shim.h"
+#include "peaks.h"
+#include "select.h"
+
+#include <isobit/isobit.h>
+
+#include <getopt.h>
+#include <regex.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef ISOBIT_BENCH_FLAGS
+#define ISOBIT_BENCH_FLAGS ""
+#endif
+#if defined(__clang__)
+#define COMPILER "clang " __clang_version__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+
+enum { MAX_ROUNDS = 999, MAX_ROWS = 1024, MAX_GBENCH_ARGS = 64 };
+
+static const char *const statistic =
+    "value: best of all samples; % of peak: median over rounds of best sample / best peak of the "
+    "same round";
+
+struct row {
+    char name[96], shape[32];
+    const struct bench_case *spec;
+    struct bench_place place;
+    unsigned rounds;
+    /* of each round: the ratio to the peak, and to the floor where that is not one of the peak */
+    float ratio[MAX_ROUNDS], floor_ratio[MAX_ROUNDS];
+    double value, floor; /* value in the row's unit; the floor likewise, where it is a rate */
+    double checksum;
+    iso_status status;
+};
+
+static struct options {
+    const char *filter, *isa, *json;
+    bool quick, list, gbench;
+    unsigned rounds;
+    char *gbench_args[MAX_GBENCH_ARGS];
+    int gbench_count;
+} options;
+
+static struct row *rows;
+static size_t row_count;
+static iso_pool *pool;
+static size_t threads; /* all that are usable */
+static unsigned long done;
+
+__attribute__((format(printf, 1, 2))) static void complain(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    fputs("isobit_bench: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+}
+
+/* ----------------------------------------------------------------------------------- the rows */
+
+static bool is_scalar(const iso_isa *isa) { return strcmp(isa->name, "scalar") == 0; }
+
+static void add_row(const struct bench_case *spec, const iso_isa *isa, bool all_threads,
+                    const regex_t *filter) {
+    struct row *r = &rows[row_count];
+    if (row_count == MAX_ROWS)
+        return;
+    memset(r, 0, sizeof *r);
+    r->spec = spec;
+    r->place = (struct bench_place){.isa = isa, .threads = 1};
+    if (all_threads) {
+        r->place.executor = iso_pool_executor(pool);
+        r->place.threads = threads;
+    }
+    bench_shape(r->shape, sizeof r->shape, spec);
+    snprintf(r->name, sizeof r->name, "%s/%s/%s/t%zu", bench_op_name(spec), r->shape, isa->name,
+             r->place.threads);
+    if (!filter || regexec(filter, r->name, 0, NULL, 0) == 0)
+        row_count++;
+}
+
+static void add_rows(const regex_t *filter) {
+    for (size_t i = 0; i < bench_case_count; i++) {
+        const struct bench_case *spec = &bench_cases[i];
+        if (options.quick && spec->flags & BENCH_HEAVY)
+            continue;
+        for (size_t j = 0; j < iso_isa_count(); j++) {
+            const iso_isa *isa = iso_isa_get(j);
+            if (iso_isa_missing(isa) || (options.isa && strcmp(isa->name, options.isa) != 0))
+                continue;
+            if (is_scalar(isa) && !(spec->flags & BENCH_SCALAR))
+                continue;
+            add_row(spec, isa, false, filter);
+            if (threads > 1 && spec->flags & BENCH_THREADS)
+                add_row(spec, isa, true, filter);
+        }
+    }
+}
+
+/* In what a row is shown: 1e9 units per second. */
+static const char *unit_of(const struct row *r) {
+    if (r->spec->flags & BENCH_RATE)
+        return "Gelem/s";
+    return r->spec->bound == BENCH_FMA ? "GFLOP/s" : "GB/s";
+}
+
+static double work_of(const struct bench_job *job) {
+    if (job->spec->flags & BENCH_RATE)
+        return job->elements;
+    return job->spec->bound == BENCH_FMA ? job->flops : job->bytes;
+}
+
+enum floor_kind { NO_FLOOR, FLOOR_OF_PEAK, FLOOR_RATE };
+
+static enum floor_kind floor_of(const struct row *r) {
+    const struct bench_case *spec = r->spec;
+    const bool x86 = strncmp(r->place.isa->name, "avx", 3) == 0;
+    if (r->place.threads > 1)
+        return NO_FLOOR;
+    if (is_scalar(r->place.isa))
+        return spec->bound == BENCH_FMA && bench_is_product(spec) ? FLOOR_RATE : NO_FLOOR;
+    switch (spec->floor) {
+    case BENCH_FLOOR_X86: return x86 ? FLOOR_OF_PEAK : NO_FLOOR;
+    case BENCH_FLOOR_VECTOR: return FLOOR_OF_PEAK;
+    case BENCH_FLOOR_RATE: return FLOOR_RATE;
+    default: return NO_FLOOR;
+    }
+}
+
+/* ---------------------------------------------------------------------------------- measuring */
+
+/* Of all samples on one thread: how long they took, and how much of it this thread had a CPU. */
+static double wall_time, cpu_time;
+
+static double thread_cpu_time(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The time of one call in a batch of so many. */
+static double time_calls(const struct bench_job *job, size_t calls) {
+    const double cpu = thread_cpu_time(), start = bench_now();
+    for (size_t i = 0; i < calls; i++)
+        bench_call(job);
+    const double t = bench_now() - start;
+    gbench_use(job->out);
+    if (!job->context.executor)
+        wall_time += t, cpu_time += thread_cpu_time() - cpu;
+    return t / (double)calls;
+}
+
+/* How many calls make a sample. Whatever the caches need to be warm happens here. */
+static size_t calls_for(const struct bench_job *job, double seconds, double *one) {
+    size_t calls = 1;
+    *one = time_calls(job, calls);
+    while (*one * (double)calls < seconds / 4) {
+        calls *= 4;
+        *one = time_calls(job, calls);
+    }
+    double n = seconds / *one;
+    return n > 1 ? (size_t)n : 1;
+}
+
+static double peak_of(const struct bench_job *job, const struct bench_place *place,
+                      enum bench_bound bound, double seconds) {
+    /* bench_output() is overwritten: after the checksum was taken, so nothing is lost. */
+    return bench_peak(place, bound, bench_input(), bench_output(), (size_t)job->bytes, seconds);
+}
+
+static void progress(void) {
+    const unsigned long all = (unsigned long)row_count * options.rounds;
+    done++;
+    if (!options.gbench && isatty(STDERR_FILENO)) {
+        if (done < all)
+            fprintf(stderr, "\r%3lu %% ", 100 * done / all);
+        else
+            fputs("\r      \r", stderr);
+    }
+}
+
+/* One round of a row. */
+static void measure(gbench_state *state, void *user) {
+    struct row *r = user;
+    struct bench_job job;
+    iso_status status = bench_prepare(&job, r->spec, &r->place);
+    double first = 0;
+    if (!status) {
+        bench_spoil(&job);
+        first = bench_now();
+        status = bench_call(&job);
+        first = bench_now() - first;
+    }
+    if (status) {
+        r->status = status;
+        gbench_error(state, iso_strerror(status));
+        progress();
+        return;
+    }
+    if (r->rounds == 0)
+        r->checksum = bench_checksum(&job);
+
+    if (!gbench_begin(state))
+        return;
+    const double sample = options.quick ? 1e-3 : 2e-3;
+    const double shot = r->place.threads > 1 ? 1e-3 : 0.3e-3;
+    const enum floor_kind floor = floor_of(r);
+    const bool floor_needs_fma = floor == FLOOR_RATE && !is_scalar(r->place.isa);
+    double one = first, best = 0, peak = 0, fma = 0;
+    const size_t calls = first > 20e-3 ? 1 : calls_for(&job, sample, &one);
+    const int samples = one > 100e-3 ? 1 : one > 20e-3 ? 2 : options.quick ? 3 : 5;
+    for (int i = 0; i <= samples; i++) {
+        double p = peak_of(&job, &r->place, r->spec->bound, shot);
+        peak = p > peak ? p : peak;
+        if (floor_needs_fma) {
+            p = peak_of(&job, &r->place, BENCH_FMA, shot);
+            fma = p > fma ? p : fma;
+        }
+        if (i == samples) /* the last sample has a peak on both sides, too */
+            break;
+        if (r->spec->bound != BENCH_FMA)
+            bench_call(&job); /* brings its operands back into the caches */
+        double t = time_calls(&job, calls);
+        best = i == 0 || t < best ? t : best;
+    }
+    gbench_resume(state);
+    bench_call(&job);
+    gbench_seconds(state, best);
+    gbench_end(state);
+
+    const double limited = r->spec->bound == BENCH_FMA ? job.flops : job.bytes;
+    const double ratio = limited / best / peak, value = work_of(&job) / best * 1e-9;
+    if (job.flops > 0)
+        gbench_counter(state, "GFLOP/s", job.flops / best * 1e-9);
+    gbench_counter(state, "GB/s", job.bytes / best * 1e-9);
+    if (job.elements > 0)
+        gbench_counter(state, "Gelem/s", job.elements / best * 1e-9);
+    gbench_counter(state, r->spec->bound == BENCH_FMA ? "peak_GFLOP/s" : "peak_GB/s", peak * 1e-9);
+    gbench_counter(state, "pct_peak", 100 * ratio);
+    gbench_counter(state, "checksum", r->checksum);
+    double floor_ratio = 0;
+    if (floor == FLOOR_OF_PEAK) {
+        floor_ratio = 100 * ratio / r->spec->floor_value;
+    } else if (floor == FLOOR_RATE) {
+        double rate = floor_needs_fma ? r->spec->floor_value * fma * 1e-9 : BENCH_SCALAR_FLOOR;
+        r->floor = rate > r->floor ? rate : r->floor;
+        floor_ratio = value / rate;
+    }
+    if (floor != NO_FLOOR)
+        gbench_counter(state, "pct_floor", 100 * floor_ratio);
+
+    r->value = value > r->value ? value : r->value;
+    if (r->rounds < MAX_ROUNDS) {
+        r->ratio[r->rounds] = (float)ratio;
+        r->floor_ratio[r->rounds] = (float)floor_ratio;
+        r->rounds++;
+    }
+    progress();
+}
+
+static int compare_floats(const void *a, const void *b) {
+    float x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return (x > y) - (x < y);
+}
+
+static double median(float *v, unsigned n) {
+    if (n == 0)
+        return 0;
+    qsort(v, n, sizeof *v, compare_floats);
+    return 0.5 * ((double)v[(n - 1) / 2] + (double)v[n / 2]);
+}
+
+/* ---------------------------------------------------------------------------------- the peaks */
+
+static void size_text(char *text, size_t bytes, size_t size) {
+    if (size >= (size_t)1 << 20)
+        snprintf(text, bytes, "%zu MiB", size >> 20);
+    else
+        snprintf(text, bytes, "%zu KiB", size >> 10);
+}
+
+/* Of the caches half, of the memory four times what the last cache holds. */
+static size_t footprints(size_t *sizes, const char **names) {
+    const struct iso_cpu *cpu = &iso_machine()->cpu;
+    const size_t mib = (size_t)1 << 20;
+    size_t last = cpu->l3 ? cpu->l3 : cpu->l2, n = 0;
+    if (cpu->l1d)
+        names[n] = "L1", sizes[n++] = cpu->l1d / 2;
+    if (cpu->l2)
+        names[n] = "L2", sizes[n++] = cpu->l2 / 2;
+    if (cpu->l3)
+        names[n] = "L3", sizes[n++] = cpu->l3 / 2;
+    size_t all = 4 * last < 64 * mib ? 64 * mib : 4 * last;
+    all = all > 1024 * mib ? 1024 * mib : all;
+    names[n] = all > last ? "memory" : "last cache", sizes[n++] = all;
+    return n;
+}
+
+static bool isa_is_used(const iso_isa *isa) {
+    for (size_t i = 0; i < row_count; i++)
+        if (rows[i].place.isa == isa)
+            return true;
+    return false;
+}
+
+/* One line of the report, and one key for each set in the JSON. */
+static void report_peak(enum bench_bound bound, size_t bytes, const char *where, size_t t) {
+    static const char *const titles[] = {"FMA", "read", "copy"};
+    static const char *const units[] = {"GFLOP/s", "GB/s", "GB/s"};
+    const unsigned shots = options.quick ? 3 : 9;
+    char line[64], size[24] = "", key[128], text[64];
+    if (bound != BENCH_FMA)
+        size_text(size, sizeof size, bytes);
+    snprintf(line, sizeof line, "%s %s%s%s", titles[bound], where, *size ? ", " : "", size);
+    if (!options.gbench)
+        printf("  %-24s t%-2zu", line, t);
+    for (size_t i = 0; i < iso_isa_count(); i++) {
+        const iso_isa *isa = iso_isa_get(i);
+        if (!isa_is_used(isa))
+            continue;
+        struct bench_place place = {.isa = isa, .threads = t};
+        if (t > 1)
+            place.executor = iso_pool_executor(pool);
+        double peak = 1e-9 * bench_best_peak(&place, bound, bench_input(), bench_output(), bytes,
+                                             1e-3, shots);
+        if (!options.gbench) {
+            printf("%10.1f", peak);
+            fflush(stdout);
+        }
+        snprintf(key, sizeof key, "isobit.peak.%s.%s%s%s/t%zu", isa->name, titles[bound],
+                 *where ? "." : "", where, t);
+        snprintf(text, sizeof text, "%.2f %s", peak, units[bound]);
+        gbench_context(key, text);
+        if (bound == BENCH_COPY) /* the same memcpy for all of them */
+            break;
+    }
+    if (!options.gbench)
+        printf("  %s\n", units[bound]);
+}
+
+static void report_peaks(void) {
+    size_t sizes[8];
+    const char *names[8];
+    const size_t n = footprints(sizes, names);
+    if (!options.gbench) {
+        printf("\n  %-27s", "peaks, best of several");
+        for (size_t i = 0; i < iso_isa_count(); i++)
+            if (isa_is_used(iso_isa_get(i)))
+                printf("%10s", iso_isa_get(i)->name);
+        printf("\n");
+    }
+    for (size_t t = 1; t <= threads; t += threads > 1 ? threads - 1 : 1) {
+        report_peak(BENCH_FMA, 0, "", t);
+        for (size_t i = 0; i < n; i++)
+            report_peak(BENCH_READ, sizes[i], names[i], t);
+        for (size_t i = 0; i < n; i++)
+            report_peak(BENCH_COPY, sizes[i], names[i], t);
+    }
+}
+
+/* --------------------------------------------------------------------------------- the report */
+
+static void report_context(void) {
+    char text[512] = "", number[32];
+    for (size_t i = 0; i < iso_isa_count(); i++) {
+        const iso_isa *isa = iso_isa_get(i);
+        if (isa_is_used(isa)) {
+            size_t at = strlen(text);
+            snprintf(text + at, sizeof text - at, "%s%s", at ? " " : "", isa->name);
+        }
+    }
+    gbench_context("isobit.version", iso_version());
+    snprintf(number, sizeof number, "%d", ISOBIT_NUMERICS_VERSION);
+    gbench_context("isobit.numerics", number);
+    gbench_context("isobit.compiler", COMPILER);
+    gbench_context("isobit.flags", ISOBIT_BENCH_FLAGS);
+    gbench_context("isobit.cpu", iso_machine()->cpu.name);
+    gbench_context("isobit.isas", text);
+    snprintf(number, sizeof number, "%zu", threads);
+    gbench_context("isobit.threads", number);
+    gbench_context("isobit.statistic", "real_time: best sample of the repetition, per call; "
+                                       "pct_peak: it against the best peak of the same repetition; "
+                                       "cpu_time: calling thread, one call");
+    if (options.gbench)
+        return;
+    printf("isobit %s, numerics %d, %s, %s\n", iso_version(), ISOBIT_NUMERICS_VERSION, COMPILER,
+           ISOBIT_BENCH_FLAGS);
+    printf("%s, %zu usable thread%s, instruction sets: %s\n", iso_machine()->cpu.name, threads,
+           threads == 1 ? "" : "s", text);
+}
+
+static void report_row(struct row *r, unsigned *met, unsigned *missed) {
+    static const char *const bounds[] = {"FMA", "read", "copy"};
+    printf("%-17s%-15s %-7s t%-2zu ", bench_op_name(r->spec), r->shape, r->place.isa->name,
+           r->place.threads);
+    if (r->status || r->rounds == 0) {
+        printf("  %s\n", r->status ? iso_strerror(r->status) : "not measured");
+        return;
+    }
+    printf("%9.2f %-7s %6.1f %% of %s", r->value, unit_of(r), 100 * median(r->ratio, r->rounds),
+           bounds[r->spec->bound]);
+    const enum floor_kind kind = floor_of(r);
+    if (kind != NO_FLOOR) {
+        const double ratio = median(r->floor_ratio, r->rounds);
+        const bool good = ratio >= 1;
+        *(good ? met : missed) += 1;
+        printf("%*s", 4 - (int)strlen(bounds[r->spec->bound]), "");
+        if (kind == FLOOR_OF_PEAK)
+            printf("  %6.1f %%       ", r->spec->floor_value);
+        else
+            printf("  %6.2f %-7s ", r->floor, unit_of(r));
+        printf(" %s (%.0f %%)", good ? "MET" : "MISSED", 100 * ratio);
+    }
+    printf("\n");
+}
+
+/* Rows of one case must have the same outputs. Returns how many differ from the first one. */
+static unsigned compare_outputs(void) {
+    unsigned differ = 0;
+    for (size_t i = 1; i < row_count; i++) {
+        size_t first = i;
+        while (first > 0 && rows[first - 1].spec == rows[i].spec)
+            first--;
+        if (rows[i].rounds && rows[first].rounds && rows[i].checksum != rows[first].checksum) {
+            complain("the output of %s differs from that of %s", rows[i].name, rows[first].name);
+            differ++;
+        }
+    }
+    return differ;
+}
+
+static void report_rows(unsigned rounds) {
+    unsigned met = 0, missed = 0;
+    printf("\n%-17s%-15s %-7s %-3s %9s %-7s %15s  %s\n", "operation", "shape", "set", "thr",
+           "value", "unit", "% of its peak", "floor");
+    for (size_t i = 0; i < row_count; i++)
+        report_row(&rows[i], &met, &missed);
+    printf("\n%u rounds. %s.\n", rounds, statistic);
+    if (wall_time > 0 && cpu_time < 0.97 * wall_time)
+        printf("NOT ALONE: on one thread this program had a CPU for %.0f %% of the time that it "
+               "measured.\nThe figures are too low, most of all those of long calls.\n",
+               100 * cpu_time / wall_time);
+    if (met + missed)
+        printf("floors: %u met, %u missed. In brackets: what was reached, in %% of the floor.\n",
+               met, missed);
+}
+
+/* ------------------------------------------------------------------------------- command line */
+
+static const char usage[] =
+    "usage: isobit_bench [OPTION]...\n"
+    "\n"
+    "Times the operations of isobit beside the measured peak of this machine.\n"
+    "\n"
+    "  --filter REGEX   only rows whose name op/shape/isa/tN matches (extended, anywhere)\n"
+    "  --isa NAME       only this instruction set\n"
+    "  --quick          fewer and shorter measurements, no large cases\n"
+    "  --rounds N       how often each row is measured (default 15, quick 5)\n"
+    "  --json FILE      also write all measurements, as Google Benchmark does\n"
+    "  --list           only print the names\n"
+    "  --gbench ARG...  print as Google Benchmark does, and pass it all that follows\n"
+    "  --help           this text\n"
+    "\n"
+    "Exit status: 0, also when a floor is missed; 1 when something failed or instruction sets\n"
+    "gave different bits; 2 for wrong usage.\n";
+
+enum { OPT_FILTER = 256, OPT_ISA, OPT_JSON, OPT_QUICK, OPT_ROUNDS, OPT_LIST, OPT_HELP };
+
+/* 0: go on. 1: done. 2: wrong usage. */
+static int parse(int argc, char **argv) {
+    static const struct option longs[] = {
+        {"filter", required_argument, NULL, OPT_FILTER}, {"isa", required_argument, NULL, OPT_ISA},
+        {"json", required_argument, NULL, OPT_JSON},     {"quick", no_argument, NULL, OPT_QUICK},
+        {"rounds", required_argument, NULL, OPT_ROUNDS}, {"list", no_argument, NULL, OPT_LIST},
+        {"help", no_argument, NULL, OPT_HELP},           {NULL, 0, NULL, 0},
+    };
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--gbench") != 0)
+            continue;
+        options.gbench = true;
+        for (int j = i + 1; j < argc; j++) {
+            if (options.gbench_count == MAX_GBENCH_ARGS - 8) {
+                complain("too many arguments after --gbench");
+                return 2;
+            }
+            options.gbench_args[options.gbench_count++] = argv[j];
+        }
+        argc = i;
+    }
+    opterr = 0;
+    for (int c; (c = getopt_long(argc, argv, ":", longs, NULL)) != -1;) {
+        char *end;
+        unsigned long n;
+        switch (c) {
+        case OPT_FILTER: options.filter = optarg; break;
+        case OPT_ISA: options.isa = optarg; break;
+        case OPT_JSON: options.json = optarg; break;
+        case OPT_QUICK: options.quick = true; break;
+        case OPT_LIST: options.list = true; break;
+        case OPT_ROUNDS:
+            n = strtoul(optarg, &end, 10);
+            if (*end || end == optarg || n < 1 || n > MAX_ROUNDS) {
+                complain("--rounds wants a number from 1 to %d, not '%s'", MAX_ROUNDS, optarg);
+                return 2;
+            }
+            options.rounds = (unsigned)n;
+            break;
+        case OPT_HELP: fputs(usage, stdout); return 1;
+        case ':': complain("%s wants a value; see --help", argv[optind - 1]); return 2;
+        default:
+            complain("there is no option '%s', or it takes no value; see --help", argv[optind - 1]);
+            return 2;
+        }
+    }
+    if (optind < argc) {
+        complain("unexpected argument '%s'; see --help", argv[optind]);
+        return 2;
+    }
+    if (!options.rounds)
+        options.rounds = options.quick ? 5 : 15;
+    return 0;
+}
+
+static int select_rows(void) {
+    const iso_isa *isa;
+    regex_t filter;
+    if (options.isa && iso_isa_find(&isa, options.isa)) {
+        complain("no instruction set '%s' here; there is: %s", options.isa, iso_isa_names());
+        return 2;
+    }
+    if (options.filter) {
+        int code = regcomp(&filter, options.filter, REG_EXTENDED | REG_NOSUB);
+        if (code) {
+            char why[128];
+            regerror(code, &filter, why, sizeof why);
+            complain("--filter '%s': %s", options.filter, why);
+            return 2;
+        }
+    }
+    add_rows(options.filter ? &filter : NULL);
+    if (options.filter)
+        regfree(&filter);
+    if (row_count == 0) {
+        complain("no row matches; --list prints the names");
+        return 2;
+    }
+    return 0;
+}
+
+/* Google Benchmark's flags: ours first, so that those after --gbench win. */
+static int run_rows(const char *program) {
+    char repetitions[64], *out = NULL;
+    char *args[MAX_GBENCH_ARGS + 1];
+    int n = 0;
+    char name[256], interleaved[] = "--benchmark_enable_random_interleaving=true";
+    char format[] = "--benchmark_out_format=json";
+    snprintf(name, sizeof name, "%s", program);
+    args[n++] = name;
+    snprintf(repetitions, sizeof repetitions, "--benchmark_repetitions=%u", options.rounds);
+    args[n++] = repetitions;
+    args[n++] = interleaved;
+    if (options.json) {
+        size_t bytes = strlen(options.json) + 32;
+        out = malloc(bytes);
+        if (!out)
+            return 1;
+        snprintf(out, bytes, "--benchmark_out=%s", options.json);
+        args[n++] = out;
+        args[n++] = format;
+    }
+    for (int i = 0; i < options.gbench_count; i++)
+        args[n++] = options.gbench_args[i];
+    args[n] = NULL;
+    for (size_t i = 0; i < row_count; i++)
+        gbench_register(rows[i].name, measure, &rows[i]);
+    int code = gbench_run(n, args, options.gbench);
+    free(out);
+    return code;
+}
+
+static int bench(const char *program) {
+    size_t sizes[8];
+    const char *names[8];
+    const size_t n = footprints(sizes, names);
+    if (!bench_memory_init(sizes[n - 1])) {
+        complain("not enough memory");
+        return 1;
+    }
+    if (options.json) { /* Google Benchmark would find out late */
+        FILE *f = fopen(options.json, "w");
+        if (!f) {
+            complain("cannot write '%s'", options.json);
+            return 1;
+        }
+        fclose(f);
+    }
+    report_context();
+    report_peaks();
+    fflush(stdout);
+    int code = run_rows(program);
+    if (code)
+        return code;
+    for (size_t i = 0; i < row_count; i++)
+        if (rows[i].status)
+            code = 1;
+    if (!options.gbench)
+        report_rows(options.rounds);
+    if (compare_outputs())
+        code = 1;
+    else if (!options.gbench && !code)
+        printf("outputs: the same bits on all instruction sets and numbers of threads.\n");
+    return code;
+}
+
+int main(int argc, char **argv) {
+    int code = parse(argc, argv);
+    if (code)
+        return code == 1 ? 0 : code;
+    rows = calloc(MAX_ROWS, sizeof *rows);
+    threads = iso_usable_threads();
+    if (!rows || (threads > 1 && iso_pool_create(&pool, threads))) {
+        complain("not enough memory, or no threads");
+        free(rows);
+        return 1;
+    }
+    if (pool) /* as many as could be had */
+        threads = iso_pool_executor(pool)->max_threads;
+    code = select_rows();
+    if (!code && options.list) {
+        for (size_t i = 0; i < row_count; i++)
+            puts(rows[i].name);
+    } else if (!code) {
+        code = bench(argv[0]);
+    }
+    bench_memory_free();
+    iso_pool_destroy(pool);
+    free(rows);
+    return code;
+}
