@@ -112,9 +112,14 @@ enum { ISO_UNARY_EXP = 100, ISO_UNARY_ERF = 101 };
 
 /* fma_peak: `rounds` rounds of fma_peak_flops operations each, from registers only. */
 
-/* Before a loop whose count is known when it is compiled: unrolled in full, its arrays in
- * registers. */
-#if defined(__clang__)
+/*
+ * Before a loop whose count is known when it is compiled: unrolled in full, its arrays in
+ * registers. Not in debug and sanitizer builds, where that would take minutes to compile.
+ */
+#if defined(ISO_ROLLED)
+#define ISO_UNROLL
+#define ISO_ONE_COPY __attribute__((noinline))
+#elif defined(__clang__)
 #define ISO_UNROLL _Pragma("clang loop unroll(full)")
 #define ISO_ONE_COPY __attribute__((noinline))
 #else
@@ -125,6 +130,21 @@ enum { ISO_UNARY_EXP = 100, ISO_UNARY_ERF = 101 };
 #define ISO_UNROLLED(i, n)                                                                         \
     ISO_UNROLL                                                                                     \
     for (size_t i = 0; i < (n); i++)
+
+/*
+ * Keeps clang from removing a selection that comes before arithmetic because another one follows:
+ * the result is the same, but the arithmetic then meets NaNs that do not take part, and raises
+ * INVALID.
+ */
+#if !defined(__clang__)
+#define ISO_SELECTED(v) ((void)0)
+#elif defined(__x86_64__)
+#define ISO_SELECTED(v) __asm__("" : "+v"(v))
+#elif defined(__aarch64__)
+#define ISO_SELECTED(v) __asm__("" : "+w"(v))
+#else
+#define ISO_SELECTED(v) ((void)0)
+#endif
 
 /* A precondition: checked in debug builds, where a broken one stops the program at once. */
 #if defined(NDEBUG)

@@ -4,6 +4,23 @@
 if(TARGET isobit_cli)
   isobit_test(cli sh ${CMAKE_CURRENT_SOURCE_DIR}/test_cli.sh ${PROJECT_SOURCE_DIR}
               ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:isobit_cli>)
+
+  # What the tool chooses by itself, here and on emulated CPUs, and the bits that follow.
+  set(choice sh ${CMAKE_CURRENT_SOURCE_DIR}/test_choice.sh ${PROJECT_SOURCE_DIR})
+  if(CMAKE_CROSSCOMPILING)
+    isobit_test(cli_choice ${choice} neon ${CMAKE_CROSSCOMPILING_EMULATOR}
+                $<TARGET_FILE:isobit_cli>)
+  else()
+    isobit_test(cli_choice ${choice} best $<TARGET_FILE:isobit_cli>)
+    find_program(ISOBIT_QEMU_X86_64 qemu-x86_64)
+    if(ISOBIT_QEMU_X86_64 AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64"
+       AND NOT ISOBIT_SANITIZE)
+      isobit_test(cli_choice.Nehalem ${choice} scalar ${ISOBIT_QEMU_X86_64} -cpu Nehalem
+                  $<TARGET_FILE:isobit_cli>)
+      isobit_test(cli_choice.Haswell ${choice} avx2 ${ISOBIT_QEMU_X86_64} -cpu Haswell
+                  $<TARGET_FILE:isobit_cli>)
+    endif()
+  endif()
 endif()
 
 # The example of the README: compiled with warnings, run, and compared with the page.

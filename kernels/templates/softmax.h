@@ -15,6 +15,7 @@ static inline __attribute__((always_inline)) vf softmax_load(const float *x, con
         v = vf_select(vm_bytes(mask + i, w), v, vf_set1(-__builtin_inff()));
     else if (w < VF_N)
         v = vf_select(vm_first(w), v, vf_set1(-__builtin_inff()));
+    ISO_SELECTED(v);
     return v;
 }
 
