@@ -17,25 +17,45 @@ static void gemv_rows(float *y, const float *w, size_t ldw, const float *x, size
     }
 }
 
-/* W is [k][ldw]: `wd` columns at a time, lane by lane; the lanes of a column meet in a tree. */
-static void gemv_columns(float *y, const float *w, size_t ldw, const float *x, size_t wd,
-                         size_t k) {
-    float lanes[ISO_LANES * VF_N];
-    for (size_t l = 0; l < ISO_LANES; l += 4) {
-        vf t[4] = {vf_set1(0), vf_set1(0), vf_set1(0), vf_set1(0)};
-        for (size_t p = l; p < k; p += ISO_LANES) {
+/*
+ * W is [k][ldw]: up to 32 columns at a time, with the 32 lanes of each on the stack (4 KiB). Rows
+ * that go to the same lane are 32 apart; four of them are added between a load and a store of the
+ * lane.
+ */
+#define GEMV_COLUMNS 32
+
+static void gemv_columns(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k) {
+    float lanes[ISO_LANES * GEMV_COLUMNS];
+    const size_t step = 4 * ISO_LANES;
+    memset(lanes, 0, sizeof lanes);
+    size_t p = 0;
+    for (; n == GEMV_COLUMNS && p + step <= k; p += step)
+        for (size_t l = 0; l < ISO_LANES; l++) {
+            const float *row = w + (p + l) * ldw;
+            float *lane = lanes + l * GEMV_COLUMNS;
+            vf x4[4];
             ISO_UNROLLED (q, 4)
-                if (p + q < k)
-                    t[q] = vf_fma(load_w(w + (p + q) * ldw, wd), vf_set1(x[p + q]), t[q]);
+                x4[q] = vf_set1(x[p + l + q * ISO_LANES]);
+            ISO_UNROLLED (j, GEMV_COLUMNS / VF_N) {
+                vf t = vf_load(lane + j * VF_N);
+                ISO_UNROLLED (q, 4)
+                    t = vf_fma(vf_load(row + q * ISO_LANES * ldw + j * VF_N), x4[q], t);
+                vf_store(lane + j * VF_N, t);
+            }
         }
-        ISO_UNROLLED (q, 4)
-            vf_store(lanes + (l + q) * VF_N, t[q]);
+    for (; p < k; p++) {
+        float *lane = lanes + p % ISO_LANES * GEMV_COLUMNS;
+        for (size_t j = 0; j < n; j += VF_N) {
+            size_t wd = n - j < VF_N ? n - j : VF_N;
+            vf t = vf_fma(load_w(w + p * ldw + j, wd), vf_set1(x[p]), vf_load(lane + j));
+            vf_store(lane + j, t);
+        }
     }
     for (size_t h = ISO_LANES / 2; h > 0; h /= 2)
-        for (size_t j = 0; j < h; j++)
-            vf_store(lanes + j * VF_N,
-                     vf_add(vf_load(lanes + j * VF_N), vf_load(lanes + (j + h) * VF_N)));
-    store_w(y, vf_load(lanes), wd);
+        for (size_t j = 0; j < h * GEMV_COLUMNS; j += VF_N)
+            vf_store(lanes + j, vf_add(vf_load(lanes + j), vf_load(lanes + j + h * GEMV_COLUMNS)));
+    for (size_t j = 0; j < n; j += VF_N)
+        store_w(y + j, vf_load(lanes + j), n - j < VF_N ? n - j : VF_N);
 }
 
 static void gemv(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
@@ -44,6 +64,6 @@ static void gemv(float *y, const float *w, size_t ldw, const float *x, size_t n,
         gemv_rows(y, w, ldw, x, n, k);
         return;
     }
-    for (size_t j = 0; j < n; j += VF_N)
-        gemv_columns(y + j, w + j, ldw, x, n - j < VF_N ? n - j : VF_N, k);
+    for (size_t j = 0; j < n; j += GEMV_COLUMNS)
+        gemv_columns(y + j, w + j, ldw, x, n - j < GEMV_COLUMNS ? n - j : GEMV_COLUMNS, k);
 }
