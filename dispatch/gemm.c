@@ -13,10 +13,11 @@
 
 #include <string.h>
 
-#define ROW_BLOCK 128    /* rows of A packed at a time, at most */
-#define COLUMN_BLOCK 256 /* columns of B that stay in L2: 512 x 256 floats are 512 KiB */
-#define B_BLOCK 1024     /* columns of a plain B packed at a time */
-#define DIRECT_ROWS 32   /* up to so many rows a row-major B is read in place */
+#define ROW_BLOCK 128       /* rows of A packed at a time, at most */
+#define COLUMN_BLOCK 256    /* columns of B that stay in L2: 512 x 256 floats are 512 KiB */
+#define B_BLOCK 1024        /* columns of a plain B packed at a time */
+#define DIRECT_STRIPS 5     /* up to so many strips, or so many elements, */
+#define DIRECT_FLOATS 16384 /* a row-major B is read in place */
 #define SMALL_WORK ((size_t)1 << 19) /* multiply-adds below which a product stays on one thread */
 
 struct job {
@@ -65,7 +66,8 @@ static void finish(const struct job *t, const float *sums, size_t ld, size_t i, 
 
 /* Rows i0 .. i0+m, columns j0 .. j0+n, for all k. */
 static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n, float *scratch) {
-    const size_t mr = t->kernels->mr;
+    /* Strips of even height: 16 rows as 8 + 8, not 14 + 2. */
+    const size_t mr = t->kernels->mr, strips = (m + mr - 1) / mr, rows = (m + strips - 1) / strips;
     float *packed = scratch, *sums = t->c + i0 * t->ldc + j0;
     size_t ld = t->ldc;
     if (needs_own_sums(t))
@@ -75,24 +77,22 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
         const size_t k = min_size(t->k - p0, ISO_K_BLOCK);
         const int last = p0 + k == t->k, mode = p0 ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN;
         const float *a = t->a + i0 * t->ai + p0 * t->ap;
-        size_t width = mr;
+        size_t width = rows;
         if (m == 1 || (t->ai == 1 && m <= mr)) { /* lies as a strip does already */
             packed = NULL, width = t->ap;
         } else {
-            if (m < mr)
-                width = m;
             packed = scratch;
             t->kernels->gemm_pack(packed, a, t->ai, t->ap, m, k, width);
         }
         for (size_t j = 0; j < n; j += COLUMN_BLOCK) {
             const size_t columns = min_size(n - j, COLUMN_BLOCK);
             const float *b = t->b + (j0 + j) / ISO_PANEL * t->bps + p0 * t->bs;
-            for (size_t i = 0; i < m; i += mr) {
-                const size_t rows = min_size(m - i, mr);
+            for (size_t i = 0; i < m; i += rows) {
+                const size_t here = min_size(m - i, rows);
                 t->kernels->gemm_strip(sums + i * ld + j, ld, packed ? packed + i * k : a, width, b,
-                                       t->bs, t->bps, rows, columns, k, mode);
+                                       t->bs, t->bps, here, columns, k, mode);
                 if (last)
-                    finish(t, sums + i * ld + j, ld, i0 + i, j0 + j, rows, columns);
+                    finish(t, sums + i * ld + j, ld, i0 + i, j0 + j, here, columns);
             }
         }
     }
@@ -183,15 +183,15 @@ static iso_status gemm_options(struct iso_epilogue *e, int *trans_a, int *trans_
 }
 
 /* Columns of B that are packed at a time: 0 when B is read in place. */
-static size_t packed_columns(size_t m, size_t n, int trans_b) {
-    if (!trans_b && m <= DIRECT_ROWS)
+static size_t packed_columns(const struct job *t, int trans_b) {
+    if (!trans_b && (t->m <= DIRECT_STRIPS * t->kernels->mr || t->n * t->k <= DIRECT_FLOATS))
         return 0;
-    return iso_round_up(min_size(n, B_BLOCK), ISO_PANEL);
+    return iso_round_up(min_size(t->n, B_BLOCK), ISO_PANEL);
 }
 
 /* Scratch of a product: that of the tasks, then the packed columns of B. */
 static iso_status gemm_scratch(size_t *floats, struct job *t, size_t threads, int trans_b) {
-    size_t columns = packed_columns(t->m, t->n, trans_b), all_n = t->n, b;
+    size_t columns = packed_columns(t, trans_b), all_n = t->n, b;
     if (columns)
         t->n = min_size(t->n, columns);
     plan(t, threads);
@@ -261,7 +261,7 @@ iso_status iso_gemm_f32(float *c, size_t ldc, const float *a, size_t lda, const 
     t.a = a, t.ai = trans_a ? 1 : lda, t.ap = trans_a ? lda : 1;
     t.scratch = scratch;
     t.b_j = trans_b ? ldb : 1, t.b_p = trans_b ? 1 : ldb;
-    const size_t columns = packed_columns(m, n, trans_b);
+    const size_t columns = packed_columns(&t, trans_b);
     if (!columns) {
         t.b = b, t.bs = ldb, t.bps = ISO_PANEL;
         iso_parallel(context, t.tasks, run_blocks, &t);

@@ -66,8 +66,9 @@ static inline __attribute__((always_inline)) void gemm_tile_n(float *c, size_t l
             t[i][0] = _mm256_add_ps(_mm256_maskload_ps(q, m0), t[i][0]);
             t[i][1] = _mm256_add_ps(_mm256_maskload_ps(q + 8, m1), t[i][1]);
         }
-        _mm256_maskstore_ps(q, m0, t[i][0]);
-        _mm256_maskstore_ps(q + 8, m1, t[i][1]);
+        vf_store_n(q, t[i][0], n < 8 ? n : 8);
+        if (n > 8)
+            vf_store_n(q + 8, t[i][1], n - 8);
     }
 }
 

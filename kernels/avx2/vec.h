@@ -27,7 +27,25 @@ static inline vf vf_set1(float x) { return _mm256_set1_ps(x); }
 static inline vf vf_load(const float *p) { return _mm256_loadu_ps(p); }
 static inline void vf_store(float *p, vf v) { _mm256_storeu_ps(p, v); }
 static inline vf vf_load_n(const float *p, size_t n) { return _mm256_maskload_ps(p, vi_first(n)); }
-static inline void vf_store_n(float *p, vf v, size_t n) { _mm256_maskstore_ps(p, vi_first(n), v); }
+/* Whole halves and quarters instead of a masked store, which takes some 20 cycles on AMD's cores.
+ */
+static inline void vf_store_n(float *p, vf v, size_t n) {
+    __m128 h = _mm256_castps256_ps128(v);
+    if (n >= 8) {
+        _mm256_storeu_ps(p, v);
+        return;
+    }
+    if (n >= 4) {
+        _mm_storeu_ps(p, h);
+        h = _mm256_extractf128_ps(v, 1), p += 4, n -= 4;
+    }
+    if (n >= 2) {
+        _mm_storel_pi((__m64 *)(void *)p, h);
+        h = _mm_movehl_ps(h, h), p += 2, n -= 2;
+    }
+    if (n)
+        _mm_store_ss(p, h);
+}
 static inline vf vf_keep(vf v, size_t n) { return _mm256_and_ps(v, vm_first(n)); }
 static inline vf vf_add(vf a, vf b) { return _mm256_add_ps(a, b); }
 static inline vf vf_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
@@ -80,10 +98,11 @@ static inline float vf_hmax(vf v) {
     return _mm_cvtss_f32(_mm_max_ss(q, _mm_shuffle_ps(q, q, 1)));
 }
 
-static inline void vf_transpose(float *dst, size_t dst_stride, const float *src, size_t stride) {
+static inline void vf_transpose(float *dst, size_t dst_stride, const float *src, size_t stride,
+                                size_t n) {
     __m256 r[8], t[8];
     ISO_UNROLLED (i, 8)
-        r[i] = _mm256_loadu_ps(src + i * stride);
+        r[i] = _mm256_loadu_ps(src + (i < n ? i : n - 1) * stride);
     ISO_UNROLLED (i, 4) {
         t[2 * i] = _mm256_unpacklo_ps(r[2 * i], r[2 * i + 1]);
         t[2 * i + 1] = _mm256_unpackhi_ps(r[2 * i], r[2 * i + 1]);
@@ -95,8 +114,8 @@ static inline void vf_transpose(float *dst, size_t dst_stride, const float *src,
         r[4 * i + 3] = _mm256_shuffle_ps(t[4 * i + 1], t[4 * i + 3], 0xee);
     }
     ISO_UNROLLED (i, 4) {
-        _mm256_storeu_ps(dst + i * dst_stride, _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
-        _mm256_storeu_ps(dst + (i + 4) * dst_stride, _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
+        vf_store_n(dst + i * dst_stride, _mm256_permute2f128_ps(r[i], r[i + 4], 0x20), n);
+        vf_store_n(dst + (i + 4) * dst_stride, _mm256_permute2f128_ps(r[i], r[i + 4], 0x31), n);
     }
 }
 

@@ -69,11 +69,12 @@ static inline float vf_hmax(vf v) {
     return _mm_cvtss_f32(_mm_max_ss(q, _mm_shuffle_ps(q, q, 1)));
 }
 
-/* dst[j*16 + i] = src[i*stride + j] for 16 x 16. */
-static inline void vf_transpose(float *dst, size_t dst_stride, const float *src, size_t stride) {
+static inline void vf_transpose(float *dst, size_t dst_stride, const float *src, size_t stride,
+                                size_t n) {
+    const __mmask16 rows = vm_first(n);
     __m512 r[16], t[16];
     ISO_UNROLLED (i, 16)
-        r[i] = _mm512_loadu_ps(src + i * stride);
+        r[i] = _mm512_loadu_ps(src + (i < n ? i : n - 1) * stride);
     ISO_UNROLLED (i, 8) {
         t[2 * i] = _mm512_unpacklo_ps(r[2 * i], r[2 * i + 1]);
         t[2 * i + 1] = _mm512_unpackhi_ps(r[2 * i], r[2 * i + 1]);
@@ -93,8 +94,10 @@ static inline void vf_transpose(float *dst, size_t dst_stride, const float *src,
         t[i + 12] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0xdd);
     }
     ISO_UNROLLED (i, 8) {
-        _mm512_storeu_ps(dst + i * dst_stride, _mm512_shuffle_f32x4(t[i], t[i + 8], 0x88));
-        _mm512_storeu_ps(dst + (i + 8) * dst_stride, _mm512_shuffle_f32x4(t[i], t[i + 8], 0xdd));
+        _mm512_mask_storeu_ps(dst + i * dst_stride, rows,
+                              _mm512_shuffle_f32x4(t[i], t[i + 8], 0x88));
+        _mm512_mask_storeu_ps(dst + (i + 8) * dst_stride, rows,
+                              _mm512_shuffle_f32x4(t[i], t[i + 8], 0xdd));
     }
 }
 

@@ -90,13 +90,24 @@ static inline float vf_hmax(vf v) {
     return a > b ? a : b;
 }
 
-static inline void vf_transpose(float *dst, size_t dst_stride, const float *src, size_t stride) {
-    float32x4x2_t a = vtrnq_f32(vld1q_f32(src), vld1q_f32(src + stride));
-    float32x4x2_t b = vtrnq_f32(vld1q_f32(src + 2 * stride), vld1q_f32(src + 3 * stride));
-    vst1q_f32(dst, vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0])));
-    vst1q_f32(dst + dst_stride, vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1])));
-    vst1q_f32(dst + 2 * dst_stride, vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0])));
-    vst1q_f32(dst + 3 * dst_stride, vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1])));
+static inline void vf_transpose(float *dst, size_t dst_stride, const float *src, size_t stride,
+                                size_t n) {
+    const size_t last = n - 1;
+    float32x4_t r0 = vld1q_f32(src), r1 = vld1q_f32(src + (last < 1 ? last : 1) * stride);
+    float32x4_t r2 = vld1q_f32(src + (last < 2 ? last : 2) * stride);
+    float32x4_t r3 = vld1q_f32(src + last * stride);
+    float32x4x2_t a = vtrnq_f32(r0, r1), b = vtrnq_f32(r2, r3);
+    float32x4_t c0 = vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0]));
+    float32x4_t c1 = vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1]));
+    float32x4_t c2 = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
+    float32x4_t c3 = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
+    if (n == 4) {
+        vst1q_f32(dst, c0), vst1q_f32(dst + dst_stride, c1);
+        vst1q_f32(dst + 2 * dst_stride, c2), vst1q_f32(dst + 3 * dst_stride, c3);
+    } else {
+        vf_store_n(dst, c0, n), vf_store_n(dst + dst_stride, c1, n);
+        vf_store_n(dst + 2 * dst_stride, c2, n), vf_store_n(dst + 3 * dst_stride, c3, n);
+    }
 }
 
 static inline float fma_one(float a, float b, float c) { return __builtin_fmaf(a, b, c); }

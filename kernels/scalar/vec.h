@@ -121,9 +121,10 @@ static inline vm vm_bytes(const uint8_t *p, size_t n) { return n && *p; }
 static inline float vf_tree(vf v) { return v; }
 static inline float vf_hmax(vf v) { return v; }
 
-/* dst[j*dst_stride + i] = src[i*stride + j] for i, j < VF_N. */
-static inline void vf_transpose(float *dst, size_t dst_stride, const float *src, size_t stride) {
-    (void)dst_stride, (void)stride;
+/* dst[j*dst_stride + i] = src[i*stride + j] for i < n <= VF_N, j < VF_N. */
+static inline void vf_transpose(float *dst, size_t dst_stride, const float *src, size_t stride,
+                                size_t n) {
+    (void)dst_stride, (void)stride, (void)n;
     *dst = *src;
 }
 

@@ -16,20 +16,16 @@ static inline void pack_panel(float *dst, const float *src, size_t si, size_t sp
         }
         return;
     }
-    size_t j = 0;
-    if (sp == 1) { /* columns lie contiguous: transpose squares */
-        for (; j + VF_N <= n; j += VF_N) {
-            size_t p = 0;
+    for (size_t j = 0; j < n; j += VF_N) {
+        const size_t w = n - j < VF_N ? n - j : VF_N;
+        size_t p = 0;
+        if (sp == 1) /* columns lie contiguous: transpose squares */
             for (; p + VF_N <= k; p += VF_N)
-                vf_transpose(dst + p * width + j, width, src + j * si + p, si);
-            for (; p < k; p++)
-                for (size_t i = 0; i < VF_N; i++)
-                    dst[p * width + j + i] = src[(j + i) * si + p];
-        }
+                vf_transpose(dst + p * width + j, width, src + j * si + p, si, w);
+        for (; p < k; p++)
+            for (size_t i = j; i < j + w; i++)
+                dst[p * width + i] = src[i * si + p * sp];
     }
-    for (; j < n; j++)
-        for (size_t p = 0; p < k; p++)
-            dst[p * width + j] = src[j * si + p * sp];
 }
 
 static void gemm_pack(float *dst, const float *src, size_t si, size_t sp, size_t n, size_t k,
