@@ -25,7 +25,7 @@ enum bench_floor {
     BENCH_NO_FLOOR = 0,
     BENCH_FLOOR_X86,    /* percent of the FMA peak, on AVX-512 and on AVX2 */
     BENCH_FLOOR_VECTOR, /* percent of the FMA peak, on all sets but scalar */
-    BENCH_FLOOR_RATE,   /* elements per FMA operation of the peak, on all sets but scalar */
+    BENCH_FLOOR_RATE,   /* elements per FMA operation of the peak, on AVX-512 */
 };
 /* Beside these: products on the scalar set, in GFLOP/s. */
 #define BENCH_SCALAR_FLOOR 1.0

@@ -15,20 +15,24 @@
         gemm_rows(c, ldc, a, as, b, bs, bps, M, n, k, mode);                                       \
         break;
 
+/* As many panels as there are, P at a time. */
+#define GEMM_PANELS(P)                                                                             \
+    for (; n >= (P) * ISO_PANEL; n -= (P) * ISO_PANEL) {                                           \
+        gemm_tile(c, ldc, a, as, b, bs, bps, m, P, k, mode);                                       \
+        c += (P) * ISO_PANEL, b += (P) * bps;                                                      \
+    }
+
 static inline __attribute__((always_inline)) void
 gemm_rows(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs, size_t bps,
           const size_t m, size_t n, size_t k, int mode) {
     const size_t group = GEMM_GROUP(m);
-    if (group > 1) {
-        for (; n >= group * ISO_PANEL; n -= group * ISO_PANEL) {
-            gemm_tile(c, ldc, a, as, b, bs, bps, m, group, k, mode);
-            c += group * ISO_PANEL, b += group * bps;
-        }
-    }
-    for (; n >= ISO_PANEL; n -= ISO_PANEL) {
-        gemm_tile(c, ldc, a, as, b, bs, bps, m, 1, k, mode);
-        c += ISO_PANEL, b += bps;
-    }
+    if (group > 1)
+        GEMM_PANELS(group);
+    if (group > 4)
+        GEMM_PANELS(4);
+    if (group > 2)
+        GEMM_PANELS(2);
+    GEMM_PANELS(1);
     if (n > 0)
         gemm_tile_n(c, ldc, a, as, b, bs, m, n, k, mode);
 }
