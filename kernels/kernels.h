@@ -131,21 +131,6 @@ enum { ISO_UNARY_EXP = 100, ISO_UNARY_ERF = 101 };
     ISO_UNROLL                                                                                     \
     for (size_t i = 0; i < (n); i++)
 
-/*
- * Keeps clang from removing a selection that comes before arithmetic because another one follows:
- * the result is the same, but the arithmetic then meets NaNs that do not take part, and raises
- * INVALID.
- */
-#if !defined(__clang__)
-#define ISO_SELECTED(v) ((void)0)
-#elif defined(__x86_64__)
-#define ISO_SELECTED(v) __asm__("" : "+v"(v))
-#elif defined(__aarch64__)
-#define ISO_SELECTED(v) __asm__("" : "+w"(v))
-#else
-#define ISO_SELECTED(v) ((void)0)
-#endif
-
 /* A precondition: checked in debug builds, where a broken one stops the program at once. */
 #if defined(NDEBUG)
 #define ISO_REQUIRE(condition) ((void)0)

@@ -12,20 +12,20 @@
 static inline __attribute__((always_inline)) void
 gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs, size_t bps,
           const size_t m, const size_t panels, size_t k, int mode) {
-    __m256 t[GEMM_MR][5][2];
+    __m256 t[12]; /* [m][panels][2] */
     ISO_UNROLLED (i, m)
         ISO_UNROLLED (j, panels)
             ISO_UNROLLED (h, 2)
-                t[i][j][h] = mode == ISO_STRIP_CONTINUE
-                                 ? _mm256_loadu_ps(c + i * ldc + j * 16 + h * 8)
-                                 : _mm256_setzero_ps();
+                t[(i * panels + j) * 2 + h] = mode == ISO_STRIP_CONTINUE
+                                                  ? _mm256_loadu_ps(c + i * ldc + j * 16 + h * 8)
+                                                  : _mm256_setzero_ps();
     for (size_t p = 0; p < k; p++) {
         ISO_UNROLLED (j, panels) {
             __m256 b0 = _mm256_loadu_ps(b + j * bps), b1 = _mm256_loadu_ps(b + j * bps + 8);
             ISO_UNROLLED (i, m) {
                 __m256 av = _mm256_broadcast_ss(a + i);
-                t[i][j][0] = _mm256_fmadd_ps(av, b0, t[i][j][0]);
-                t[i][j][1] = _mm256_fmadd_ps(av, b1, t[i][j][1]);
+                t[(i * panels + j) * 2] = _mm256_fmadd_ps(av, b0, t[(i * panels + j) * 2]);
+                t[(i * panels + j) * 2 + 1] = _mm256_fmadd_ps(av, b1, t[(i * panels + j) * 2 + 1]);
             }
         }
         a += as, b += bs;
@@ -35,8 +35,9 @@ gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_
             ISO_UNROLLED (h, 2) {
                 float *q = c + i * ldc + j * 16 + h * 8;
                 if (mode == ISO_STRIP_ADD)
-                    t[i][j][h] = _mm256_add_ps(_mm256_loadu_ps(q), t[i][j][h]);
-                _mm256_storeu_ps(q, t[i][j][h]);
+                    t[(i * panels + j) * 2 + h] =
+                        _mm256_add_ps(_mm256_loadu_ps(q), t[(i * panels + j) * 2 + h]);
+                _mm256_storeu_ps(q, t[(i * panels + j) * 2 + h]);
             }
 }
 

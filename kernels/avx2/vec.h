@@ -62,6 +62,7 @@ static inline int vm_all(vm m) { return _mm256_movemask_ps(m) == 0xff; }
 static inline vm vm_or(vm a, vm b) { return _mm256_or_ps(a, b); }
 static inline vf vf_erf(vf x) { return Sleef_cinz_erff8_u10avx(x); }
 static inline vf vf_tanh(vf x) { return Sleef_cinz_tanhf8_u10avx(x); }
+static inline vf vf_log(vf x) { return Sleef_cinz_logf8_u10avx(x); }
 
 static inline vf vf_ldexp(vf x, vf n) {
     __m256i i = _mm256_cvtps_epi32(n), h = _mm256_srai_epi32(i, 1), bias = _mm256_set1_epi32(127);

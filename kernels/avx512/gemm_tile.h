@@ -13,11 +13,11 @@
 static inline __attribute__((always_inline)) void
 gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs, size_t bps,
           const size_t m, const size_t panels, size_t k, int mode) {
-    __m512 t[GEMM_MR][8];
+    __m512 t[28]; /* [m][panels] */
     ISO_UNROLLED (i, m)
         ISO_UNROLLED (j, panels)
-            t[i][j] = mode == ISO_STRIP_CONTINUE ? _mm512_loadu_ps(c + i * ldc + j * 16)
-                                                 : _mm512_setzero_ps();
+            t[i * panels + j] = mode == ISO_STRIP_CONTINUE ? _mm512_loadu_ps(c + i * ldc + j * 16)
+                                                           : _mm512_setzero_ps();
     for (size_t p = 0; p < k; p++) {
         __m512 bv[8];
         ISO_UNROLLED (j, panels)
@@ -25,7 +25,7 @@ gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_
         ISO_UNROLLED (i, m) {
             __m512 av = _mm512_set1_ps(a[i]);
             ISO_UNROLLED (j, panels)
-                t[i][j] = _mm512_fmadd_ps(av, bv[j], t[i][j]);
+                t[i * panels + j] = _mm512_fmadd_ps(av, bv[j], t[i * panels + j]);
         }
         a += as, b += bs;
     }
@@ -33,8 +33,8 @@ gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_
         ISO_UNROLLED (j, panels) {
             float *q = c + i * ldc + j * 16;
             if (mode == ISO_STRIP_ADD)
-                t[i][j] = _mm512_add_ps(_mm512_loadu_ps(q), t[i][j]);
-            _mm512_storeu_ps(q, t[i][j]);
+                t[i * panels + j] = _mm512_add_ps(_mm512_loadu_ps(q), t[i * panels + j]);
+            _mm512_storeu_ps(q, t[i * panels + j]);
         }
 }
 

@@ -49,6 +49,7 @@ static inline vf vf_ldexp_down(vf x, vf n, vf t) {
 static inline vf vf_ldexp(vf x, vf n) { return _mm512_scalef_ps(x, n); }
 static inline vf vf_erf(vf x) { return Sleef_cinz_erff16_u10avx512fnofma(x); }
 static inline vf vf_tanh(vf x) { return Sleef_cinz_tanhf16_u10avx512fnofma(x); }
+static inline vf vf_log(vf x) { return Sleef_cinz_logf16_u10avx512fnofma(x); }
 
 static inline vm vm_bytes(const uint8_t *p, size_t n) {
     __m128i b = _mm_maskz_loadu_epi8(vm_first(n), p);

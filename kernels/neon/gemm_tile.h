@@ -40,12 +40,13 @@ static inline __attribute__((always_inline)) void load_rows(float32x4_t *a0, flo
 static inline __attribute__((always_inline)) void
 gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs, size_t bps,
           const size_t m, const size_t panels, size_t k, int mode) {
-    float32x4_t t[GEMM_MR][4][4];
+    float32x4_t t[24]; /* [m][panels][4] */
     ISO_UNROLLED (i, m)
         ISO_UNROLLED (j, panels)
             ISO_UNROLLED (h, 4)
-                t[i][j][h] = mode == ISO_STRIP_CONTINUE ? vld1q_f32(c + i * ldc + j * 16 + h * 4)
-                                                        : vdupq_n_f32(0);
+                t[(i * panels + j) * 4 + h] = mode == ISO_STRIP_CONTINUE
+                                                  ? vld1q_f32(c + i * ldc + j * 16 + h * 4)
+                                                  : vdupq_n_f32(0);
     for (size_t p = 0; p < k; p++) {
         float32x4_t a0;
         float32x2_t a1;
@@ -54,7 +55,8 @@ gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_
             ISO_UNROLLED (h, 4) {
                 float32x4_t bv = vld1q_f32(b + j * bps + h * 4);
                 ISO_UNROLLED (i, m)
-                    t[i][j][h] = fma_row(t[i][j][h], bv, a0, a1, i);
+                    t[(i * panels + j) * 4 + h] =
+                        fma_row(t[(i * panels + j) * 4 + h], bv, a0, a1, i);
             }
         a += as, b += bs;
     }
@@ -63,8 +65,9 @@ gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_
             ISO_UNROLLED (h, 4) {
                 float *q = c + i * ldc + j * 16 + h * 4;
                 if (mode == ISO_STRIP_ADD)
-                    t[i][j][h] = vaddq_f32(vld1q_f32(q), t[i][j][h]);
-                vst1q_f32(q, t[i][j][h]);
+                    t[(i * panels + j) * 4 + h] =
+                        vaddq_f32(vld1q_f32(q), t[(i * panels + j) * 4 + h]);
+                vst1q_f32(q, t[(i * panels + j) * 4 + h]);
             }
 }
 

@@ -54,6 +54,7 @@ static inline int vm_all(vm m) { return vminvq_u32(m) != 0; }
 static inline vm vm_or(vm a, vm b) { return vorrq_u32(a, b); }
 static inline vf vf_erf(vf x) { return Sleef_cinz_erff4_u10advsimdnofma(x); }
 static inline vf vf_tanh(vf x) { return Sleef_cinz_tanhf4_u10advsimdnofma(x); }
+static inline vf vf_log(vf x) { return Sleef_cinz_logf4_u10advsimdnofma(x); }
 
 static inline vf vf_ldexp(vf x, vf n) {
     int32x4_t i = vcvtnq_s32_f32(n), h = vshrq_n_s32(i, 1), bias = vdupq_n_s32(127);

@@ -94,6 +94,7 @@ static inline vm vm_or(vm a, vm b) { return a | b; }
 /* SLEEF's functions that use no FMA and give the same bits on every instruction set. */
 static inline vf vf_erf(vf x) { return Sleef_cinz_erff1_u10purec(x); }
 static inline vf vf_tanh(vf x) { return Sleef_cinz_tanhf1_u10purec(x); }
+static inline vf vf_log(vf x) { return Sleef_cinz_logf1_u10purec(x); }
 
 /*
  * x * 2^n for integral n in [-252, 254] and x near 1, rounded once (the first factor is exact).

@@ -18,7 +18,7 @@ static void unary(float *y, const float *x, size_t n, int function) {
     case 2: UNARY_LOOP(vf_silu(v));
     case 3: UNARY_LOOP(vf_gelu_erf(v));
     case 4: UNARY_LOOP(vf_gelu_tanh(v));
-    case 5: UNARY_LOOP(vf_tanh(v));
+    case 5: UNARY_LOOP(vf_tanh_quiet(v));
     case ISO_UNARY_EXP: UNARY_LOOP(vf_exp(v));
     case ISO_UNARY_ERF: UNARY_LOOP(vf_erf_exact(v));
     default: UNARY_LOOP(v);

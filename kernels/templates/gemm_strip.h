@@ -9,22 +9,17 @@
  *   gemm_tile_n(m, n, ...)      the same for one panel of which n < 16 columns exist
  */
 
-/* clang-format off */
-#define GEMM_ROWS_CASE(M)                                                                          \
-    case M:                                                                                        \
-        gemm_rows(c, ldc, a, as, b, bs, bps, M, n, k, mode);                                       \
-        break;
-
 /* As many panels as there are, P at a time. */
 #define GEMM_PANELS(P)                                                                             \
-    for (; n >= (P) * ISO_PANEL; n -= (P) * ISO_PANEL) {                                           \
+    for (; n >= (P)*ISO_PANEL; n -= (P)*ISO_PANEL) {                                               \
         gemm_tile(c, ldc, a, as, b, bs, bps, m, P, k, mode);                                       \
-        c += (P) * ISO_PANEL, b += (P) * bps;                                                      \
+        c += (P)*ISO_PANEL, b += (P)*bps;                                                          \
     }
 
-static inline __attribute__((always_inline)) void
-gemm_rows(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs, size_t bps,
-          const size_t m, size_t n, size_t k, int mode) {
+static inline __attribute__((always_inline)) void gemm_rows(float *c, size_t ldc, const float *a,
+                                                            size_t as, const float *b, size_t bs,
+                                                            size_t bps, const size_t m, size_t n,
+                                                            size_t k, int mode) {
     const size_t group = GEMM_GROUP(m);
     if (group > 1)
         GEMM_PANELS(group);
@@ -37,31 +32,31 @@ gemm_rows(float *c, size_t ldc, const float *a, size_t as, const float *b, size_
         gemm_tile_n(c, ldc, a, as, b, bs, m, n, k, mode);
 }
 
-static ISO_ONE_COPY void gemm_strip(float *c, size_t ldc, const float *a, size_t as,
-                                    const float *b, size_t bs, size_t bps, size_t m, size_t n,
-                                    size_t k, int mode) {
+/* clang-format off */
+/* A function for each number of rows: in one function clang adds up the stack that each spills to. */
+#define GEMM_ROWS(M)                                                                               \
+    static ISO_ONE_COPY void gemm_rows_##M(float *c, size_t ldc, const float *a, size_t as,        \
+                                           const float *b, size_t bs, size_t bps, size_t n,        \
+                                           size_t k, int mode) {                                   \
+        gemm_rows(c, ldc, a, as, b, bs, bps, M, n, k, mode);                                       \
+    }
+#define GEMM_CASE(M) case M: gemm_rows_##M(c, ldc, a, as, b, bs, bps, n, k, mode); break;
+
+#if GEMM_MR == 4
+#define GEMM_EACH(X) X(1) X(2) X(3) X(4)
+#elif GEMM_MR == 6
+#define GEMM_EACH(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#elif GEMM_MR == 14
+#define GEMM_EACH(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
+#endif
+GEMM_EACH(GEMM_ROWS)
+/* clang-format on */
+
+static void gemm_strip(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs,
+                       size_t bps, size_t m, size_t n, size_t k, int mode) {
     ISO_REQUIRE(m <= GEMM_MR && (m <= 1 || ldc >= n));
     switch (m) {
-    GEMM_ROWS_CASE(1)
-    GEMM_ROWS_CASE(2)
-    GEMM_ROWS_CASE(3)
-    GEMM_ROWS_CASE(4)
-#if GEMM_MR > 4
-    GEMM_ROWS_CASE(5)
-    GEMM_ROWS_CASE(6)
-#endif
-#if GEMM_MR > 6
-    GEMM_ROWS_CASE(7)
-    GEMM_ROWS_CASE(8)
-    GEMM_ROWS_CASE(9)
-    GEMM_ROWS_CASE(10)
-    GEMM_ROWS_CASE(11)
-    GEMM_ROWS_CASE(12)
-    GEMM_ROWS_CASE(13)
-    GEMM_ROWS_CASE(14)
-#endif
-    default:
-        break;
+        GEMM_EACH(GEMM_CASE)
+    default: break;
     }
 }
-/* clang-format on */

@@ -48,8 +48,8 @@ static inline vf times_sigmoid(vf x, vf z, vf y) {
     vf n, t, p = exp_parts(vf_min(vf_set1(128.0f), vf_max(vf_set1(-104.0f), vf_neg(y))), &n, &t);
     vf q = vf_div(x, vf_add(vf_set1(1.0f), vf_ldexp(p, vf_min(vf_set1(123.0f), n))));
     if (vm_any(vf_lt(y, deep))) {
-        t = vf_sub(vf_set1(0x1.8p23f), n);
-        vf far = vf_ldexp_down(vf_div(z, p), vf_neg(n), t);
+        n = vf_min(vf_set1(0), vf_neg(n)); /* 0 in lanes that are not deep */
+        vf far = vf_ldexp_down(vf_div(z, p), n, vf_add(n, vf_set1(0x1.8p23f)));
         q = vf_select(vf_lt(y, deep), far, q);
     }
     return q;
@@ -57,23 +57,28 @@ static inline vf times_sigmoid(vf x, vf z, vf y) {
 
 static inline vf vf_relu(vf x) { return vf_max(vf_set1(0), x); }
 static inline vf vf_silu(vf x) { return times_sigmoid(x, vf_max(vf_set1(-128.0f), x), x); }
+/* Beyond these SLEEF's functions are 1 already, but raise exceptions. NaN passes. */
+static inline vf vf_clamp(vf x, float to) { return vf_min(vf_set1(to), vf_max(vf_set1(-to), x)); }
+static inline vf vf_tanh_quiet(vf x) { return vf_tanh(vf_clamp(x, 16.0f)); }
+static inline vf vf_erf_quiet(vf x) { return vf_erf(vf_clamp(x, 6.0f)); }
+
 /* SLEEF's erf is up to 2 ULP off where it underflows; there the first term of the series is all. */
 static inline vf vf_erf_exact(vf x) {
     const vf tiny = vf_set1(0x1p-90f);
-    vf y = vf_erf(x),
+    vf y = vf_erf_quiet(x),
        series = vf_fma(x, vf_set1(0x1.20dd74p+0f), vf_mul(x, vf_set1(0x1.0429b6p-24f)));
     return vf_select(vf_lt(vf_max(vf_neg(x), x), tiny), series, y);
 }
 static inline vf vf_gelu_erf(vf x) {
-    vf e = vf_erf(vf_mul(x, vf_set1(0x1.6a09e6p-1f)));
+    vf e = vf_erf_quiet(vf_mul(x, vf_set1(0x1.6a09e6p-1f)));
     vf y = vf_mul(vf_mul(vf_set1(0.5f), x), vf_add(vf_set1(1.0f), e));
     return vf_select(vf_eq(x, vf_set1(-__builtin_inff())), vf_set1(-0.0f), y);
 }
 /* 0.5 (1 + tanh z) = 1 / (1 + exp(-2z)), and 2z = x (c1 x^2 + c0). */
 static inline vf vf_gelu_tanh(vf x) {
     const float c0 = 0x1.988454p+0f, c1 = 0x1.2444f2p-4f; /* 2 sqrt(2/pi), 0.044715 of it */
-    vf big = vf_set1(16.0f); /* there the result is x or 0 already; keeps x^3 from overflowing */
-    vf z = vf_min(big, vf_max(vf_neg(big), x));
+    /* There the result is x or 0 already; keeps x^3 from overflowing. */
+    vf z = vf_clamp(x, 16.0f);
     vf y = vf_mul(z, vf_fma(vf_mul(z, z), vf_set1(c1), vf_set1(c0)));
     return times_sigmoid(x, z, y);
 }
@@ -84,7 +89,7 @@ static inline __attribute__((always_inline)) vf vf_activation(vf x, const int ac
     case 2: return vf_silu(x);
     case 3: return vf_gelu_erf(x);
     case 4: return vf_gelu_tanh(x);
-    case 5: return vf_tanh(x);
+    case 5: return vf_tanh_quiet(x);
     default: return x;
     }
 }

@@ -15,7 +15,6 @@ static inline __attribute__((always_inline)) vf softmax_load(const float *x, con
         v = vf_select(vm_bytes(mask + i, w), v, vf_set1(-__builtin_inff()));
     else if (w < VF_N)
         v = vf_select(vm_first(w), v, vf_set1(-__builtin_inff()));
-    ISO_SELECTED(v);
     return v;
 }
 
@@ -56,7 +55,9 @@ softmax_row(float *y, const float *x, const uint8_t *mask, size_t n, int flags) 
     t[r] = vf_add(t[r], keep_w(vf_exp_neg(vf_sub(softmax_load(x, mask, i, w), m)), w))
         LANES_EACH(n, SUM_STEP);
 #undef SUM_STEP
-        const vf s = vf_set1(Sleef_cinz_logf1_u10purec(lanes_tree(t)));
+        /* A vector of it: SLEEF's scalar function computes on the garbage that a register holds
+         * beside its argument, and may raise INVALID. */
+        const vf s = vf_log(vf_set1(lanes_tree(t)));
         for (size_t i = 0; i < n; i += VF_N) {
             size_t w = n - i < VF_N ? n - i : VF_N;
             vf v = vf_sub(vf_sub(softmax_load(x, mask, i, w), m), s);
