@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Of a table of positions that is not in the file: 256 MiB. */
+#define MAX_COMPUTED ((size_t)1 << 26)
+
 static const model_config families[] = {
     /* "Attention Is All You Need": post-norm, ReLU, interleaved sinusoids, one embedding matrix. */
     {.family = "isobit-transformer",
@@ -175,12 +178,18 @@ static iso_status take_positions(model_source *source, const model_config *c, mo
         source->parameters = counted; /* a copy of a formula as a rule, not a parameter */
         return status;
     }
+    if (computed && source->load)
+        stack->positions = computed;
+    if (computed)
+        return status;
+    /* A few bytes of configuration must not ask for gigabytes. */
+    if (rows > MAX_COMPUTED / c->d)
+        return model_fail(source->error, ISOBIT_E_LIMIT,
+                          "a computed table of %zu positions of %zu elements; at most %zu elements "
+                          "are supported",
+                          rows, c->d, MAX_COMPUTED);
     if (!source->load)
         return status;
-    if (computed) {
-        stack->positions = computed;
-        return status;
-    }
     float *table = model_alloc3(source->arena, rows, c->d, 1, sizeof(float));
     if (!table)
         return model_fail(source->error, ISOBIT_E_NOMEM,

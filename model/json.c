@@ -33,7 +33,7 @@ iso_status model_json_load(json_t **root, const char *directory, const char *nam
     model_arena arena = {0};
     char *text;
     size_t bytes;
-    json_error_t where;
+    json_error_t where = {0}; /* jansson fails without a word when it lacks memory */
     model_quoted quoted;
     iso_status status = model_file_text(&text, &bytes, &arena, directory, name, limit, error);
     if (status) {
@@ -52,6 +52,7 @@ iso_status model_json_load(json_t **root, const char *directory, const char *nam
         status = code == json_error_duplicate_key   ? ISOBIT_E_DUPLICATE
                  : code == json_error_invalid_utf8  ? ISOBIT_E_UTF8
                  : code == json_error_out_of_memory ? ISOBIT_E_NOMEM
+                 : !where.text[0]                   ? ISOBIT_E_NOMEM
                                                     : ISOBIT_E_JSON;
         model_fail(error, status, "%s, line %d: not valid JSON: %s", name, where.line,
                    model_quote(&quoted, where.text, strlen(where.text)));

@@ -346,6 +346,8 @@ static iso_status read_entry(cursor *c, model_tensor *t) {
         seen |= field;
         if (field == DTYPE) {
             if (!(status = read_string(c, &dtype))) {
+                /* A NUL must not turn an unknown type into a known one. */
+                t->dtype = MODEL_UNKNOWN;
                 bits = strlen(dtype.text) == dtype.bytes ? dtype_bits(dtype.text, &t->dtype) : 0;
                 size_t keep =
                     dtype.bytes < sizeof t->dtype_name - 1 ? dtype.bytes : sizeof t->dtype_name - 1;

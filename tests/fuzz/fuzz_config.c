@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Input: config.json, and after a byte 0xff generation_config.json. What is accepted lies within
+ * the limits that the rest of the model layer counts on.
+ */
+#include "fuzz.h"
+#include "internal.h"
+
+#include <math.h>
+
+static void check_ids(const model_ids *ids, size_t V) {
+    for (size_t i = 0; i < ids->count; i++)
+        FUZZ_CHECK(ids->ids[i] < V);
+}
+
+static void check_config(const model_config *c) {
+    const model_search *s = &c->search;
+    const size_t V = c->target_vocabulary;
+    FUZZ_CHECK(c->d && c->encoder_layers && c->decoder_layers && c->encoder_heads);
+    FUZZ_CHECK(c->decoder_heads && c->encoder_ffn && c->decoder_ffn && c->source_vocabulary && V);
+    FUZZ_CHECK(c->d % c->encoder_heads == 0 && c->d / c->encoder_heads <= 512);
+    FUZZ_CHECK(c->d % c->decoder_heads == 0 && c->d / c->decoder_heads <= 512);
+    FUZZ_CHECK(c->encoder_layers <= 512 && c->decoder_layers <= 512);
+    FUZZ_CHECK(c->max_positions && c->max_positions <= (size_t)1 << 20);
+    FUZZ_CHECK(isfinite(c->norm_eps) && c->norm_eps > 0);
+    FUZZ_CHECK(c->start < V && (s->forced_bos < V || s->forced_bos == MODEL_NO_ID));
+    FUZZ_CHECK(s->beams && s->beams <= 1024 && s->max_length >= 2);
+    FUZZ_CHECK(isfinite(s->length_penalty) && isfinite(s->repetition_penalty));
+    FUZZ_CHECK(s->repetition_penalty > 0);
+    check_ids(&c->eos, V);
+    check_ids(&s->forced_eos, V);
+    for (size_t i = 0; i < s->bad_words.count;) {
+        size_t n = s->bad_words.ids[i++];
+        FUZZ_CHECK(n && n <= s->bad_words.count - i);
+        for (; n; n--)
+            FUZZ_CHECK(s->bad_words.ids[i++] < V);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
+    static const char *const names[] = {"config.json", "generation_config.json"};
+    const uint8_t *parts[2];
+    size_t sizes[2];
+    iso_error error = {0};
+    model_arena arena = {0};
+    model_config config;
+    size_t count = fuzz_split(data, bytes, parts, sizes, 2);
+    fuzz_no_files();
+    for (size_t i = 0; i < count; i++)
+        fuzz_file(names[i], parts[i], sizes[i]);
+    iso_status status = model_config_read(&config, &arena, FUZZ_DIRECTORY, &error);
+    if (status)
+        fuzz_check_error(status, &error);
+    else
+        check_config(&config);
+    model_arena_free(&arena);
+    return 0;
+}

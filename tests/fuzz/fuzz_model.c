@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A whole tiny model. The first byte of the input says how the rest is meant:
+ *   even  records of three bytes (offset, 16 bits, little endian; byte) that patch a good model,
+ *         config.json and model.safetensors lying one after the other;
+ *   odd   config.json, a byte 0xff, model.safetensors.
+ * What loads must search, score and give the same bits again.
+ */
+#include "fuzz.h"
+#include "fuzz_base.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Two short sentences; a vocabulary may have become too small for them: that is an error then. */
+static const uint32_t sources[] = {3, 4, 2, 0, 2}, targets[] = {3, 2, 4};
+static const size_t lengths[] = {3, 2}, target_lengths[] = {2, 1};
+
+static int is_of_the_call(iso_status status) {
+    return status == ISOBIT_E_RANGE || status == ISOBIT_E_LIMIT || status == ISOBIT_E_OPTION ||
+           status == ISOBIT_E_DIM || status == ISOBIT_E_NOMEM || status == ISOBIT_E_OVERFLOW;
+}
+
+static void use(const iso_model *model) {
+    const iso_model_info *info = iso_model_get_info(model);
+    const iso_generate_options options = {.size = sizeof options,
+                                          .beams = info->target_vocabulary >= 2 ? 2 : 1,
+                                          .max_new_tokens = 3,
+                                          .attention = 1};
+    iso_error error = {0};
+    iso_generation *g[2] = {NULL, NULL};
+    float scores[2][3];
+    memset(scores, 0, sizeof scores);
+    for (int i = 0; i < 2; i++) {
+        iso_status status = iso_generate(&g[i], model, sources, lengths, 2, &options, NULL, &error);
+        FUZZ_CHECK(status == ISOBIT_OK || is_of_the_call(status));
+        if (status)
+            fuzz_check_error(status, &error);
+        status = iso_score_f32(scores[i], model, sources, lengths, targets, target_lengths, 2, NULL,
+                               &error);
+        FUZZ_CHECK(status == ISOBIT_OK || is_of_the_call(status));
+    }
+    FUZZ_CHECK(fuzz_equal(scores[0], scores[1], sizeof scores[0]));
+    FUZZ_CHECK(!g[0] == !g[1]);
+    for (size_t i = 0; g[0] && i < g[0]->count; i++) {
+        const iso_hypothesis *a = &g[0]->best[i], *b = &g[1]->best[i];
+        FUZZ_CHECK(a->length == b->length && a->length <= 3);
+        FUZZ_CHECK(fuzz_equal(&a->score, &b->score, sizeof a->score));
+        for (size_t t = 0; t < a->length; t++)
+            FUZZ_CHECK(a->ids[t] == b->ids[t] && a->ids[t] < info->target_vocabulary);
+    }
+    iso_generation_free(g[0]);
+    iso_generation_free(g[1]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
+    uint8_t *copy = NULL;
+    iso_error error = {0};
+    iso_model *model = NULL;
+    if (bytes == 0)
+        return 0;
+    fuzz_no_files();
+    if (data[0] & 1) {
+        const uint8_t *parts[2];
+        size_t sizes[2], count = fuzz_split(data + 1, bytes - 1, parts, sizes, 2);
+        fuzz_file("config.json", parts[0], sizes[0]);
+        if (count == 2)
+            fuzz_file("model.safetensors", parts[1], sizes[1]);
+    } else {
+        const fuzz_base *base = fuzz_base_model();
+        const size_t all = base->config_bytes + base->weights_bytes;
+        copy = fuzz_copy(base->bytes, all);
+        for (size_t i = 1; i + 3 <= bytes; i += 3)
+            copy[(data[i] + 256u * data[i + 1]) % all] = data[i + 2];
+        fuzz_file("config.json", copy, base->config_bytes);
+        fuzz_file("model.safetensors", copy + base->config_bytes, base->weights_bytes);
+    }
+    iso_status status = iso_model_load(&model, FUZZ_DIRECTORY, NULL, NULL, &error);
+    if (status) {
+        FUZZ_CHECK(model == NULL);
+        fuzz_check_error(status, &error);
+    } else {
+        use(model);
+    }
+    iso_model_free(model);
+    free(copy);
+    return 0;
+}

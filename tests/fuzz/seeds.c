@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writes the seeds of the fuzz targets: the corpus of malformed files, good files, and calls of
+ * the operations.
+ *
+ *   fuzz_seeds DIRECTORY     makes DIRECTORY/<target>/<number>
+ */
+#include "fuzz.h"
+#include "corpus.h"
+#include "fuzz_base.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *root;
+static char folder[1024];
+static unsigned number;
+
+static void target(const char *name) {
+    (void)snprintf(folder, sizeof folder, "%s/%s", root, name);
+    (void)mkdir(folder, 0777);
+    number = 0;
+}
+
+static void seed(blob *b) {
+    char path[1100];
+    (void)snprintf(path, sizeof path, "%s/%04u", folder, number++);
+    FILE *file = fopen(path, "wb");
+    if (!file || (b->count && fwrite(b->bytes, 1, b->count, file) != b->count) ||
+        fclose(file) != 0) {
+        (void)fprintf(stderr, "cannot write %s\n", path);
+        exit(1);
+    }
+    blob_free(b);
+}
+
+static void add(blob *b, const char *text) { blob_add(b, text, strlen(text)); }
+
+static void split(blob *b) {
+    const unsigned char byte = FUZZ_SPLIT;
+    blob_add(b, &byte, 1);
+}
+
+/* The longest rows are of no use to a fuzzer. */
+enum { LONGEST = 4096 };
+
+static void safetensors(void) {
+    blob b = {0};
+    const fuzz_base *base = fuzz_base_model();
+    target("fuzz_safetensors");
+    blob_add(&b, base->bytes + base->config_bytes, base->weights_bytes);
+    seed(&b);
+    for (size_t i = 0; i < corpus_header_count; i++) {
+        const corpus_header *row = &corpus_headers[i];
+        blob text = row->build ? row->build() : (blob){0};
+        if (!row->build)
+            add(&text, row->text);
+        b = blob_file((char *)text.bytes, text.count, row->data_bytes);
+        if (b.count <= LONGEST + 64)
+            seed(&b);
+        blob_free(&b);
+        blob_free(&text);
+    }
+    for (size_t i = 0; i < corpus_file_count; i++) {
+        blob_add(&b, corpus_files[i].start,
+                 corpus_files[i].bytes < 24 ? corpus_files[i].bytes : 24);
+        seed(&b);
+    }
+}
+
+static void config(void) {
+    target("fuzz_config");
+    for (size_t i = 0; i <= corpus_config_count; i++) {
+        blob b = {0};
+        char *text = corpus_config_text(i ? &corpus_configs[i - 1] : NULL);
+        add(&b, text);
+        free(text);
+        seed(&b);
+    }
+    for (size_t i = 0; i < corpus_generation_config_count; i++) {
+        blob b = {0};
+        char *text = corpus_config_text(NULL);
+        add(&b, text);
+        free(text);
+        split(&b);
+        add(&b, corpus_generation_configs[i].text);
+        seed(&b);
+    }
+}
+
+static void tokenizer(void) {
+    static const char text[] = "ab\xc3\xa9 b-A, \xe2\x80\x99 \xe2\x80\x93 <unk>";
+    target("fuzz_tokenizer");
+    for (size_t i = 0; i <= corpus_tokenizer_count; i++) {
+        const corpus_text *row = i ? &corpus_tokenizers[i - 1] : NULL;
+        blob b = {0};
+        add(&b, row && row->text ? row->text : corpus_good_tokenizer);
+        split(&b);
+        add(&b, row && row->vocabulary ? row->vocabulary : corpus_good_vocabulary);
+        split(&b);
+        add(&b, text);
+        seed(&b);
+    }
+}
+
+static void model(void) {
+    const fuzz_base *base = fuzz_base_model();
+    const size_t all = base->config_bytes + base->weights_bytes;
+    blob b = {0};
+    target("fuzz_model");
+    add(&b, "\1");
+    blob_add(&b, base->bytes, base->config_bytes);
+    split(&b);
+    blob_add(&b, base->bytes + base->config_bytes, base->weights_bytes);
+    seed(&b);
+    blob_add(&b, "", 1); /* no patch */
+    seed(&b);
+    for (size_t i = 0; i < 64; i++) {
+        const size_t offset = i * 977 % all;
+        const unsigned char patch[] = {0, (unsigned char)offset, (unsigned char)(offset >> 8),
+                                       (unsigned char)("0123456789{}[]\":,eE-. \\u\xff"[i % 26])};
+        blob_add(&b, patch, sizeof patch);
+        seed(&b);
+    }
+}
+
+static void ops(void) {
+    uint64_t state = 1;
+    target("fuzz_ops");
+    for (unsigned i = 0; i < 220; i++) {
+        blob b = {0};
+        unsigned char bytes[32];
+        for (size_t k = 0; k < sizeof bytes; k++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            bytes[k] = (unsigned char)(state >> 56);
+        }
+        bytes[0] = (unsigned char)(i % 11);
+        blob_add(&b, bytes, sizeof bytes);
+        seed(&b);
+    }
+}
+
+int main(int argc, char **argv) {
+    if (argc != 2)
+        return 2;
+    root = argv[1];
+    (void)mkdir(root, 0777);
+    safetensors();
+    config();
+    tokenizer();
+    model();
+    ops();
+    return 0;
+}
