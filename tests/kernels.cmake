@@ -1,8 +1,16 @@
 # SPDX-License-Identifier: MIT
 #
-# The kernels against the oracle (test_kernels) and the public operations (test_ops).
+# The kernels against the oracle (test_kernels, isobit check) and the public operations (test_ops).
 set(ISOBIT_SUITES suites/gemm.c suites/rows.c suites/attention.c suites/eltwise.c suites/embed.c)
-isobit_test_program(test_kernels test_kernels.c runner.c guard.c oracle.c ${ISOBIT_SUITES})
+enable_language(ASM)
+# The harness is linked by the command line too.
+add_library(isobit_harness OBJECT check.c check_self.c runner.c guard.c oracle.c abi.c
+  abi_x86_64.S abi_aarch64.S ${ISOBIT_SUITES})
+isobit_test_settings(isobit_harness)
+target_link_libraries(isobit_harness PRIVATE isobit_flags isobit PkgConfig::XXHASH)
+isobit_test_program(test_kernels test_kernels.c $<TARGET_OBJECTS:isobit_harness>)
+# The first call of a function of a shared library is not to be seen on the stack of a kernel.
+target_link_options(test_kernels PRIVATE -Wl,-z,now)
 
 # Emulators and sanitizers run the quick plan: fewer cases, the same committed hashes.
 set(plan)
@@ -11,6 +19,18 @@ if(CMAKE_CROSSCOMPILING_EMULATOR OR ISOBIT_SANITIZE)
 endif()
 isobit_test(kernels test_kernels ${plan})
 isobit_test(kernels.self_test test_kernels --self-test)
+# Random cases with a seed that stays; more of them, with others: isobit check --time-box 3600.
+set(iters 24000)
+if(plan)
+  set(iters 600)
+endif()
+isobit_test(kernels.random test_kernels --quick --seed 1 --iters ${iters})
+isobit_test(kernels.replay sh ${CMAKE_CURRENT_SOURCE_DIR}/test_check.sh
+  ${CMAKE_CURRENT_SOURCE_DIR}/data/golden.txt ${CMAKE_CROSSCOMPILING_EMULATOR}
+  $<TARGET_FILE:test_kernels>)
+if(TARGET isobit_cli)
+  isobit_test(kernels.tool isobit_cli check --digest)
+endif()
 
 if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/test_ops.c)
   isobit_test_program(test_ops test_ops.c guard.c oracle.c)

@@ -239,7 +239,8 @@ void oracle_layernorm(double *y, double *bound, const float *t, size_t n, const 
     for (size_t i = 0; i < n; i++)
         var += ((double)t[i] - mean) * ((double)t[i] - mean);
     double r = 1 / sqrt(var / nd + (double)eps), ne = lanes_depth(n), u = ORACLE_U;
-    double mean_error = u * (ne * spread / nd + fabs(mean));
+    /* the last term: near the smallest number a quotient loses more than u of itself */
+    double mean_error = u * (ne * spread / nd + fabs(mean)) + ORACLE_TINY;
     for (size_t i = 0; i < n; i++) {
         double c = (double)t[i] - mean, g = gamma ? (double)gamma[i] : 1;
         double b = beta ? (double)beta[i] : 0;

@@ -3,7 +3,8 @@
  * Runs the suites: each case on each instruction set, flush against a guard page on the right,
  * then on the left, then at some other alignment. What a call gave is compared with the oracle,
  * with the predicted bits where there are some, with every other run of the same case, and at
- * last, as a hash, with the results that are committed in tests/data/golden.txt.
+ * last, as a hash, with the results that are committed in tests/data/golden.txt. Every call goes
+ * through the trampoline of abi.h. What is printed is the affair of check.c.
  *
  * Inputs lie in pages that are mapped twice: the harness writes through one view, the kernel gets
  * the other one, which is read-only. So writing to an input faults at no cost per call.
@@ -25,6 +26,7 @@
 
 #include <isobit/isobit.h>
 
+#include "abi.h"
 #include "guard.h"
 #include "oracle.h"
 
@@ -57,6 +59,21 @@ size_t iso_random_below(struct iso_random *r, size_t n) {
     return (size_t)((iso_random_next(r) >> 32) * (uint64_t)n >> 32);
 }
 
+size_t iso_random_log(struct iso_random *r, size_t max) {
+    size_t digits = 0;
+    while (max >> digits)
+        digits++;
+    size_t d = iso_random_below(r, digits + 1);
+    size_t value = d ? ((size_t)1 << (d - 1)) + iso_random_below(r, (size_t)1 << (d - 1)) : 0;
+    return value < max ? value : max;
+}
+
+size_t iso_random_gap(struct iso_random *r) {
+    static const size_t usual[] = {0, 0, 0, 1, 1, 2, 3, 5, 13, 64};
+    size_t i = iso_random_below(r, 14);
+    return i < sizeof usual / sizeof *usual ? usual[i] : iso_random_log(r, i == 13 ? 1100 : 90);
+}
+
 static float from_bits(uint32_t bits) {
     float x;
     memcpy(&x, &bits, sizeof x);
@@ -81,11 +98,11 @@ static float with_exponent(struct iso_random *r, int low, int high) {
                      ((uint32_t)(z >> 1) & 0x7fffff));
 }
 
-static const char *const fill_names[ISO_FILL_COUNT] = {
-    "uniform", "integer", "wide",    "normal", "tiny", "huge",    "cancel",    "equal",
-    "offset",  "rising",  "falling", "scores", "zero", "special", "minus-inf", "bits"};
+static const char *const fill_names[ISO_FILL_ALL] = {
+    "uniform", "integer", "wide",   "normal", "tiny",    "huge",      "cancel", "equal", "offset",
+    "rising",  "falling", "scores", "zero",   "special", "minus-inf", "bits",   "small"};
 
-const char *iso_fill_name(unsigned fill) { return fill < ISO_FILL_COUNT ? fill_names[fill] : "?"; }
+const char *iso_fill_name(unsigned fill) { return fill < ISO_FILL_ALL ? fill_names[fill] : "?"; }
 
 bool iso_fill_is_finite(unsigned fill) {
     return fill != ISO_FILL_HUGE && fill != ISO_FILL_SPECIAL && fill != ISO_FILL_MINUS_INF &&
@@ -108,6 +125,7 @@ float iso_fill_value(struct iso_operands *o, unsigned fill) {
         uint64_t z = iso_random_next(r);
         return from_bits((uint32_t)(z & 1) << 31 | (uint32_t)(z >> 32) % 0x01000000);
     }
+    case ISO_FILL_SMALL: return with_exponent(r, -74, -67);
     case ISO_FILL_HUGE: return with_exponent(r, 100, 126);
     case ISO_FILL_CANCEL:
         if (i % 2 == 0)
@@ -217,7 +235,7 @@ static struct iso_operand *declare(struct iso_operands *o, const char *name, enu
                               .ld = ld,
                               .bytes = rows && cols ? ((rows - 1) * ld + cols) * element : 0};
     v->host = iso_operands_alloc(o, v->bytes);
-    fill_words(v->host, v->bytes, role == ISO_IN ? GAP_BITS : CANARY_BITS);
+    fill_words(v->host, v->bytes, role == ISO_IN || role == ISO_SCRATCH ? GAP_BITS : CANARY_BITS);
     return v;
 }
 
@@ -348,6 +366,7 @@ static sigjmp_buf fault_return;
 static volatile sig_atomic_t fault_armed;
 static volatile sig_atomic_t fault_signal;
 static char *volatile fault_address;
+static volatile sig_atomic_t fault_general; /* x86 does not say where */
 
 static void on_fault(int number, siginfo_t *info, void *context) {
     (void)context;
@@ -358,6 +377,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     }
     fault_signal = number;
     fault_address = info->si_addr;
+    fault_general = number == SIGSEGV && info->si_code == SI_KERNEL;
     siglongjmp(fault_return, 1);
 }
 
@@ -381,6 +401,10 @@ static void fault_text(char *text, size_t bytes, const struct iso_operands *o) {
         snprintf(text, bytes, "%s", fault_signal == SIGILL ? "illegal instruction" : "SIGFPE");
         return;
     }
+    if (fault_general) {
+        snprintf(text, bytes, "general protection fault: an aligned access that is not?");
+        return;
+    }
     for (unsigned i = 0; i < o->count; i++) {
         const struct iso_operand *v = &o->v[i];
         char *view = v->role == ISO_IN ? slots[i].read : slots[i].write;
@@ -397,32 +421,13 @@ static void fault_text(char *text, size_t bytes, const struct iso_operands *o) {
             return;
         }
     }
-    snprintf(text, bytes, "signal %d at address %p", (int)fault_signal, (void *)fault_address);
+    snprintf(text, bytes, "%s at address %p", fault_signal == SIGBUS ? "bus error" : "fault",
+             (void *)fault_address);
 }
 
 static bool shy_vectors; /* iso_masked_loads_fault, found by iso_run_init */
 
-/* The part of the floating-point environment that a call has to leave alone. */
-static uint32_t float_control(void) {
-#if defined(__x86_64__)
-    return __builtin_ia32_stmxcsr() & ~UINT32_C(0x3f);
-#elif defined(__aarch64__)
-    uint64_t fpcr;
-    __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
-    return (uint32_t)fpcr;
-#else
-    return (uint32_t)fegetround();
-#endif
-}
-
 /* ------------------------------------------------------------------------------------- results */
-
-struct tally { /* of one suite on one instruction set */
-    size_t cases, calls, failures;
-    double worst;
-    XXH3_state_t *hash;
-    double seconds;
-};
 
 struct first_result { /* what the first run of a case gave, to compare all others with */
     uint32_t *bits, *other;
@@ -496,7 +501,22 @@ static bool close_enough(double *ratio, float got, double expect, double bound) 
     return error <= bound;
 }
 
-static bool check_values(char *text, size_t bytes, const struct iso_operands *o, double *worst) {
+/* oracle_ulp without its calls: it is wanted for every inexact result. */
+static double ulp_of(double y) {
+    uint64_t bits;
+    memcpy(&bits, &y, sizeof bits);
+    int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
+    exponent = exponent < -126 ? -126 : exponent > 127 ? 127 : exponent;
+    bits = (uint64_t)(exponent - 23 + 1023) << 52;
+    memcpy(&y, &bits, sizeof y);
+    return y;
+}
+
+/* Where the bound is beyond this many ULP, an error in ULP says nothing: terms cancel. */
+#define MEANINGFUL_ULP 8
+
+static bool check_values(char *text, size_t bytes, const struct iso_operands *o,
+                         struct iso_tally *tally) {
     for (unsigned i = 0; i < o->count; i++) {
         const struct iso_operand *v = &o->v[i];
         if ((v->role != ISO_OUT && v->role != ISO_INOUT) || v->absent)
@@ -521,8 +541,14 @@ static bool check_values(char *text, size_t bytes, const struct iso_operands *o,
                                  (double)got, v->expect[e]);
                     return false;
                 }
-                if (ratio > *worst)
-                    *worst = ratio;
+                if (ratio > tally->worst)
+                    tally->worst = ratio;
+                if (ratio > 0 && isfinite(v->expect[e])) {
+                    double ulp = ulp_of(v->expect[e]);
+                    if (v->bound[e] <= MEANINGFUL_ULP * ulp &&
+                        ratio * v->bound[e] > tally->ulp * ulp)
+                        tally->ulp = ratio * v->bound[e] / ulp;
+                }
                 if (v->exact && canonical(to_bits(got)) != canonical(to_bits(v->exact[e]))) {
                     snprintf(text, bytes, "%s[%zu][%zu] is %a, but the canonical order gives %a",
                              v->name, r, c, (double)got, (double)v->exact[e]);
@@ -581,8 +607,9 @@ static bool check_bits(char *text, size_t bytes, const struct iso_operands *o,
 
 /* ------------------------------------------------------------------------------------ the runs */
 
+static const uint64_t spread = UINT64_C(0x9e3779b97f4a7c15);
+
 void iso_cases_add(struct iso_cases *list, struct iso_case c, unsigned thin) {
-    static const uint64_t spread = UINT64_C(0x9e3779b97f4a7c15);
     if (list->plan == ISO_PLAN_QUICK && !(c.flags & ISO_CASE_GOLDEN) && thin > 1) {
         uint64_t h = (list->count + 1) * spread; /* a fixed choice that keeps no pattern */
         for (int i = 0; i < ISO_CASE_PARAMS; i++)
@@ -607,6 +634,14 @@ void iso_cases_add(struct iso_cases *list, struct iso_case c, unsigned thin) {
 void iso_suite_cases(const struct iso_suite *suite, struct iso_cases *list, enum iso_plan plan) {
     *list = (struct iso_cases){.plan = plan};
     suite->cases(list);
+}
+
+const struct iso_suite *iso_suite_named(const char *kernel) {
+    for (size_t i = 0; i < iso_suite_count; i++) {
+        if (!strcmp(iso_suites[i]->kernel, kernel))
+            return iso_suites[i];
+    }
+    return NULL;
 }
 
 void iso_case_text(char *text, size_t bytes, const struct iso_suite *suite,
@@ -642,15 +677,29 @@ size_t iso_sets(const struct iso_set **result) {
 }
 
 void iso_run_init(struct iso_run *run) {
-    *run = (struct iso_run){
-        .plan = ISO_PLAN_FULL, .case_seconds = 120, .max_reports = 5, .out = stdout};
+    *run = (struct iso_run){.plan = ISO_PLAN_FULL, .case_seconds = 120, .start = now()};
     run->set_count = iso_sets(&run->sets);
     arena_init();
+    iso_abi_init();
     signals_init();
     shy_vectors = iso_masked_loads_fault();
-    if (shy_vectors)
-        fprintf(run->out, "NOTE: masked loads of this (emulated) machine touch all lanes: guard "
-                          "pages on the right are used for scalar only\n");
+}
+
+bool iso_guards_are_shy(void) { return shy_vectors; }
+
+double iso_run_seconds(const struct iso_run *run) { return now() - run->start; }
+
+void iso_tally_begin(struct iso_tally *t) {
+    *t = (struct iso_tally){.hash = XXH3_createState()};
+    if (!t->hash)
+        die("memory");
+    XXH3_64bits_reset(t->hash);
+}
+
+void iso_tally_end(struct iso_tally *t) {
+    t->bits = XXH3_64bits_digest(t->hash);
+    XXH3_freeState(t->hash);
+    t->hash = NULL;
 }
 
 struct place_name {
@@ -661,12 +710,12 @@ struct place_name {
 
 /* One call and all that is checked about it. Returns false with the reason in text. */
 static bool one_call(const struct iso_run *run, const struct iso_suite *suite,
-                     const struct iso_case *c, const struct iso_set *set, struct iso_operands *o,
+                     const struct iso_case *c, const struct iso_set *set,
+                     const struct iso_kernels *table, struct iso_operands *o,
                      struct first_result *first, const struct place_name *where,
-                     struct tally *tally, XXH3_state_t *hash, char *text, size_t bytes) {
+                     struct iso_tally *tally, XXH3_state_t *hash, char *text, size_t bytes) {
     place(o, where->side, where->offset);
     tally->calls++;
-    uint32_t control = float_control();
     fault_signal = 0;
     if (sigsetjmp(fault_return, 0)) {
         fault_armed = 0;
@@ -679,25 +728,29 @@ static bool one_call(const struct iso_run *run, const struct iso_suite *suite,
     bool trapless = c->flags & ISO_CASE_TRAPLESS;
     if (trapless)
         feclearexcept(FE_ALL_EXCEPT);
+    iso_abi_begin();
     errno = 12345;
     fault_armed = 1;
-    suite->call(set->table, c, o);
+    suite->call(table, c, o);
     fault_armed = 0;
     int error = errno;
     int raised = trapless ? fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW) : 0;
+    size_t stack = 0;
+    const char *abi = iso_abi_end(&stack);
+    if (stack > tally->stack)
+        tally->stack = stack;
     /* first, so that a wrong value enters the hash like any other; other reports go before it */
     bool same = c->flags & ISO_CASE_NO_BITS ||
                 check_bits(text, bytes, o, first, set->name, where->text, hash);
+    if (abi) {
+        snprintf(text, bytes, "%s", abi);
+        return false;
+    }
     if (error != 12345) {
         snprintf(text, bytes, "changed errno to %d", error);
         return false;
     }
-    if (float_control() != control) {
-        fesetenv(FE_DFL_ENV);
-        snprintf(text, bytes, "changed the floating-point control register");
-        return false;
-    }
-    if (!check_canaries(text, bytes, o) || !check_values(text, bytes, o, &tally->worst))
+    if (!check_canaries(text, bytes, o) || !check_values(text, bytes, o, tally))
         return false;
     if (raised) {
         snprintf(text, bytes, "raised%s%s%s on harmless input",
@@ -711,51 +764,65 @@ static bool one_call(const struct iso_run *run, const struct iso_suite *suite,
     return !wrong && same;
 }
 
-static void report(struct iso_run *run, const struct iso_suite *suite, const struct iso_case *c,
-                   size_t index, const struct iso_set *set, const char *where, struct tally *tally,
-                   const char *reason) {
-    char label[400];
-    iso_case_text(label, sizeof label, suite, c);
+static void fail(struct iso_run *run, struct iso_tally *tally, const struct iso_failure *f) {
     if (!run->failures)
-        snprintf(run->first_failure, sizeof run->first_failure, "%s", reason);
+        snprintf(run->first_failure, sizeof run->first_failure, "%s", f->reason);
     run->failures++;
     tally->failures++;
-    if (run->out && tally->failures <= run->max_reports)
-        fprintf(run->out, "FAIL %s %s %s: %s [--kernel %s --case %zu: %s]\n", suite->kernel,
-                set->name, where, reason, suite->kernel, index, label);
+    if (run->failed)
+        run->failed(run, f, tally->failures);
 }
 
+struct engine { /* what is kept from case to case */
+    struct iso_operands o;
+    struct first_result first;
+};
+
+static void engine_end(struct engine *e) {
+    iso_operands_end(&e->o);
+    free(e->first.bits);
+    free(e->first.other);
+}
+
+/* `offset` is the third place, 0 .. 63 elements past a page. all: golden or not, the results of
+ * the first place enter the hash. */
 static void run_case(struct iso_run *run, const struct iso_suite *suite, const struct iso_case *c,
-                     size_t index, struct iso_operands *o, struct first_result *first,
-                     struct tally *tallies) {
+                     size_t offset, bool all, struct engine *e, struct iso_tally *tallies) {
+    struct iso_operands *o = &e->o;
     iso_operands_begin(o, c->seed);
     suite->setup(o, c);
     suite->reference(o, c);
-    first->who = NULL;
-    struct place_name where[66] = {{SIDE_RIGHT, 0, "flush-right"}, {SIDE_LEFT, 0, "flush-left"}};
+    e->first.who = NULL;
+    struct place_name where[66] = {{SIDE_RIGHT, 0, "right"}, {SIDE_LEFT, 0, "left"}};
     unsigned places = c->flags & ISO_CASE_ONCE ? 1 : 3;
     if (c->flags & ISO_CASE_ALIGN)
         places = 66;
     for (unsigned i = 2; i < places; i++) {
         where[i].side = SIDE_OFFSET;
-        where[i].offset = places == 3 ? (index * 7 + 1) % 64 : i - 2;
-        snprintf(where[i].text, sizeof where[i].text, "offset %zu", where[i].offset);
+        where[i].offset = places == 3 ? offset : i - 2;
+        snprintf(where[i].text, sizeof where[i].text, "%zu", where[i].offset);
     }
+    bool hashed = (all || c->flags & ISO_CASE_GOLDEN) && !(c->flags & ISO_CASE_NO_BITS);
     char text[400];
     for (size_t s = 0; s < run->set_count; s++) {
         if (run->sets[s].missing)
             continue;
         double start = run->timing ? now() : 0;
+        struct iso_kernels checked;
+        iso_abi_wrap(&checked, run->sets[s].table);
         tallies[s].cases++;
+        tallies[s].hashed += hashed;
         bool shy = shy_vectors && strcmp(run->sets[s].name, "scalar") != 0;
         struct place_name right = where[0];
         if (shy)
-            where[0] = (struct place_name){SIDE_OFFSET, 63, "offset 63"};
+            where[0] = (struct place_name){SIDE_OFFSET, 63, "63"};
         for (unsigned i = 0; i < places; i++) {
-            XXH3_state_t *hash = c->flags & ISO_CASE_GOLDEN && i == 0 ? tallies[s].hash : NULL;
-            if (!one_call(run, suite, c, &run->sets[s], o, first, &where[i], &tallies[s], hash,
-                          text, sizeof text)) {
-                report(run, suite, c, index, &run->sets[s], where[i].text, &tallies[s], text);
+            XXH3_state_t *hash = hashed && i == 0 ? tallies[s].hash : NULL;
+            if (!one_call(run, suite, c, &run->sets[s], &checked, o, &e->first, &where[i],
+                          &tallies[s], hash, text, sizeof text)) {
+                struct iso_failure f = {suite,           c,   &run->sets[s], where[i].text,
+                                        where[2].offset, text};
+                fail(run, &tallies[s], &f);
                 break;
             }
         }
@@ -763,11 +830,18 @@ static void run_case(struct iso_run *run, const struct iso_suite *suite, const s
         if (run->timing)
             tallies[s].seconds += now() - start;
     }
+    alarm(0);
     free_overflow(o);
 }
 
-/* ------------------------------------------------------------------------------ committed hashes
- */
+void iso_run_case(struct iso_run *run, const struct iso_suite *suite, const struct iso_case *c,
+                  size_t offset, struct iso_tally *tallies) {
+    struct engine e = {0};
+    run_case(run, suite, c, offset, true, &e, tallies);
+    engine_end(&e);
+}
+
+/* ---------------------------------------------------------------------------- committed hashes */
 
 /* The line "kernel version hash" of the file; false when there is none. */
 static bool golden_find(const char *file, const char *kernel, int *version, uint64_t *hash) {
@@ -807,70 +881,48 @@ static void golden_append(const struct iso_run *run, const char *kernel, uint64_
         die(run->update);
 }
 
+/* Ends the tallies of a suite, and hands its rows over. */
+static void rows(struct iso_run *run, const struct iso_suite *suite, struct iso_tally *tallies,
+                 bool random) {
+    for (size_t s = 0; s < run->set_count; s++) {
+        iso_tally_end(&tallies[s]);
+        if (run->row)
+            run->row(run, suite, &run->sets[s], &tallies[s], random);
+    }
+}
+
 void iso_run_suite(struct iso_run *run, const struct iso_suite *suite) {
     struct iso_cases list;
-    struct tally *tallies = calloc(run->set_count, sizeof *tallies);
-    struct first_result first = {0};
-    struct iso_operands o = {0};
-    double start = now();
+    struct iso_tally *tallies = calloc(run->set_count, sizeof *tallies);
+    struct engine e = {0};
+    if (!tallies)
+        die("memory");
     iso_suite_cases(suite, &list, run->plan);
-    size_t golden = 0;
-    for (size_t s = 0; s < run->set_count; s++) {
-        tallies[s].hash = XXH3_createState();
-        XXH3_64bits_reset(tallies[s].hash);
-    }
+    for (size_t s = 0; s < run->set_count; s++)
+        iso_tally_begin(&tallies[s]);
     size_t only = run->only_case ? (size_t)strtoull(run->only_case, NULL, 10) : 0;
     for (size_t i = 0; i < list.count && !(run->stop && run->failures); i++) {
-        golden += list.v[i].flags & ISO_CASE_GOLDEN ? 1 : 0;
         if (!run->only_case || i == only)
-            run_case(run, suite, &list.v[i], i, &o, &first, tallies);
+            run_case(run, suite, &list.v[i], (i * 7 + 1) % 64, false, &e, tallies);
     }
-    alarm(0);
-    bool whole = !run->only_case && golden, updated = false;
+    bool updated = false;
     for (size_t s = 0; s < run->set_count; s++) {
-        struct tally *t = &tallies[s];
-        uint64_t hash = XXH3_64bits_digest(t->hash);
-        XXH3_freeState(t->hash);
-        if (run->sets[s].missing) {
-            if (run->out)
-                fprintf(run->out, "%-14s %-7s SKIPPED: %s\n", suite->kernel, run->sets[s].name,
-                        run->sets[s].missing);
+        struct iso_tally *t = &tallies[s];
+        if (!t->hashed || run->only_case)
             continue;
-        }
-        const char *wrong = whole && run->golden ? golden_compare(run, suite->kernel, hash) : NULL;
+        uint64_t hash = XXH3_64bits_digest(t->hash);
+        const char *wrong = run->golden ? golden_compare(run, suite->kernel, hash) : NULL;
         if (wrong) {
-            if (!run->failures)
-                snprintf(run->first_failure, sizeof run->first_failure, "%s", wrong);
-            run->failures++;
-            t->failures++;
-            if (run->out)
-                fprintf(run->out, "FAIL %s %s: %s\n", suite->kernel, run->sets[s].name, wrong);
+            struct iso_failure f = {.suite = suite, .set = &run->sets[s], .reason = wrong};
+            fail(run, t, &f);
         }
-        if (whole && run->update && !updated) {
+        if (run->update && !updated) {
             golden_append(run, suite->kernel, hash);
             updated = true;
         }
-        if (run->out) {
-            char digest[32] = "-";
-            if (whole)
-                snprintf(digest, sizeof digest, "%016llx", (unsigned long long)hash);
-            fprintf(run->out, "%-14s %-7s %7zu cases %8zu calls  worst %6.4f  %-16s  %s",
-                    suite->kernel, run->sets[s].name, t->cases, t->calls, t->worst, digest,
-                    t->failures ? "FAIL" : "PASS");
-            if (t->failures)
-                fprintf(run->out, " (%zu)", t->failures);
-            if (run->timing)
-                fprintf(run->out, "  %.2f s", t->seconds);
-            fprintf(run->out, "\n");
-        }
     }
-    if (run->out && run->timing)
-        fprintf(run->out, "%-14s %.2f s\n", suite->kernel, now() - start);
-    if (run->out)
-        fflush(run->out);
-    iso_operands_end(&o);
-    free(first.bits);
-    free(first.other);
+    rows(run, suite, tallies, false);
+    engine_end(&e);
     free(list.v);
     free(tallies);
 }
@@ -880,4 +932,44 @@ void iso_run_all(struct iso_run *run) {
         if (!run->kernel || !strcmp(run->kernel, iso_suites[i]->kernel))
             iso_run_suite(run, iso_suites[i]);
     }
+}
+
+/* Whatever way a case is found, it depends on the seed and its number only. */
+static struct iso_case random_case(const struct iso_suite *suite, uint64_t seed, size_t number,
+                                   size_t *offset) {
+    struct iso_random r = {(seed * spread ^ number) * spread};
+    struct iso_case c = {0};
+    iso_random_next(&r);
+    suite->random(&c, &r);
+    c.seed = iso_random_next(&r) | 1;
+    *offset = iso_random_below(&r, 64);
+    return c;
+}
+
+void iso_run_random(struct iso_run *run) {
+    const struct iso_suite *suites[64];
+    size_t count = 0, sets = run->set_count;
+    for (size_t i = 0; i < iso_suite_count && count < 64; i++) {
+        if (iso_suites[i]->random && (!run->kernel || !strcmp(run->kernel, iso_suites[i]->kernel)))
+            suites[count++] = iso_suites[i];
+    }
+    if (!count)
+        return;
+    struct iso_tally *tallies = calloc(count * sets, sizeof *tallies);
+    struct engine e = {0};
+    if (!tallies)
+        die("memory");
+    for (size_t i = 0; i < count * sets; i++)
+        iso_tally_begin(&tallies[i]);
+    for (size_t i = 0; (run->iters == 0 || i < run->iters) && !(run->stop && run->failures); i++) {
+        if (run->time_box > 0 && i % 16 == 0 && iso_run_seconds(run) >= run->time_box)
+            break;
+        size_t offset;
+        struct iso_case c = random_case(suites[i % count], run->seed, i, &offset);
+        run_case(run, suites[i % count], &c, offset, true, &e, &tallies[i % count * sets]);
+    }
+    for (size_t i = 0; i < count; i++)
+        rows(run, suites[i], &tallies[i * sets], true);
+    engine_end(&e);
+    free(tallies);
 }

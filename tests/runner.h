@@ -30,6 +30,9 @@ struct iso_random {
 };
 uint64_t iso_random_next(struct iso_random *r);
 size_t iso_random_below(struct iso_random *r, size_t n); /* n >= 1 */
+/* 0 .. max, all numbers of digits alike; and what a row may have beside its elements. */
+size_t iso_random_log(struct iso_random *r, size_t max);
+size_t iso_random_gap(struct iso_random *r);
 
 enum iso_fill {
     ISO_FILL_UNIFORM = 0, /* [-1, 1] in steps of 2^-23 */
@@ -48,7 +51,10 @@ enum iso_fill {
     ISO_FILL_SPECIAL,   /* uniform, with a NaN, an infinity or a -0 here and there */
     ISO_FILL_MINUS_INF, /* uniform, with many -Inf */
     ISO_FILL_BITS,      /* any of the 2^32 patterns */
-    ISO_FILL_COUNT
+    ISO_FILL_COUNT,
+    /* not among those that golden cases run through: */
+    ISO_FILL_SMALL = ISO_FILL_COUNT, /* exponents -74 .. -67: sums of products are subnormal */
+    ISO_FILL_ALL
 };
 /* True when all values and what a kernel makes of them are finite and far from overflow. */
 bool iso_fill_is_finite(unsigned fill);
@@ -160,6 +166,8 @@ struct iso_suite {
     void (*reference)(struct iso_operands *o, const struct iso_case *c);
     /* Anything else that should hold of the results (at `at`): NULL, or what is wrong. */
     const char *(*check)(const struct iso_operands *o, const struct iso_case *c);
+    /* A case of the random stream: parameters, fill and flags. NULL: there are none. */
+    void (*random)(struct iso_case *c, struct iso_random *r);
     /* Work of one call: operations, and bytes that must move; NULL or 0 when it makes no sense. */
     double (*flops)(const struct iso_kernels *t, const struct iso_case *c);
     double (*bytes)(const struct iso_case *c);
@@ -169,6 +177,7 @@ struct iso_suite {
 extern const struct iso_suite *const iso_suites[];
 extern const size_t iso_suite_count;
 void iso_suite_cases(const struct iso_suite *suite, struct iso_cases *list, enum iso_plan plan);
+const struct iso_suite *iso_suite_named(const char *kernel); /* or NULL */
 /* "m=3 n=17 ... fill=uniform" */
 void iso_case_text(char *text, size_t bytes, const struct iso_suite *suite,
                    const struct iso_case *c);
@@ -185,6 +194,29 @@ size_t iso_sets(const struct iso_set **sets);
 
 /* --------------------------------------------------------------------------------- the runner */
 
+/* What became of one suite on one instruction set. */
+struct iso_tally {
+    size_t cases, calls, failures;
+    double worst;  /* error, in units of the bound */
+    double ulp;    /* in ULP of the true value, where the bound is a matter of ULP */
+    size_t stack;  /* most bytes of a call; 0 when that is not measured */
+    void *hash;    /* while it runs */
+    size_t hashed; /* cases in it */
+    uint64_t bits; /* the hash */
+    double seconds;
+};
+void iso_tally_begin(struct iso_tally *t);
+void iso_tally_end(struct iso_tally *t);
+
+struct iso_failure {
+    const struct iso_suite *suite;
+    const struct iso_case *c; /* NULL: about all of them, as a hash */
+    const struct iso_set *set;
+    const char *place; /* right, left, or elements past a page */
+    size_t offset;     /* that the third place of the case had */
+    const char *reason;
+};
+
 struct iso_run {
     enum iso_plan plan;
     const char *kernel;    /* NULL: all */
@@ -194,17 +226,33 @@ struct iso_run {
     const char *golden;    /* file to compare with, or NULL */
     const char *update;    /* file to write, or NULL */
     unsigned case_seconds; /* a call that takes longer has failed */
-    unsigned max_reports;  /* lines per kernel and instruction set */
-    FILE *out;             /* NULL: silent (self-test) */
+    uint64_t seed;         /* of the random stream */
+    size_t iters;          /* its cases; 0: until the time is over */
+    double time_box;       /* seconds since iso_run_init; 0: no limit */
     bool timing;
     bool stop; /* at the first failure */
+    /* called at once for each failure (count: those of this kernel on this set), and for each
+     * kernel and set when it is done; may be NULL */
+    void (*failed)(struct iso_run *run, const struct iso_failure *f, size_t count);
+    void (*row)(struct iso_run *run, const struct iso_suite *suite, const struct iso_set *set,
+                const struct iso_tally *t, bool random);
+    void *user;
     /* results */
+    double start;
     size_t failures;
     char first_failure[512];
 };
 void iso_run_init(struct iso_run *run);
-/* Runs one suite and adds up the failures. */
+/* Runs one suite, or all of them, and adds up the failures. */
 void iso_run_suite(struct iso_run *run, const struct iso_suite *suite);
 void iso_run_all(struct iso_run *run);
+/* The random stream: each kernel in turn. */
+void iso_run_random(struct iso_run *run);
+/* One case on all sets; tallies [set_count], begun by the caller. */
+void iso_run_case(struct iso_run *run, const struct iso_suite *suite, const struct iso_case *c,
+                  size_t offset, struct iso_tally *tallies);
+double iso_run_seconds(const struct iso_run *run);
+/* True when guard pages on the right are used for scalar only: see guard.h. */
+bool iso_guards_are_shy(void);
 
 #endif

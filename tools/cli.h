@@ -61,6 +61,7 @@ struct command {
     unsigned options; /* OPT_... that it takes */
     bool takes_arguments;
     int (*run)(const struct options *options);
+    int (*run_raw)(int argc, char **argv); /* instead: options are its own affair */
 };
 
 /* Parses argv[1...]; true: go on. false: leave with *code (help was printed, or an error). */
@@ -72,6 +73,7 @@ int cmd_run(const struct options *options);
 int cmd_generate(const struct options *options);
 int cmd_score(const struct options *options);
 int cmd_demo(const struct options *options);
+int cmd_check(int argc, char **argv);
 
 /* ---------------------------------------------------------------------------------- session */
 

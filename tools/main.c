@@ -20,23 +20,25 @@ static const struct command commands[] = {
     {"run", "[TEXT...]", "text in, text out: one output line for each line",
      "Each TEXT is a line; without any, lines are read from standard input. Words of a line are\n"
      "joined by a space, an empty line stays empty.",
-     OPT_GENERATION, true, cmd_run},
+     OPT_GENERATION, true, cmd_run, NULL},
     {"generate", "[IDS...]", "the same on token ids",
      "Lines of source ids separated by spaces (EOS included, where the model wants it) become\n"
      "lines of target ids. Each argument is a line; without any, standard input is read.",
-     OPT_GENERATION, true, cmd_generate},
+     OPT_GENERATION, true, cmd_generate, NULL},
     {"score", "[PAIR...]", "log-probability of each token of given targets",
      "Each line holds source ids, a TAB, and target ids without the decoder start token. The\n"
      "output line holds one natural logarithm for each target id.",
-     OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_HEX | OPT_JSON | OPT_DIGEST, true, cmd_score},
+     OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_HEX | OPT_JSON | OPT_DIGEST, true, cmd_score, NULL},
     {"demo", "", "one text on every instruction set of this machine: speed and hash",
      "Shows what the model makes of a text, then computes it with each instruction set and\n"
      "compares the hashes of all outputs and scores. Exit code 1 when they differ.",
      OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_TEXT | OPT_ATTENTION | OPT_LAYER | OPT_ALSO | OPT_ROW,
-     false, cmd_demo},
+     false, cmd_demo, NULL},
     {"info", "", "the machine, its instruction sets, and which one was chosen and why", NULL,
-     OPT_JSON, false, cmd_info},
-    {"version", "", "the version of the library", NULL, 0, false, cmd_version},
+     OPT_JSON, false, cmd_info, NULL},
+    {"check", "", "every kernel on every instruction set, against the truth", NULL, 0, false, NULL,
+     cmd_check},
+    {"version", "", "the version of the library", NULL, 0, false, cmd_version, NULL},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
@@ -107,7 +109,9 @@ int main(int argc, char **argv) {
             continue;
         struct options options;
         int code = 0;
-        if (options_parse(&options, &commands[i], argc - 1, argv + 1, &code))
+        if (commands[i].run_raw != NULL)
+            code = commands[i].run_raw(argc - 1, argv + 1);
+        else if (options_parse(&options, &commands[i], argc - 1, argv + 1, &code))
             code = commands[i].run(&options);
         int lost = output_flush();
         return code != 0 ? code : lost;

@@ -10,6 +10,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const double page_width = 1120, margin = 36, gap = 26, caption = 22, label_room = 34;
 
@@ -241,11 +243,81 @@ static const char style[] =
     ".grid{fill:none;stroke:#e6ecf1;stroke-width:1}.ground{fill:#f8fafc}.frame{fill:none;stroke:#"
     "8a97a6;stroke-width:0.8}</style>\n";
 
+/*
+ * A picture appears at once or not at all: it is written to a file of another name beside it, which
+ * takes its place when it is complete. What is no regular file (a pipe, a terminal) has no such
+ * place and is written as it is.
+ */
+struct target {
+    FILE *file;
+    char *path, *temporary; /* of the file itself, links followed; NULL: written as it is */
+};
+
+static bool target_open(struct target *t, const char *path) {
+    struct stat st;
+    const bool exists = stat(path, &st) == 0;
+    *t = (struct target){.path = exists ? realpath(path, NULL) : strdup(path)};
+    if (t->path == NULL)
+        return false;
+    if (exists && !S_ISREG(st.st_mode)) {
+        t->file = fopen(path, "w");
+        return t->file != NULL;
+    }
+    /* A file that must not be written stays; its directory alone would allow to replace it. */
+    if ((exists && access(t->path, W_OK) != 0) || asprintf(&t->temporary, "%s.XXXXXX", t->path) < 0)
+        return false;
+    int fd = mkstemp(t->temporary);
+    if (fd < 0)
+        return false;
+    const mode_t mask = umask(0);
+    umask(mask);
+    if (fchmod(fd, exists ? st.st_mode & 07777 : 0666 & ~mask) == 0)
+        t->file = fdopen(fd, "w");
+    if (t->file == NULL) {
+        int code = errno;
+        close(fd);
+        unlink(t->temporary);
+        errno = code;
+    }
+    return t->file != NULL;
+}
+
+/* False, and errno, if anything was lost on the way; then nothing has changed. */
+static bool target_close(struct target *t) {
+    errno = 0;
+    bool good = ferror(t->file) == 0 && fflush(t->file) == 0 &&
+                (t->temporary == NULL || fsync(fileno(t->file)) == 0);
+    int code = errno;
+    if (fclose(t->file) != 0 && good) {
+        good = false;
+        code = errno;
+    }
+    if (t->temporary != NULL) {
+        if (good && rename(t->temporary, t->path) != 0) {
+            good = false;
+            code = errno;
+        }
+        if (!good)
+            unlink(t->temporary);
+    }
+    errno = code;
+    return good;
+}
+
+static void target_free(struct target *t) {
+    free(t->path);
+    free(t->temporary);
+}
+
 int svg_write(const char *path, const struct heat_map *maps, size_t count, const char *heading,
               const char *subtitle) {
-    FILE *file = fopen(path, "w");
-    if (file == NULL)
-        return fail("cannot write %s: %s", path, strerror(errno));
+    struct target target;
+    if (!target_open(&target, path)) {
+        int code = fail("cannot write %s: %s", path, strerror(errno));
+        target_free(&target);
+        return code;
+    }
+    FILE *file = target.file;
     const double head = 92;
     double height = head + 8, width = 640;
     for (size_t i = 0; i < count; i++) {
@@ -274,11 +346,11 @@ int svg_write(const char *path, const struct heat_map *maps, size_t count, const
         y += map_height(&maps[i]);
     }
     fputs("</svg>\n", file);
-    errno = 0;
-    bool lost = ferror(file) != 0;
-    if (fclose(file) != 0 || lost)
-        return fail("cannot write %s: %s", path, errno != 0 ? strerror(errno) : "output error");
-    return 0;
+    int code = target_close(&target) ? 0
+                                     : fail("cannot write %s: %s", path,
+                                            errno != 0 ? strerror(errno) : "output error");
+    target_free(&target);
+    return code;
 }
 
 /* ------------------------------------------------------------------------ from model to picture */

@@ -235,6 +235,25 @@ static double attention_bytes(const struct iso_case *c) {
     return 8.0 * (double)(c->p[A_NQ] + c->p[A_NK]) * (double)c->p[A_DH];
 }
 
+static void attention_random(struct iso_case *c, struct iso_random *r) {
+    static const unsigned fills[] = {
+        ISO_FILL_UNIFORM, ISO_FILL_UNIFORM, ISO_FILL_NORMAL, ISO_FILL_NORMAL,  ISO_FILL_ZERO,
+        ISO_FILL_TINY,    ISO_FILL_EQUAL,   ISO_FILL_RISING, ISO_FILL_FALLING, ISO_FILL_INTEGER};
+    c->p[A_NQ] = iso_random_log(r, ISO_QUERY_BLOCK);
+    c->p[A_NK] = iso_random_log(r, 400);
+    c->p[A_DH] = 1 + iso_random_log(r, 140);
+    while (c->p[A_NQ] * c->p[A_NK] * c->p[A_DH] > 1 << 16)
+        c->p[iso_random_below(r, 2) ? A_NQ : A_NK] /= 2;
+    c->p[A_SEE] = iso_random_below(r, 2) ? 1 + iso_random_below(r, c->p[A_NK] + 3) : 0;
+    c->p[A_BIAS] = iso_random_below(r, 4);
+    c->p[A_WEIGHTS] = iso_random_below(r, 2);
+    c->p[A_GAP] = iso_random_gap(r);
+    c->p[A_POISON] = iso_random_below(r, 2) ? 0 : iso_random_below(r, 5);
+    c->fill = c->p[A_POISON] ? ISO_FILL_UNIFORM : fills[iso_random_below(r, iso_count(fills))];
+    bool plain = c->fill == ISO_FILL_UNIFORM || c->fill == ISO_FILL_NORMAL;
+    c->flags = plain && !c->p[A_POISON] && c->p[A_BIAS] < 3 ? ISO_CASE_TRAPLESS : 0;
+}
+
 const struct iso_suite iso_suite_attention = {.kernel = "attention",
                                               .params = "nq nk dh see bias weights gap poison",
                                               .cases = attention_cases,
@@ -242,7 +261,8 @@ const struct iso_suite iso_suite_attention = {.kernel = "attention",
                                               .call = attention_call,
                                               .reference = attention_reference,
                                               .flops = attention_flops,
-                                              .bytes = attention_bytes};
+                                              .bytes = attention_bytes,
+                                              .random = attention_random};
 
 /* ---------------------------------------------------------------------------------- key_panels */
 
@@ -296,10 +316,19 @@ static double panels_bytes(const struct iso_case *c) {
     return 8.0 * (double)c->p[K_COUNT] * (double)c->p[K_DH];
 }
 
+static void panels_random(struct iso_case *c, struct iso_random *r) {
+    c->p[K_FIRST] = iso_random_log(r, 200);
+    c->p[K_COUNT] = iso_random_log(r, 200);
+    c->p[K_DH] = 1 + iso_random_log(r, 99);
+    c->p[K_GAP] = iso_random_gap(r);
+    c->fill = (unsigned)iso_random_below(r, ISO_FILL_ALL);
+}
+
 const struct iso_suite iso_suite_key_panels = {.kernel = "key_panels",
                                                .params = "first count dh gap",
                                                .cases = panels_cases,
                                                .setup = panels_setup,
                                                .call = panels_call,
                                                .reference = panels_reference,
-                                               .bytes = panels_bytes};
+                                               .bytes = panels_bytes,
+                                               .random = panels_random};

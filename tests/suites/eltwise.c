@@ -125,6 +125,19 @@ static double unary_flops(const struct iso_kernels *t, const struct iso_case *c)
 
 static double unary_bytes(const struct iso_case *c) { return 8.0 * (double)c->p[U_N]; }
 
+static void unary_random(struct iso_case *c, struct iso_random *r) {
+    c->p[U_FUNCTION] = (size_t)functions[iso_random_below(r, iso_count(functions))];
+    c->p[U_N] = iso_random_log(r, 3000);
+    c->p[U_INPLACE] = iso_random_below(r, 2);
+    c->fill = (unsigned)iso_random_below(r, ISO_FILL_ALL);
+    if (iso_random_below(r, 2)) { /* a piece of a sweep */
+        c->p[U_FIRST] = (size_t)(iso_random_next(r) >> 32);
+        c->p[U_STEP] = 1 + iso_random_log(r, 1 << 20);
+    } else if (c->fill == ISO_FILL_UNIFORM || c->fill == ISO_FILL_NORMAL) {
+        c->flags = ISO_CASE_TRAPLESS;
+    }
+}
+
 const struct iso_suite iso_suite_unary = {.kernel = "unary",
                                           .params = "function n inplace first step",
                                           .cases = unary_cases,
@@ -133,4 +146,5 @@ const struct iso_suite iso_suite_unary = {.kernel = "unary",
                                           .reference = unary_reference,
                                           .check = unary_check,
                                           .flops = unary_flops,
-                                          .bytes = unary_bytes};
+                                          .bytes = unary_bytes,
+                                          .random = unary_random};

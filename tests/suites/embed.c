@@ -90,13 +90,25 @@ static double embed_bytes(const struct iso_case *c) {
     return 4.0 * (double)c->p[B_COUNT] * (double)c->p[B_D] * (c->p[B_POSITIONS] ? 3 : 2);
 }
 
+static void embed_random(struct iso_case *c, struct iso_random *r) {
+    c->p[B_COUNT] = iso_random_log(r, 40);
+    c->p[B_D] = iso_random_log(r, 700);
+    c->p[B_SCALE] = iso_random_below(r, iso_count(embed_scales));
+    c->p[B_POSITIONS] = iso_random_below(r, 3);
+    c->p[B_GAP] = iso_random_gap(r);
+    c->fill = (unsigned)iso_random_below(r, ISO_FILL_ALL);
+    if (c->fill == ISO_FILL_UNIFORM || c->fill == ISO_FILL_WIDE)
+        c->flags = ISO_CASE_TRAPLESS;
+}
+
 const struct iso_suite iso_suite_embed = {.kernel = "embed",
                                           .params = "count d scale# positions gap",
                                           .cases = embed_cases,
                                           .setup = embed_setup,
                                           .call = embed_call,
                                           .reference = embed_reference,
-                                          .bytes = embed_bytes};
+                                          .bytes = embed_bytes,
+                                          .random = embed_random};
 
 /* ----------------------------------------------------------------------------------- positions */
 
@@ -149,10 +161,19 @@ static double positions_bytes(const struct iso_case *c) {
     return 4.0 * (double)c->p[T_COUNT] * (double)c->p[T_D];
 }
 
+static void positions_random(struct iso_case *c, struct iso_random *r) {
+    c->p[T_FIRST] = iso_random_log(r, (1 << 20) - 16);
+    c->p[T_COUNT] = iso_random_log(r, 8);
+    c->p[T_D] = iso_random_log(r, 600);
+    c->p[T_LAYOUT] = iso_random_below(r, 3);
+    c->p[T_GAP] = iso_random_gap(r);
+}
+
 const struct iso_suite iso_suite_positions = {.kernel = "positions",
                                               .params = "first count d layout gap",
                                               .cases = positions_cases,
                                               .setup = positions_setup,
                                               .call = positions_call,
                                               .reference = positions_reference,
-                                              .bytes = positions_bytes};
+                                              .bytes = positions_bytes,
+                                              .random = positions_random};

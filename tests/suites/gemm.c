@@ -71,6 +71,8 @@ static void strip_cases(struct iso_cases *l) {
         iso_add(l, 5, ISO_FILL_UNIFORM, 0, 1, n, 67, n % 3, 1, 99, n % 2, 0, 0);
         iso_add(l, 5, ISO_FILL_INTEGER, 0, 13, n, 21, n % 3, 99, 0, n % 2, 0, 0);
     }
+    for (size_t mode = 0; mode < 3; mode++) /* results that are subnormal */
+        iso_add(l, 1, ISO_FILL_SMALL, ISO_CASE_TRAPLESS, 9, 49, 33, mode, 99, 1, mode, 3, 1);
 }
 
 struct strip {
@@ -172,6 +174,23 @@ static double strip_bytes(const struct iso_case *c) {
                   (double)c->p[S_K] * (double)(c->p[S_M] + c->p[S_N]));
 }
 
+static void strip_random(struct iso_case *c, struct iso_random *r) {
+    size_t *p = c->p;
+    p[S_M] = iso_random_log(r, 29);
+    p[S_N] = iso_random_log(r, 300);
+    p[S_K] = iso_random_log(r, ISO_K_BLOCK);
+    while (p[S_M] * p[S_N] * p[S_K] > 1 << 17)
+        p[iso_random_below(r, 2) ? S_N : S_K] /= 2;
+    p[S_MODE] = iso_random_below(r, 3);
+    p[S_STEP] = iso_random_below(r, 2) ? 99 : 1 + iso_random_below(r, 14);
+    p[S_AGAP] = iso_random_below(r, 4) ? iso_random_gap(r) : 99;
+    p[S_LAYOUT] = iso_random_below(r, 3);
+    p[S_BGAP] = iso_random_gap(r);
+    p[S_CGAP] = iso_random_gap(r);
+    c->fill = (unsigned)iso_random_below(r, ISO_FILL_ALL);
+    c->flags = iso_fill_is_finite(c->fill) ? ISO_CASE_TRAPLESS : 0;
+}
+
 const struct iso_suite iso_suite_gemm_strip = {.kernel = "gemm_strip",
                                                .params = "m n k mode step agap layout bgap cgap",
                                                .cases = strip_cases,
@@ -179,7 +198,8 @@ const struct iso_suite iso_suite_gemm_strip = {.kernel = "gemm_strip",
                                                .call = strip_call,
                                                .reference = strip_reference,
                                                .flops = strip_flops,
-                                               .bytes = strip_bytes};
+                                               .bytes = strip_bytes,
+                                               .random = strip_random};
 
 /* ----------------------------------------------------------------------------------- gemm_pack */
 
@@ -252,13 +272,24 @@ static double pack_bytes(const struct iso_case *c) {
     return 8.0 * (double)c->p[P_N] * (double)c->p[P_K];
 }
 
+static void pack_random(struct iso_case *c, struct iso_random *r) {
+    c->p[P_N] = iso_random_log(r, 150);
+    c->p[P_K] = iso_random_log(r, 200);
+    c->p[P_WIDTH] =
+        iso_random_below(r, 2) ? 16 * (1 + iso_random_below(r, 4)) : 1 + iso_random_below(r, 15);
+    c->p[P_TRANS] = iso_random_below(r, 2);
+    c->p[P_GAP] = iso_random_gap(r);
+    c->fill = (unsigned)iso_random_below(r, ISO_FILL_ALL);
+}
+
 const struct iso_suite iso_suite_gemm_pack = {.kernel = "gemm_pack",
                                               .params = "n k width trans gap",
                                               .cases = pack_cases,
                                               .setup = pack_setup,
                                               .call = pack_call,
                                               .reference = pack_reference,
-                                              .bytes = pack_bytes};
+                                              .bytes = pack_bytes,
+                                              .random = pack_random};
 
 /* ------------------------------------------------------------------------------- gemm_epilogue */
 
@@ -369,6 +400,25 @@ static double epilogue_bytes(const struct iso_case *c) {
     return 4.0 * (double)c->p[E_M] * (double)c->p[E_N] * (double)(2 + (c->p[E_RESIDUAL] == 1));
 }
 
+static void epilogue_random(struct iso_case *c, struct iso_random *r) {
+    static const unsigned fills[] = {ISO_FILL_UNIFORM, ISO_FILL_UNIFORM, ISO_FILL_NORMAL,
+                                     ISO_FILL_INTEGER, ISO_FILL_CANCEL,  ISO_FILL_ZERO,
+                                     ISO_FILL_EQUAL,   ISO_FILL_SCORES};
+    c->p[E_M] = iso_random_log(r, 20);
+    c->p[E_N] = iso_random_log(r, 400);
+    c->p[E_ALPHA] = iso_random_below(r, iso_count(scales));
+    c->p[E_BETA] = iso_random_below(r, iso_count(scales));
+    c->p[E_BIAS] = iso_random_below(r, 2);
+    c->p[E_ACT] = iso_random_below(r, ISOBIT_ACT_TANH + 1);
+    c->p[E_RESIDUAL] = iso_random_below(r, 3);
+    c->p[E_SAME] = iso_random_below(r, 2);
+    c->p[E_GAP] = iso_random_gap(r);
+    c->fill = fills[iso_random_below(r, iso_count(fills))];
+    /* far from zero some activations overflow on the way to a finite result */
+    bool simple = c->p[E_ACT] <= ISOBIT_ACT_RELU;
+    c->flags = simple || c->fill == ISO_FILL_UNIFORM ? ISO_CASE_TRAPLESS : 0;
+}
+
 const struct iso_suite iso_suite_gemm_epilogue = {.kernel = "gemm_epilogue",
                                                   .params =
                                                       "m n alpha# beta# bias act residual t=c gap",
@@ -376,7 +426,8 @@ const struct iso_suite iso_suite_gemm_epilogue = {.kernel = "gemm_epilogue",
                                                   .setup = epilogue_setup,
                                                   .call = epilogue_call,
                                                   .reference = epilogue_reference,
-                                                  .bytes = epilogue_bytes};
+                                                  .bytes = epilogue_bytes,
+                                                  .random = epilogue_random};
 
 /* ---------------------------------------------------------------------------------------- gemv */
 
@@ -407,6 +458,7 @@ static void gemv_cases(struct iso_cases *l) {
         iso_add(l, 1, 0, ISO_CASE_ALIGN, 19, 70, trans, 1);
         for (size_t k = 1; k < 130; k++)
             iso_add(l, 10, 0, ISO_CASE_TRAPLESS, 5, k, trans, 0);
+        iso_add(l, 1, ISO_FILL_SMALL, ISO_CASE_TRAPLESS, 19, 75, trans, 1);
     }
 }
 
@@ -451,6 +503,18 @@ static double gemv_bytes(const struct iso_case *c) {
     return 4.0 * ((double)c->p[V_N] * (double)c->p[V_K] + (double)(c->p[V_N] + c->p[V_K]));
 }
 
+static void gemv_random(struct iso_case *c, struct iso_random *r) {
+    c->p[V_N] = iso_random_log(r, 400);
+    c->p[V_K] = iso_random_log(r, 2000);
+    while (c->p[V_N] * c->p[V_K] > 1 << 16)
+        c->p[iso_random_below(r, 2) ? V_N : V_K] /= 2;
+    c->p[V_TRANS] = iso_random_below(r, 2);
+    c->p[V_GAP] = iso_random_gap(r);
+    c->fill = (unsigned)iso_random_below(r, ISO_FILL_ALL);
+    if (c->fill == ISO_FILL_UNIFORM || c->fill == ISO_FILL_NORMAL || c->fill == ISO_FILL_INTEGER)
+        c->flags = ISO_CASE_TRAPLESS;
+}
+
 const struct iso_suite iso_suite_gemv = {.kernel = "gemv",
                                          .params = "n k trans gap",
                                          .cases = gemv_cases,
@@ -458,7 +522,8 @@ const struct iso_suite iso_suite_gemv = {.kernel = "gemv",
                                          .call = gemv_call,
                                          .reference = gemv_reference,
                                          .flops = gemv_flops,
-                                         .bytes = gemv_bytes};
+                                         .bytes = gemv_bytes,
+                                         .random = gemv_random};
 
 /* ------------------------------------------------------------------------------------ fma_peak */
 

@@ -140,6 +140,20 @@ static double softmax_bytes(const struct iso_case *c) {
     return 8.0 * (double)c->p[X_ROWS] * (double)c->p[X_N];
 }
 
+static void softmax_random(struct iso_case *c, struct iso_random *r) {
+    c->p[X_ROWS] = iso_random_log(r, 9);
+    c->p[X_N] = iso_random_log(r, 2200);
+    c->p[X_FLAGS] = iso_random_below(r, 4);
+    c->p[X_LENGTHS] = iso_random_below(r, 4);
+    c->p[X_MASK] = iso_random_below(r, 3);
+    c->p[X_INPLACE] = iso_random_below(r, 2);
+    c->p[X_GAP] = iso_random_gap(r);
+    c->fill = (unsigned)iso_random_below(r, ISO_FILL_ALL);
+    if ((c->fill == ISO_FILL_UNIFORM || c->fill == ISO_FILL_NORMAL || c->fill == ISO_FILL_SCORES) &&
+        c->p[X_LENGTHS] < 2 && c->p[X_MASK] < 2)
+        c->flags = ISO_CASE_TRAPLESS;
+}
+
 const struct iso_suite iso_suite_softmax = {.kernel = "softmax",
                                             .params = "rows n flags lengths mask inplace gap",
                                             .cases = softmax_cases,
@@ -147,7 +161,8 @@ const struct iso_suite iso_suite_softmax = {.kernel = "softmax",
                                             .call = softmax_call,
                                             .reference = softmax_reference,
                                             .check = softmax_check,
-                                            .bytes = softmax_bytes};
+                                            .bytes = softmax_bytes,
+                                            .random = softmax_random};
 
 /* --------------------------------------------------------------------------------------- norms */
 
@@ -313,13 +328,31 @@ static double norm_bytes(const struct iso_case *c) {
 
 #define NORM_PARAMS "rows n affine residual y sum eps# gap"
 
+static void norm_random(struct iso_case *c, struct iso_random *r) {
+    static const unsigned fills[] = {ISO_FILL_UNIFORM, ISO_FILL_NORMAL, ISO_FILL_OFFSET,
+                                     ISO_FILL_EQUAL,   ISO_FILL_RISING, ISO_FILL_CANCEL,
+                                     ISO_FILL_WIDE,    ISO_FILL_TINY};
+    c->p[N_ROWS] = iso_random_log(r, 9);
+    c->p[N_N] = 1 + iso_random_log(r, 2200);
+    c->p[N_AFFINE] = iso_random_below(r, 4);
+    c->p[N_RESIDUAL] = iso_random_below(r, 2);
+    c->p[N_Y] = iso_random_below(r, c->p[N_RESIDUAL] ? 3 : 2);
+    size_t sum = iso_random_below(r, c->p[N_RESIDUAL] ? 4 : 3);
+    c->p[N_SUM] = sum == c->p[N_Y] + 1 && sum > 1 ? 1 : sum; /* not the same place twice */
+    c->p[N_EPS] = iso_random_below(r, 3);
+    c->p[N_GAP] = iso_random_gap(r);
+    c->fill = fills[iso_random_below(r, iso_count(fills))];
+    c->flags = ISO_CASE_TRAPLESS;
+}
+
 const struct iso_suite iso_suite_layernorm = {.kernel = "layernorm",
                                               .params = NORM_PARAMS,
                                               .cases = norm_cases,
                                               .setup = norm_setup,
                                               .call = layernorm_call,
                                               .reference = layernorm_reference,
-                                              .bytes = norm_bytes};
+                                              .bytes = norm_bytes,
+                                              .random = norm_random};
 
 const struct iso_suite iso_suite_rmsnorm = {.kernel = "rmsnorm",
                                             .params = NORM_PARAMS,
@@ -327,4 +360,5 @@ const struct iso_suite iso_suite_rmsnorm = {.kernel = "rmsnorm",
                                             .setup = norm_setup,
                                             .call = rmsnorm_call,
                                             .reference = rmsnorm_reference,
-                                            .bytes = norm_bytes};
+                                            .bytes = norm_bytes,
+                                            .random = norm_random};

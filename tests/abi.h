@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Calls of kernels through a trampoline that sees whether a kernel keeps the calling convention:
+ * registers that belong to the caller, flags, floating-point control, upper vector halves, the
+ * words above its arguments, and how much stack it uses.
+ *
+ * The trampoline stands in the table of kernels: a suite calls t->gemv as always, and gets there
+ * through assembly (abi_x86_64.S, abi_aarch64.S) that knows nothing of gemv but how many words of
+ * arguments lie on the stack.
+ */
+#ifndef ISOBIT_TESTS_ABI_H
+#define ISOBIT_TESTS_ABI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kernels.h"
+
+/* A kernel may use so much stack, the functions that it calls included. */
+#define ISO_ABI_STACK_LIMIT 8192
+
+/* Finds out what can be checked on this machine. Once; needs no signal handler. */
+void iso_abi_init(void);
+/* What cannot be checked here: "" when there is nothing. */
+const char *iso_abi_missing(void);
+
+/* *checked becomes the table whose kernels go through the trampoline to those of `table`. */
+void iso_abi_wrap(struct iso_kernels *checked, const struct iso_kernels *table);
+
+/* Before the calls of one case: new random values, nothing found yet. */
+void iso_abi_begin(void);
+/* After them: NULL, or what the first bad call did; *stack is the most that one of them used (0
+ * when it is not measured). */
+const char *iso_abi_end(size_t *stack);
+
+/* For the self-test: calls iso_spoil_target with up to four arguments, then breaks a rule. */
+extern void (*iso_spoil_target)(void);
+#define ISO_SPOIL(name) void iso_spoil_##name(float *y, const float *x, size_t n, int function)
+ISO_SPOIL(illegal);
+ISO_SPOIL(canary);
+ISO_SPOIL(stack);
+#if defined(__x86_64__)
+ISO_SPOIL(rbx);
+ISO_SPOIL(rbp);
+ISO_SPOIL(r12);
+ISO_SPOIL(r13);
+ISO_SPOIL(r14);
+ISO_SPOIL(r15);
+ISO_SPOIL(direction);
+ISO_SPOIL(mxcsr);
+ISO_SPOIL(x87_control);
+ISO_SPOIL(x87_stack);
+ISO_SPOIL(ymm);
+ISO_SPOIL(zmm);
+ISO_SPOIL(int_width);
+ISO_SPOIL(aligned);
+/* Whether ymm and zmm can be found out here. */
+bool iso_abi_sees_upper(bool zmm);
+#elif defined(__aarch64__)
+ISO_SPOIL(x19);
+ISO_SPOIL(x28);
+ISO_SPOIL(x29);
+ISO_SPOIL(d8);
+ISO_SPOIL(d15);
+ISO_SPOIL(fpcr);
+ISO_SPOIL(int_width);
+#endif
+
+#endif

@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Proof that the harness can fail: kernels that are broken on purpose, one defect each, and what
+ * its report has to say about them. A kernel is replaced in a copy of a good table; the first
+ * report about the copy is compared with the text.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <fenv.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <isobit/ops.h>
+
+#include "abi.h"
+#include "runner.h"
+
+/* ------------------------------------------------------------------------------- broken kernels */
+
+static const struct iso_kernels *good; /* the table that the broken ones call */
+static unsigned calls;
+
+static void after_gemv(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
+                       int trans) {
+    good->gemv(y, w, ldw, x, n, k, trans);
+}
+
+static volatile float sink;
+
+static void gemv_reads_right(float *y, const float *w, size_t ldw, const float *x, size_t n,
+                             size_t k, int trans) {
+    sink = x[k];
+    after_gemv(y, w, ldw, x, n, k, trans);
+}
+
+static void gemv_reads_left(float *y, const float *w, size_t ldw, const float *x, size_t n,
+                            size_t k, int trans) {
+    sink = x[-1];
+    after_gemv(y, w, ldw, x, n, k, trans);
+}
+
+static void gemv_writes_right(float *y, const float *w, size_t ldw, const float *x, size_t n,
+                              size_t k, int trans) {
+    after_gemv(y, w, ldw, x, n, k, trans);
+    y[n] = 0;
+}
+
+static void gemv_writes_right_of_page(float *y, const float *w, size_t ldw, const float *x,
+                                      size_t n, size_t k, int trans) {
+    after_gemv(y, w, ldw, x, n, k, trans);
+    if (n && (uintptr_t)y % 4096 == 0)
+        y[n + 3] = 0;
+}
+
+static void gemv_writes_left_in_page(float *y, const float *w, size_t ldw, const float *x, size_t n,
+                                     size_t k, int trans) {
+    after_gemv(y, w, ldw, x, n, k, trans);
+    if ((uintptr_t)y % 4096 != 0)
+        y[-1] = 0;
+}
+
+static void gemv_writes_input(float *y, const float *w, size_t ldw, const float *x, size_t n,
+                              size_t k, int trans) {
+    after_gemv(y, w, ldw, x, n, k, trans);
+    if (n && k)
+        memcpy((void *)(uintptr_t)w, y, sizeof *y);
+}
+
+static void gemv_changes_errno(float *y, const float *w, size_t ldw, const float *x, size_t n,
+                               size_t k, int trans) {
+    after_gemv(y, w, ldw, x, n, k, trans);
+    errno = ERANGE;
+}
+
+static void gemv_changes_rounding(float *y, const float *w, size_t ldw, const float *x, size_t n,
+                                  size_t k, int trans) {
+    after_gemv(y, w, ldw, x, n, k, trans);
+    fesetround(FE_UPWARD);
+}
+
+static void gemv_never_returns(float *y, const float *w, size_t ldw, const float *x, size_t n,
+                               size_t k, int trans) {
+    after_gemv(y, w, ldw, x, n, k, trans);
+    for (;;)
+        sink = 0;
+}
+
+static void gemv_illegal(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
+                         int trans) {
+    after_gemv(y, w, ldw, x, n, k, trans);
+    raise(SIGILL);
+}
+
+static void gemv_wants_alignment(float *y, const float *w, size_t ldw, const float *x, size_t n,
+                                 size_t k, int trans) {
+    if ((uintptr_t)x % 16)
+        raise(SIGBUS);
+    after_gemv(y, w, ldw, x, n, k, trans);
+}
+
+static void gemv_divides_by_zero(float *y, const float *w, size_t ldw, const float *x, size_t n,
+                                 size_t k, int trans) {
+    after_gemv(y, w, ldw, x, n, k, trans);
+    volatile float zero = 0;
+    sink = 1 / zero;
+}
+
+static void gemv_forgets_last(float *y, const float *w, size_t ldw, const float *x, size_t n,
+                              size_t k, int trans) {
+    after_gemv(y, w, ldw, x, n ? n - 1 : 0, k, trans);
+}
+
+static void gemv_sums_plainly(float *y, const float *w, size_t ldw, const float *x, size_t n,
+                              size_t k, int trans) {
+    for (size_t j = 0; j < n; j++) {
+        y[j] = 0;
+        for (size_t p = 0; p < k; p++)
+            y[j] += x[p] * (trans ? w[p * ldw + j] : w[j * ldw + p]);
+    }
+}
+
+static void strip_slightly_off(float *c, size_t ldc, const float *a, size_t as, const float *b,
+                               size_t bs, size_t bps, size_t m, size_t n, size_t k, int mode) {
+    good->gemm_strip(c, ldc, a, as, b, bs, bps, m, n, k, mode);
+    if (k > 256 && m && n)
+        c[0] *= 1 + 0x1p-12f;
+}
+
+static void strip_skips_tail(float *c, size_t ldc, const float *a, size_t as, const float *b,
+                             size_t bs, size_t bps, size_t m, size_t n, size_t k, int mode) {
+    good->gemm_strip(c, ldc, a, as, b, bs, bps, m, n % 16 == 15 ? n - 1 : n, k, mode);
+}
+
+static void strip_writes_gap(float *c, size_t ldc, const float *a, size_t as, const float *b,
+                             size_t bs, size_t bps, size_t m, size_t n, size_t k, int mode) {
+    good->gemm_strip(c, ldc, a, as, b, bs, bps, m, n, k, mode);
+    if (m > 1 && ldc > n)
+        c[n] = 0;
+}
+
+static void epilogue_reads_c(float *c, size_t ldc, const float *t, size_t ldt, size_t m, size_t n,
+                             const struct iso_epilogue *e) {
+    float old = m && n ? c[0] : 0;
+    good->gemm_epilogue(c, ldc, t, ldt, m, n, e);
+    if (m && n && e->beta == 0)
+        c[0] += 0 * old;
+}
+
+static void softmax_swallows_nan(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
+                                 size_t n, const size_t *lengths, const uint8_t *mask, size_t ldm,
+                                 int flags) {
+    good->softmax(y, ldy, x, ldx, rows, n, lengths, mask, ldm, flags);
+    for (size_t i = 0; i < rows; i++) {
+        for (size_t j = 0; j < n; j++)
+            y[i * ldy + j] = isnan(y[i * ldy + j]) ? 0 : y[i * ldy + j];
+    }
+}
+
+static void softmax_uses_padding(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
+                                 size_t n, const size_t *lengths, const uint8_t *mask, size_t ldm,
+                                 int flags) {
+    float padding = rows > 1 && ldx > n ? x[n] : 0;
+    good->softmax(y, ldy, x, ldx, rows, n, lengths, mask, ldm, flags);
+    if (rows && n)
+        y[0] += padding;
+}
+
+static void softmax_ignores_mask(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
+                                 size_t n, const size_t *lengths, const uint8_t *mask, size_t ldm,
+                                 int flags) {
+    (void)mask;
+    good->softmax(y, ldy, x, ldx, rows, n, lengths, NULL, ldm, flags);
+}
+
+static void layernorm_two_ulp(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
+                              size_t n, const struct iso_norm *o) {
+    good->layernorm(y, ldy, x, ldx, rows, n, o);
+    for (int i = 0; i < 2 && rows == 2 && n == 53 && o->sum && o->residual; i++)
+        y[n / 2] = nextafterf(y[n / 2], INFINITY);
+}
+
+static void rmsnorm_differs_by_call(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
+                                    size_t n, const struct iso_norm *o) {
+    good->rmsnorm(y, ldy, x, ldx, rows, n, o);
+    if (rows && n && calls++ % 3 == 2)
+        y[0] = nextafterf(y[0], INFINITY);
+}
+
+static void attention_sees_too_much(const struct iso_attention *t) {
+    struct iso_attention wide = *t;
+    wide.see++;
+    good->attention(&wide);
+}
+
+static void attention_forgets_scale(const struct iso_attention *t) {
+    struct iso_attention other = *t;
+    other.scale *= 1 + 0x1p-12f;
+    good->attention(&other);
+}
+
+static void unary_loses_sign(float *y, const float *x, size_t n, int function) {
+    good->unary(y, x, n, function);
+    for (size_t i = 0; i < n && function == ISOBIT_ACT_SILU; i++)
+        y[i] += 0.0f;
+}
+
+static void unary_three_ulp(float *y, const float *x, size_t n, int function) {
+    good->unary(y, x, n, function);
+    for (size_t i = 0; i < n && function == ISO_UNARY_EXP; i++) {
+        if (y[i] > 3 && y[i] < 4)
+            y[i] += 0x3p-22f;
+    }
+}
+
+static void pack_leaves_rest(float *dst, const float *src, size_t si, size_t sp, size_t n, size_t k,
+                             size_t width) {
+    good->gemm_pack(dst, src, si, sp, n, k, width);
+    if (n % width && k)
+        dst[(n + width - 1) / width * width * k - 1] = 1;
+}
+
+static void panels_touch_others(float *panels, size_t first, const float *k, size_t ldk,
+                                size_t count, size_t dh) {
+    good->key_panels(panels, first, k, ldk, count, dh);
+    if (first % ISO_KEY_BLOCK && count)
+        panels[first / ISO_KEY_BLOCK * ISO_KEY_BLOCK * dh + (first - 1) % ISO_KEY_BLOCK] = 0;
+}
+
+/* ------------------------------------------------------------------ more that breaks a promise */
+
+static void gemv_reads_right_of_tail(float *y, const float *w, size_t ldw, const float *x, size_t n,
+                                     size_t k, int trans) {
+    after_gemv(y, w, ldw, x, n, k, trans);
+    if (k % 8 == 1 && k > 8)
+        sink = x[k];
+}
+
+static void gemv_depends_on_address(float *y, const float *w, size_t ldw, const float *x, size_t n,
+                                    size_t k, int trans) {
+    after_gemv(y, w, ldw, x, n, k, trans);
+    if (n && k > 100 && (uintptr_t)x % 64 == 4)
+        y[0] = nextafterf(y[0], INFINITY);
+}
+
+static void gemv_remembers_calls(float *y, const float *w, size_t ldw, const float *x, size_t n,
+                                 size_t k, int trans) {
+    static float last;
+    after_gemv(y, w, ldw, x, n, k, trans);
+    if (n) {
+        y[n - 1] += last * 0x1p-30f;
+        last = y[n - 1];
+    }
+}
+
+static void gemv_computes_padding(float *y, const float *w, size_t ldw, const float *x, size_t n,
+                                  size_t k, int trans) {
+    after_gemv(y, w, ldw, x, n, k, trans);
+    volatile float lane = INFINITY; /* what lies in a lane that takes no part */
+    if (k % 8)
+        sink = lane - lane;
+}
+
+static void strip_loses_minus_zero(float *c, size_t ldc, const float *a, size_t as, const float *b,
+                                   size_t bs, size_t bps, size_t m, size_t n, size_t k, int mode) {
+    good->gemm_strip(c, ldc, a, as, b, bs, bps, m, n, k, mode);
+    for (size_t i = 0; i < m; i++) { /* the negative zero of an underflow becomes positive */
+        for (size_t j = 0; j < n; j++)
+            c[i * ldc + j] = c[i * ldc + j] == 0 ? 0.0f : c[i * ldc + j];
+    }
+}
+
+static void gemv_flushes_subnormals(float *y, const float *w, size_t ldw, const float *x, size_t n,
+                                    size_t k, int trans) {
+    after_gemv(y, w, ldw, x, n, k, trans);
+    for (size_t i = 0; i < n; i++)
+        y[i] = fabsf(y[i]) < 0x1p-126f ? 0.0f : y[i];
+}
+
+static void strip_off_for_large_k(float *c, size_t ldc, const float *a, size_t as, const float *b,
+                                  size_t bs, size_t bps, size_t m, size_t n, size_t k, int mode) {
+    good->gemm_strip(c, ldc, a, as, b, bs, bps, m, n, k, mode);
+    if (k > 500 && m && n)
+        c[(m - 1) * ldc + n - 1] *= 1 + 0x1p-20f;
+}
+
+static void strip_wrong_ld(float *c, size_t ldc, const float *a, size_t as, const float *b,
+                           size_t bs, size_t bps, size_t m, size_t n, size_t k, int mode) {
+    good->gemm_strip(c, n, a, as, b, bs, bps, m, n, k, mode);
+    (void)ldc;
+}
+
+static void strip_splits_k(float *c, size_t ldc, const float *a, size_t as, const float *b,
+                           size_t bs, size_t bps, size_t m, size_t n, size_t k, int mode) {
+    size_t half = k / 2;
+    good->gemm_strip(c, ldc, a, as, b, bs, bps, m, n, half, mode);
+    good->gemm_strip(c, ldc, a + half * as, as, b + half * bs, bs, bps, m, n, k - half,
+                     ISO_STRIP_ADD);
+}
+
+static void epilogue_adds_bias_late(float *c, size_t ldc, const float *t, size_t ldt, size_t m,
+                                    size_t n, const struct iso_epilogue *e) {
+    struct iso_epilogue other = *e;
+    other.bias = NULL;
+    good->gemm_epilogue(c, ldc, t, ldt, m, n, &other);
+    for (size_t i = 0; i < m && e->bias; i++) {
+        for (size_t j = 0; j < n; j++)
+            c[i * ldc + j] += e->bias[j];
+    }
+}
+
+static void softmax_without_maximum(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
+                                    size_t n, const size_t *lengths, const uint8_t *mask,
+                                    size_t ldm, int flags) {
+    if (lengths || mask || flags || y == x || n == 0) {
+        good->softmax(y, ldy, x, ldx, rows, n, lengths, mask, ldm, flags);
+        return;
+    }
+    for (size_t i = 0; i < rows; i++) {
+        float sum = 0;
+        for (size_t j = 0; j < n; j++)
+            sum += y[i * ldy + j] = expf(x[i * ldx + j]);
+        for (size_t j = 0; j < n; j++)
+            y[i * ldy + j] /= sum;
+    }
+}
+
+static void layernorm_one_pass(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
+                               size_t n, const struct iso_norm *o) {
+    good->layernorm(y, ldy, x, ldx, rows, n, o);
+    if (o->sum || o->residual || y == x)
+        return;
+    for (size_t i = 0; i < rows; i++) { /* E[x^2] - E[x]^2 */
+        float sum = 0, squares = 0;
+        for (size_t j = 0; j < n; j++) {
+            sum += x[i * ldx + j];
+            squares += x[i * ldx + j] * x[i * ldx + j];
+        }
+        float mean = sum / (float)n, variance = squares / (float)n - mean * mean;
+        float scale = 1 / sqrtf(fmaxf(variance, 0) + o->eps);
+        for (size_t j = 0; j < n; j++)
+            y[i * ldy + j] = (x[i * ldx + j] - mean) * scale * (o->gamma ? o->gamma[j] : 1) +
+                             (o->beta ? o->beta[j] : 0);
+    }
+}
+
+static void rmsnorm_mixes_rows(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
+                               size_t n, const struct iso_norm *o) {
+    good->rmsnorm(y, ldy, x, ldx, rows, n, o);
+    for (size_t i = 1; i < rows && n; i++)
+        y[i * ldy] += 0x1p-20f * y[(i - 1) * ldy];
+}
+
+static void attention_trusts_scratch(const struct iso_attention *t) {
+    float before = t->scratch[0];
+    good->attention(t);
+    if (t->nq)
+        t->o[0] += 0 * before;
+}
+
+static void attention_multiplies_mask(const struct iso_attention *t) {
+    good->attention(t);
+    for (size_t j = 0; t->bias && t->nq && j < t->nk; j++)
+        t->o[0] += 0 * t->v[j * t->ldv]; /* 0 times NaN is NaN */
+}
+
+static void attention_forgets_hidden_weights(const struct iso_attention *t) {
+    struct iso_attention other = *t;
+    other.nk_weights = t->nk;
+    good->attention(&other);
+}
+
+static void unary_aliases_badly(float *y, const float *x, size_t n, int function) {
+    if (n)
+        y[0] = 1;
+    good->unary(y, x, n, function);
+}
+
+static void embed_takes_next_row(float *y, size_t ldy, const uint32_t *ids, size_t count,
+                                 const float *table, size_t d, float scale, const float *positions,
+                                 const uint32_t *rows) {
+    good->embed(y, ldy, ids, count, table + d, d, scale, positions, rows);
+}
+
+static void positions_in_float(float *y, size_t ldy, size_t first, size_t count, size_t d,
+                               int layout) {
+    good->positions(y, ldy, first, count, d, layout);
+    for (size_t i = 0; i < count && d; i++) {
+        if (fabsf(y[i * ldy]) > 0.5f)
+            y[i * ldy] = sinf((float)(first + i) * 1.0000001f);
+    }
+}
+
+/* What the first report has to say when the named kernel is replaced. */
+#define BROKEN(kernel, function, text)                                                             \
+    {                                                                                              \
+#kernel, #function, text, { .kernel = function }                                           \
+    }
+#define SPOILT(name, text) BROKEN(unary, iso_spoil_##name, text)
+struct broken {
+    const char *kernel, *name, *text;
+    struct iso_kernels with; /* one pointer set */
+};
+static const struct broken broken_kernels[] = {
+    BROKEN(gemv, gemv_reads_right, "past the right end of x"),
+    BROKEN(gemv, gemv_reads_left, "past the left end of x"),
+    BROKEN(gemv, gemv_writes_right, "past the right end of y"),
+    BROKEN(gemv, gemv_writes_right_of_page, "wrote past the end of y"),
+    BROKEN(gemv, gemv_writes_left_in_page, "wrote before the begin of y"),
+    BROKEN(gemv, gemv_writes_input, "wrote to the input w"),
+    BROKEN(gemv, gemv_changes_errno, "changed errno"),
+    BROKEN(gemv, gemv_changes_rounding, "changed the floating-point control register"),
+    BROKEN(gemv, gemv_never_returns, "did not return in time"),
+    BROKEN(gemv, gemv_illegal, "illegal instruction"),
+    BROKEN(gemv, gemv_wants_alignment, "bus error"),
+    BROKEN(gemv, gemv_divides_by_zero, "raised DIVBYZERO"),
+    BROKEN(gemv, gemv_forgets_last, "did not write y"),
+    BROKEN(gemv, gemv_sums_plainly, "canonical order gives"),
+    BROKEN(gemm_strip, strip_slightly_off, "times the bound"),
+    BROKEN(gemm_strip, strip_skips_tail, "c["),
+    BROKEN(gemm_strip, strip_writes_gap, "wrote to the gap of c"),
+    BROKEN(gemm_epilogue, epilogue_reads_c, "c[0][0]"),
+    BROKEN(softmax, softmax_swallows_nan, "should be nan"),
+    BROKEN(softmax, softmax_uses_padding, "nan, should be"),
+    BROKEN(softmax, softmax_ignores_mask, "should be"),
+    BROKEN(layernorm, layernorm_two_ulp, "bits of y"),
+    BROKEN(rmsnorm, rmsnorm_differs_by_call, "bits of "),
+    BROKEN(attention, attention_sees_too_much, "o["),
+    BROKEN(attention, attention_forgets_scale, "times the bound"),
+    BROKEN(unary, unary_loses_sign, "bits of y"),
+    BROKEN(unary, unary_three_ulp, "times the bound"),
+    BROKEN(gemm_pack, pack_leaves_rest, "canonical order gives"),
+    BROKEN(key_panels, panels_touch_others, "canonical order gives"),
+    BROKEN(gemv, gemv_reads_right_of_tail, "past the right end of x"),
+    BROKEN(gemv, gemv_depends_on_address, "y[0]"),
+    BROKEN(gemv, gemv_remembers_calls, "y["),
+    BROKEN(gemv, gemv_computes_padding, "raised INVALID"),
+    BROKEN(gemm_strip, strip_loses_minus_zero, "canonical order gives -0x0p+0"),
+    BROKEN(gemv, gemv_flushes_subnormals, "y[0][0] is 0x0p+0, should be"),
+    BROKEN(gemm_strip, strip_off_for_large_k, "c["),
+    BROKEN(gemm_strip, strip_wrong_ld, "c"),
+    BROKEN(gemm_strip, strip_splits_k, "canonical order gives"),
+    BROKEN(gemm_epilogue, epilogue_adds_bias_late, "c["),
+    BROKEN(softmax, softmax_without_maximum, "y["),
+    BROKEN(layernorm, layernorm_one_pass, "y["),
+    BROKEN(rmsnorm, rmsnorm_mixes_rows, "[1][0]"),
+    BROKEN(attention, attention_trusts_scratch, "nan, should be"),
+    BROKEN(attention, attention_multiplies_mask, "nan, should be"),
+    BROKEN(attention, attention_forgets_hidden_weights, "did not write weights"),
+    BROKEN(unary, unary_aliases_badly, "[0]"),
+    BROKEN(embed, embed_takes_next_row, "past the right end of table"),
+    BROKEN(positions, positions_in_float, "times the bound"),
+    /* the calling convention; abi_*.S */
+    SPOILT(illegal, "illegal instruction"),
+    SPOILT(canary, "wrote to the stack of its caller"),
+    SPOILT(stack, "bytes of stack, more than"),
+    SPOILT(int_width, "did not write y"),
+#if defined(__x86_64__)
+    SPOILT(rbx, "did not preserve register rbx"),
+    SPOILT(rbp, "did not preserve register rbp"),
+    SPOILT(r12, "did not preserve register r12"),
+    SPOILT(r13, "did not preserve register r13"),
+    SPOILT(r14, "did not preserve register r14"),
+    SPOILT(r15, "did not preserve register r15"),
+    SPOILT(direction, "left the direction flag set"),
+    SPOILT(mxcsr, "changed the floating-point control register"),
+    SPOILT(x87_control, "changed the x87 control word"),
+    SPOILT(x87_stack, "left x87 or MMX registers in use"),
+    SPOILT(ymm, "left upper halves of ymm registers in use"),
+    SPOILT(zmm, "left upper halves of "),
+    SPOILT(aligned, "general protection fault"),
+#elif defined(__aarch64__)
+    SPOILT(x19, "did not preserve register x19"),
+    SPOILT(x28, "did not preserve register x28"),
+    SPOILT(x29, "did not preserve register x29"),
+    SPOILT(d8, "did not preserve register d8"),
+    SPOILT(d15, "did not preserve register d15"),
+    SPOILT(fpcr, "changed the floating-point control register"),
+#endif
+};
+
+/* Why a defect cannot be found here, or NULL. */
+static const char *not_here(const struct broken *b) {
+#if defined(__x86_64__)
+    if (b->with.unary == iso_spoil_ymm && !iso_abi_sees_upper(false))
+        return "the machine does not tell dirty ymm registers";
+    if (b->with.unary == iso_spoil_zmm && !iso_abi_sees_upper(true))
+        return "the machine does not tell dirty zmm registers";
+#endif
+    if (b->with.unary == iso_spoil_stack && strstr(iso_abi_missing(), "stack"))
+        return "the use of the stack is not measured under a sanitizer";
+    return NULL;
+}
+
+static void breaks(struct iso_kernels *table, const struct iso_kernels *with) {
+#define KERNEL(type, name, args)                                                                   \
+    if (with->name)                                                                                \
+        table->name = with->name;
+#include "kernels.def"
+#undef KERNEL
+}
+
+static bool found(const char *name, const struct iso_run *run, const char *text) {
+    bool ok = run->failures > 0 && strstr(run->first_failure, text);
+    printf("%-32s %s: %s\n", name, ok ? "found " : "MISSED",
+           run->failures ? run->first_failure : "nothing was reported");
+    fflush(stdout);
+    return ok;
+}
+
+int iso_self_test(const struct iso_run *base) {
+    size_t missed = 0, skipped = 0, count = sizeof broken_kernels / sizeof *broken_kernels;
+    for (size_t i = 0; i < base->set_count && !good; i++)
+        good = base->sets[i].missing ? NULL : base->sets[i].table;
+    for (size_t i = 0; i < count; i++) {
+        const struct broken *b = &broken_kernels[i];
+        const char *why = not_here(b);
+        if (why) {
+            printf("%-32s SKIPPED: %s\n", b->name, why);
+            skipped++;
+            continue;
+        }
+        iso_spoil_target = (void (*)(void))good->unary;
+        struct iso_kernels table = *good;
+        breaks(&table, &b->with);
+        struct iso_set sets[2] = {{"good", good, NULL}, {"broken", &table, NULL}};
+        struct iso_run run = *base;
+        run.plan = ISO_PLAN_QUICK;
+        run.sets = sets;
+        run.set_count = 2;
+        run.golden = run.update = NULL;
+        run.row = NULL;
+        run.failed = NULL;
+        run.stop = true;
+        run.case_seconds = 2;
+        calls = 0;
+        iso_run_suite(&run, iso_suite_named(b->kernel));
+        missed += !found(b->name, &run, b->text);
+    }
+    /* the committed hashes: a changed bit in the file, and a file without the line */
+    static const char *const tampered[][3] = {
+        {"tampered golden hash", "embed", "the bits are not those committed"},
+        {"missing golden hash", "other", "no committed hash"}};
+    for (size_t i = 0; i < 2; i++) {
+        char file[] = "/tmp/isobit-golden-XXXXXX";
+        int fd = mkstemp(file);
+        if (fd < 0)
+            return 2;
+        dprintf(fd, "%s %d 0123456789abcdef\n", tampered[i][1], ISOBIT_NUMERICS_VERSION);
+        close(fd);
+        struct iso_run run = *base;
+        run.plan = ISO_PLAN_QUICK;
+        run.golden = file;
+        run.update = NULL;
+        run.row = NULL;
+        run.failed = NULL;
+        iso_run_suite(&run, iso_suite_named("embed"));
+        unlink(file);
+        missed += !found(tampered[i][0], &run, tampered[i][2]);
+    }
+    printf("self-test: %zu of %zu defects found, %zu skipped\n", count + 2 - missed - skipped,
+           count + 2, skipped);
+    return missed ? 1 : 0;
+}
