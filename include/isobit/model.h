@@ -48,7 +48,9 @@ typedef struct iso_load_options {
  * to f32 and packed, a piece at a time: a tied embedding is held once, and loading takes little
  * more memory than the model has in the end. Nothing of the files stays open. The files are
  * untrusted: whatever they hold, the call fails cleanly or gives a usable model. Families:
- * model_type "isobit-transformer" (the paper's) and "marian".
+ * model_type "isobit-transformer" (the paper's) and "marian". Position
+ * tables that are computed, not read, are limited to 2^26 elements (ISOBIT_E_LIMIT), so that a
+ * small file cannot ask for gigabytes.
  */
 ISOBIT_API iso_status iso_model_load(iso_model **model, const char *directory,
                                      const iso_load_options *options, const iso_context *context,
