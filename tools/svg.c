@@ -253,33 +253,58 @@ struct target {
     char *path, *temporary; /* of the file itself, links followed; NULL: written as it is */
 };
 
-static bool target_open(struct target *t, const char *path) {
-    struct stat st;
-    const bool exists = stat(path, &st) == 0;
-    *t = (struct target){.path = exists ? realpath(path, NULL) : strdup(path)};
-    if (t->path == NULL)
-        return false;
-    if (exists && !S_ISREG(st.st_mode)) {
-        t->file = fopen(path, "w");
-        return t->file != NULL;
-    }
+static void target_free(struct target *t) {
+    free(t->path);
+    free(t->temporary);
+    *t = (struct target){0};
+}
+
+/* A file beside t->path that will take its place; `old` is what stands there, or NULL. */
+static FILE *open_temporary(struct target *t, const struct stat *old) {
     /* A file that must not be written stays; its directory alone would allow to replace it. */
-    if ((exists && access(t->path, W_OK) != 0) || asprintf(&t->temporary, "%s.XXXXXX", t->path) < 0)
-        return false;
-    int fd = mkstemp(t->temporary);
+    if (old != NULL && access(t->path, W_OK) != 0)
+        return NULL;
+    if (asprintf(&t->temporary, "%s.XXXXXX", t->path) < 0) {
+        t->temporary = NULL;
+        return NULL;
+    }
+    /* The caller frees both names; the analyzer loses sight of them here. */
+    int fd = mkstemp(t->temporary); /* NOLINT(clang-analyzer-unix.Malloc) */
     if (fd < 0)
-        return false;
+        return NULL;
     const mode_t mask = umask(0);
     umask(mask);
-    if (fchmod(fd, exists ? st.st_mode & 07777 : 0666 & ~mask) == 0)
-        t->file = fdopen(fd, "w");
-    if (t->file == NULL) {
+    FILE *file = NULL;
+    if (fchmod(fd, old != NULL ? old->st_mode & 07777 : 0666 & ~mask) == 0)
+        file = fdopen(fd, "w");
+    if (file == NULL) {
         int code = errno;
         close(fd);
         unlink(t->temporary);
         errno = code;
     }
-    return t->file != NULL;
+    return file;
+}
+
+/* False, and errno, if it cannot be written; then nothing needs to be freed. */
+static bool target_open(struct target *t, const char *path) {
+    struct stat st;
+    const bool exists = stat(path, &st) == 0;
+    *t = (struct target){0};
+    if (exists && !S_ISREG(st.st_mode)) {
+        t->file = fopen(path, "w");
+        return t->file != NULL;
+    }
+    t->path = exists ? realpath(path, NULL) : strdup(path);
+    if (t->path != NULL)
+        t->file = open_temporary(t, exists ? &st : NULL);
+    if (t->file == NULL) {
+        int code = errno;
+        target_free(t);
+        errno = code;
+        return false;
+    }
+    return true;
 }
 
 /* False, and errno, if anything was lost on the way; then nothing has changed. */
@@ -304,19 +329,11 @@ static bool target_close(struct target *t) {
     return good;
 }
 
-static void target_free(struct target *t) {
-    free(t->path);
-    free(t->temporary);
-}
-
 int svg_write(const char *path, const struct heat_map *maps, size_t count, const char *heading,
               const char *subtitle) {
     struct target target;
-    if (!target_open(&target, path)) {
-        int code = fail("cannot write %s: %s", path, strerror(errno));
-        target_free(&target);
-        return code;
-    }
+    if (!target_open(&target, path))
+        return fail("cannot write %s: %s", path, strerror(errno));
     FILE *file = target.file;
     const double head = 92;
     double height = head + 8, width = 640;
