@@ -544,7 +544,11 @@ static void *keep_busy(void *arg) {
 
 static void test_fork_during_use(void **state) {
     (void)state;
-    enum { FORKS = TSAN || OTHER_SANITIZER ? 5 : 15 };
+    /*
+     * None with the address sanitizer of gcc 12: it does not take the locks of its own allocator
+     * before a fork, so a child that allocates while other threads of the parent did hangs in it.
+     */
+    enum { FORKS = OTHER_SANITIZER ? 0 : TSAN ? 5 : 15 };
     iso_pool *pool = NULL;
     assert_int_equal(iso_pool_create(&pool, 3), ISOBIT_OK);
 
