@@ -545,8 +545,9 @@ static void *keep_busy(void *arg) {
 static void test_fork_during_use(void **state) {
     (void)state;
     /*
-     * None with the address sanitizer of gcc 12: it does not take the locks of its own allocator
-     * before a fork, so a child that allocates while other threads of the parent did hangs in it.
+     * None with the address sanitizer: once in some runs of gcc 12's a child hung there. Probably
+     * its allocator was locked by another thread at the time of the fork; this is not proved. The
+     * plain and the thread-sanitizer builds fork here.
      */
     enum { FORKS = OTHER_SANITIZER ? 0 : TSAN ? 5 : 15 };
     iso_pool *pool = NULL;
@@ -560,6 +561,9 @@ static void test_fork_during_use(void **state) {
     }
 
     /* While other threads have the pool. */
+    if (FORKS == 0) {
+        print_message("          SKIPPED: forks beside busy threads, under this sanitizer\n");
+    }
     pthread_t threads[3];
     atomic_store(&stop, false);
     for (size_t i = 0; i < 3; ++i) {
