@@ -13,11 +13,13 @@
 
 #include <string.h>
 
-#define ROW_BLOCK 128       /* rows of A packed at a time, at most */
-#define COLUMN_BLOCK 256    /* columns of B that stay in L2: 512 x 256 floats are 512 KiB */
-#define B_BLOCK 1024        /* columns of a plain B packed at a time */
-#define DIRECT_STRIPS 5     /* up to so many strips, or so many elements, */
-#define DIRECT_FLOATS 16384 /* a row-major B is read in place */
+#define ROW_BLOCK 128    /* rows of A packed at a time, at most */
+#define COLUMN_BLOCK 256 /* columns of B that stay in L2: 512 x 256 floats are 512 KiB */
+#define B_BLOCK 1024     /* columns of a plain B packed at a time */
+#define ALIASED 1024 /* rows that lie a multiple of so many floats apart share few places in L1 */
+#define FEW_ROWS 8   /* up to here that does not matter */
+#define NARROWEST 4  /* see narrow_columns */
+#define LOCAL_SCRATCH 1024           /* floats that are taken from the stack */
 #define SMALL_WORK ((size_t)1 << 19) /* multiply-adds below which a product stays on one thread */
 
 struct job {
@@ -28,13 +30,16 @@ struct job {
     size_t ai, ap;
     const float *b; /* panels: column j at b[j/16 * bps + j%16], next p bs further */
     size_t bs, bps;
+    /* What is read where it lies: B as [n][bps], or both A and B as they are, row-major. */
+    int b_turned, a_direct;
     size_t m, n, k;
     const struct iso_epilogue *e;
     size_t row_block, column_chunk; /* of a task */
     size_t tasks;
     float *scratch;
     size_t scratch_stride;
-    /* packing of a plain B */
+    /* packing of a plain B: so many columns at a time, 0 when it is read in place */
+    size_t columns;
     float *packed;
     const float *b_source;
     size_t b_j, b_p;
@@ -54,43 +59,84 @@ static int needs_own_sums(const struct job *t) {
 
 static void finish(const struct job *t, const float *sums, size_t ld, size_t i, size_t j, size_t m,
                    size_t n) {
-    struct iso_epilogue e = *t->e;
     float *c = t->c + i * t->ldc + j;
+    if (sums == c && epilogue_is_empty(t->e))
+        return;
+    struct iso_epilogue e = *t->e;
     if (e.bias)
         e.bias += j;
     if (e.residual)
         e.residual += i * e.ldr + j;
-    if (sums != c || !epilogue_is_empty(&e))
-        t->kernels->gemm_epilogue(c, t->ldc, sums, ld, m, n, &e);
+    t->kernels->gemm_epilogue(c, t->ldc, sums, ld, m, n, &e);
+}
+
+/*
+ * The last columns of a product that is read in place, when they are so few that vectors along them
+ * would be almost empty: computed as rows of the transposed product. The same sums in the same
+ * order.
+ */
+static void narrow_columns(const struct job *t, size_t i0, size_t m, size_t j0, size_t n) {
+    const float *b = t->b + j0 / ISO_PANEL * t->bps + j0 % ISO_PANEL;
+    float sums[NARROWEST * 64];
+    for (size_t i = i0; i < i0 + m; i += 64) {
+        const size_t rows = min_size(i0 + m - i, 64);
+        for (size_t p = 0; p < t->k; p += ISO_K_BLOCK)
+            t->kernels->gemm_strip_bt(sums, 64, b + p * t->bs, t->bs, t->a + i * t->ai + p, t->ai,
+                                      n, rows, min_size(t->k - p, ISO_K_BLOCK), p != 0);
+        for (size_t r = 0; r < rows; r++)
+            for (size_t j = 0; j < n; j++)
+                t->c[(i + r) * t->ldc + j0 + j] = sums[j * 64 + r];
+    }
+    finish(t, t->c + i0 * t->ldc + j0, t->ldc, i0, j0, m, n);
 }
 
 /* Rows i0 .. i0+m, columns j0 .. j0+n, for all k. */
 static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n, float *scratch) {
     /* Strips of even height: 16 rows as 8 + 8, not 14 + 2. */
-    const size_t mr = t->kernels->mr, strips = (m + mr - 1) / mr, rows = (m + strips - 1) / strips;
-    float *packed = scratch, *sums = t->c + i0 * t->ldc + j0;
+    const size_t mr = t->a_direct ? t->kernels->direct_mr : t->kernels->mr;
+    const size_t strips = (m + mr - 1) / mr, rows = (m + strips - 1) / strips;
+    float *sums = t->c + i0 * t->ldc + j0;
     size_t ld = t->ldc;
-    if (needs_own_sums(t))
-        sums = packed + iso_round_up(m, mr) * min_size(t->k, ISO_K_BLOCK), ld = n;
+    if (needs_own_sums(t)) {
+        sums = scratch + (t->a_direct ? 0 : iso_round_up(m, mr) * min_size(t->k, ISO_K_BLOCK));
+        ld = n;
+    } else if (t->a_direct && m >= t->kernels->vector_floats) {
+        const size_t last = n & (t->kernels->vector_floats - 1);
+        if (last > 0 && last <= NARROWEST && 4 * last <= t->kernels->vector_floats) {
+            n -= last;
+            narrow_columns(t, i0, m, j0 + n, last);
+        }
+    }
 
     for (size_t p0 = 0; p0 < t->k; p0 += ISO_K_BLOCK) {
         const size_t k = min_size(t->k - p0, ISO_K_BLOCK);
         const int last = p0 + k == t->k, mode = p0 ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN;
         const float *a = t->a + i0 * t->ai + p0 * t->ap;
-        size_t width = rows;
-        if (m == 1 || (t->ai == 1 && m <= mr)) { /* lies as a strip does already */
-            packed = NULL, width = t->ap;
+        size_t width = rows, next = k; /* between steps of k, and between rows of A */
+        if (t->a_direct) {
+            next = t->ai;
+        } else if (m == 1 || (t->ai == 1 && m <= mr)) { /* lies as a strip does already */
+            width = t->ap;
         } else {
-            packed = scratch;
-            t->kernels->gemm_pack(packed, a, t->ai, t->ap, m, k, width);
+            t->kernels->gemm_pack(scratch, a, t->ai, t->ap, m, k, width);
+            a = scratch;
         }
         for (size_t j = 0; j < n; j += COLUMN_BLOCK) {
             const size_t columns = min_size(n - j, COLUMN_BLOCK);
-            const float *b = t->b + (j0 + j) / ISO_PANEL * t->bps + p0 * t->bs;
+            const float *b =
+                t->b + (t->b_turned ? j0 + j : (j0 + j) / ISO_PANEL) * t->bps + p0 * t->bs;
             for (size_t i = 0; i < m; i += rows) {
                 const size_t here = min_size(m - i, rows);
-                t->kernels->gemm_strip(sums + i * ld + j, ld, packed ? packed + i * k : a, width, b,
-                                       t->bs, t->bps, here, columns, k, mode);
+                float *c = sums + i * ld + j;
+                if (t->a_direct)
+                    t->kernels->gemm_direct(c, ld, a + i * next, next, b, t->bs, t->bps, here,
+                                            columns, k, p0 != 0);
+                else if (t->b_turned)
+                    t->kernels->gemm_strip_bt(c, ld, a + i * next, width, b, t->bps, here, columns,
+                                              k, p0 != 0);
+                else
+                    t->kernels->gemm_strip(c, ld, a + i * next, width, b, t->bs, t->bps, here,
+                                           columns, k, mode);
                 if (last)
                     finish(t, sums + i * ld + j, ld, i0 + i, j0 + j, here, columns);
             }
@@ -110,6 +156,15 @@ static void run_blocks(void *arg, size_t task) {
     }
 }
 
+/* A product that needs no scratch and is too small for threads, at once. */
+static int run_small(const struct job *t) {
+    if (!t->a_direct || t->m > ROW_BLOCK || needs_own_sums(t) ||
+        (double)t->m * (double)t->n * (double)t->k >= SMALL_WORK)
+        return 0;
+    block(t, 0, t->m, 0, t->n, NULL);
+    return 1;
+}
+
 static void pack_columns(void *arg, size_t task) {
     const struct job *t = arg;
     const size_t panels = (t->n + ISO_PANEL - 1) / ISO_PANEL;
@@ -120,8 +175,9 @@ static void pack_columns(void *arg, size_t task) {
                               min_size(t->n, end * ISO_PANEL) - first * ISO_PANEL, t->k, ISO_PANEL);
 }
 
-/* How a product of m x n x k is cut for `threads`; sets the members of the job that say so. */
-static void plan(struct job *t, size_t threads) {
+/* How a product of m x n x k is cut for `threads`; sets the members of the job that say so. `sums`:
+ * there is to be scratch for sums. */
+static void plan(struct job *t, size_t threads, int sums) {
     const size_t mr = t->kernels->mr;
     size_t work;
     if (threads > 1 &&
@@ -142,7 +198,8 @@ static void plan(struct job *t, size_t threads) {
     t->column_chunk = iso_round_up(t->column_chunk, ISO_PANEL);
     /* A packed block of A, and sums; a bound that never falls when m, n or k grow. */
     const size_t rows = iso_round_up(min_size(t->m, ROW_BLOCK), mr);
-    t->scratch_stride = rows * (min_size(t->k, ISO_K_BLOCK) + min_size(t->n, COLUMN_BLOCK));
+    t->scratch_stride = rows * ((t->a_direct ? 0 : min_size(t->k, ISO_K_BLOCK)) +
+                                (sums ? min_size(t->n, COLUMN_BLOCK) : 0));
     t->scratch_stride = iso_round_up(t->scratch_stride, ISO_LINE);
 }
 
@@ -182,25 +239,48 @@ static iso_status gemm_options(struct iso_epilogue *e, int *trans_a, int *trans_
     return ISOBIT_OK;
 }
 
-/* Columns of B that are packed at a time: 0 when B is read in place. */
-static size_t packed_columns(const struct job *t, int trans_b) {
-    if (!trans_b && (t->m <= DIRECT_STRIPS * t->kernels->mr || t->n * t->k <= DIRECT_FLOATS))
-        return 0;
-    return iso_round_up(min_size(t->n, B_BLOCK), ISO_PANEL);
+/* Whether A and B are read where they lie. */
+static void choose(struct job *t, int trans_a, int trans_b, size_t ldb) {
+    const struct iso_kernels *kernels = t->kernels;
+    int in_place;
+    if (trans_b)
+        in_place = t->b_turned = t->m <= (ldb % ALIASED ? kernels->rows_in_place_bt : FEW_ROWS);
+    else
+        in_place = t->m <= kernels->rows_in_place || t->n * t->k <= kernels->floats_in_place;
+    t->a_direct = !trans_a && !t->b_turned;
+    t->columns = in_place ? 0 : iso_round_up(min_size(t->n, B_BLOCK), ISO_PANEL);
 }
 
 /* Scratch of a product: that of the tasks, then the packed columns of B. */
-static iso_status gemm_scratch(size_t *floats, struct job *t, size_t threads, int trans_b) {
-    size_t columns = packed_columns(t, trans_b), all_n = t->n, b;
-    if (columns)
-        t->n = min_size(t->n, columns);
-    plan(t, threads);
+static iso_status gemm_scratch(size_t *floats, struct job *t, size_t threads, int sums) {
+    size_t all_n = t->n, b;
+    if (t->columns)
+        t->n = min_size(t->n, t->columns);
+    plan(t, threads, sums);
     t->n = all_n;
-    if (iso_mul_overflows(&b, columns, t->k) ||
+    if (iso_mul_overflows(&b, t->columns, t->k) ||
         iso_mul_overflows(floats, t->scratch_stride, t->tasks) ||
         __builtin_add_overflow(*floats, b, floats))
         return ISOBIT_E_OVERFLOW;
     return ISOBIT_OK;
+}
+
+/* The scratch that callers are told to bring, before ldb and C are known: room for A, B and sums.
+ */
+static iso_status gemm_promise(size_t *floats, struct job t, int trans_a, int trans_b,
+                               size_t threads) {
+    const int sums = t.e->beta != 0.0f || t.e->residual;
+    choose(&t, trans_a, trans_b, 0);
+    t.a_direct = !trans_a && !trans_b;
+    *floats = 0;
+    return t.a_direct && !t.columns && !sums ? ISOBIT_OK : gemm_scratch(floats, &t, threads, sums);
+}
+
+/* Refuses a workspace that is smaller than promised, also where less would do. */
+static iso_status check_workspace(const iso_context *context, size_t floats) {
+    return context && context->workspace && context->workspace_bytes < iso_scratch_bytes(floats)
+               ? ISOBIT_E_WORKSPACE
+               : ISOBIT_OK;
 }
 
 iso_status iso_gemm_f32_workspace_bytes(size_t *bytes, size_t m, size_t n, size_t k,
@@ -216,7 +296,7 @@ iso_status iso_gemm_f32_workspace_bytes(size_t *bytes, size_t m, size_t n, size_
     if (!status)
         status = iso_context_kernels(&t.kernels, context);
     if (!status && m && n && k && e.alpha != 0.0f)
-        status = gemm_scratch(&floats, &t, iso_context_threads(context), trans_b);
+        status = gemm_promise(&floats, t, trans_a, trans_b, iso_context_threads(context));
     if (!status)
         *bytes = iso_scratch_bytes(floats);
     return status;
@@ -250,22 +330,29 @@ iso_status iso_gemm_f32(float *c, size_t ldc, const float *a, size_t lda, const 
         iso_overlap(c, m, n, ldc, b, b_rows, b_columns, ldb))
         return ISOBIT_E_ALIAS;
 
+    choose(&t, trans_a, trans_b, ldb);
+    t.a = a, t.ai = trans_a ? 1 : lda, t.ap = trans_a ? lda : 1;
+    t.b = b, t.bs = trans_b ? 1 : ldb, t.bps = trans_b ? ldb : ISO_PANEL;
     size_t floats;
-    float *scratch;
-    void *owned;
-    status = gemm_scratch(&floats, &t, iso_context_threads(context), trans_b);
-    if (!status)
+    if (context && context->workspace &&
+        ((status = gemm_promise(&floats, t, trans_a, trans_b, iso_context_threads(context))) ||
+         (status = check_workspace(context, floats))))
+        return status;
+    if (!t.columns && run_small(&t))
+        return ISOBIT_OK;
+
+    float local[LOCAL_SCRATCH] __attribute__((aligned(64))), *scratch = local;
+    void *owned = NULL;
+    status = gemm_scratch(&floats, &t, iso_context_threads(context), needs_own_sums(&t));
+    if (!status && (floats > LOCAL_SCRATCH || (context && context->workspace)))
         status = iso_scratch(&scratch, &owned, context, floats);
     if (status)
         return status;
-    t.a = a, t.ai = trans_a ? 1 : lda, t.ap = trans_a ? lda : 1;
     t.scratch = scratch;
     t.b_j = trans_b ? ldb : 1, t.b_p = trans_b ? 1 : ldb;
-    const size_t columns = packed_columns(&t, trans_b);
-    if (!columns) {
-        t.b = b, t.bs = ldb, t.bps = ISO_PANEL;
+    const size_t columns = t.columns;
+    if (!columns)
         iso_parallel(context, t.tasks, run_blocks, &t);
-    }
     for (size_t j = 0; columns && j < n; j += columns) {
         struct job part = t;
         struct iso_epilogue pe = e;
@@ -333,11 +420,11 @@ iso_status iso_linear_f32_workspace_bytes(size_t *bytes, const iso_packed *w, si
     static const struct iso_epilogue e = {.alpha = 1.0f};
     if (!bytes || !w)
         return ISOBIT_E_NULL;
-    struct job t = {.m = m, .n = w->n, .k = w->k, .e = &e};
+    struct job t = {.m = m, .n = w->n, .k = w->k, .e = &e, .a_direct = 1};
     size_t floats = 0;
     iso_status status = iso_context_kernels(&t.kernels, context);
     if (!status && m && w->n && w->k) {
-        plan(&t, iso_context_threads(context));
+        plan(&t, iso_context_threads(context), 1);
         if (iso_mul_overflows(&floats, t.scratch_stride, t.tasks))
             return ISOBIT_E_OVERFLOW;
     }
@@ -358,7 +445,7 @@ iso_status iso_linear_f32(float *y, size_t ldy, const float *x, size_t ldx, cons
         e.residual = options->residual, e.ldr = options->ldr;
     }
     const size_t n = w->n, k = w->k;
-    struct job t = {.c = y, .ldc = ldy, .m = m, .n = n, .k = k, .e = &e};
+    struct job t = {.c = y, .ldc = ldy, .m = m, .n = n, .k = k, .e = &e, .a_direct = 1};
     iso_status status = check_epilogue(y, ldy, m, n, &e);
     if (!status)
         status = iso_context_kernels(&t.kernels, context);
@@ -372,16 +459,25 @@ iso_status iso_linear_f32(float *y, size_t ldy, const float *x, size_t ldx, cons
         finish_zeros(&t);
         return ISOBIT_OK;
     }
+    t.a = x, t.ai = ldx, t.ap = 1;
+    t.b = w->data, t.bs = ISO_PANEL, t.bps = k * ISO_PANEL;
     size_t floats;
     void *owned;
-    plan(&t, iso_context_threads(context));
+    if (context && context->workspace) {
+        plan(&t, iso_context_threads(context), 1);
+        if (iso_mul_overflows(&floats, t.scratch_stride, t.tasks))
+            return ISOBIT_E_OVERFLOW;
+        if ((status = check_workspace(context, floats)))
+            return status;
+    }
+    if (run_small(&t))
+        return ISOBIT_OK;
+    plan(&t, iso_context_threads(context), needs_own_sums(&t));
     if (iso_mul_overflows(&floats, t.scratch_stride, t.tasks))
         return ISOBIT_E_OVERFLOW;
     status = iso_scratch(&t.scratch, &owned, context, floats);
     if (status)
         return status;
-    t.a = x, t.ai = ldx, t.ap = 1;
-    t.b = w->data, t.bs = ISO_PANEL, t.bps = k * ISO_PANEL;
     iso_parallel(context, t.tasks, run_blocks, &t);
     free(owned);
     return ISOBIT_OK;

@@ -6,6 +6,7 @@
 #include "templates/math.h"
 #include "templates/lanes.h"
 #include "templates/gemm.h"
+#include "templates/gemm_direct.h"
 #include "templates/gemv.h"
 #include "templates/softmax.h"
 #include "templates/norm.h"
@@ -20,6 +21,10 @@
 const struct iso_kernels ISO_PASTE(iso_kernels_, ISO_ISA) = {
     .name = ISO_TEXT(ISO_ISA),
     .mr = GEMM_MR,
+    .direct_mr = GEMM_DIRECT_MR,
+    .rows_in_place = GEMM_ROWS_IN_PLACE,
+    .rows_in_place_bt = GEMM_ROWS_IN_PLACE_BT,
+    .floats_in_place = GEMM_FLOATS_IN_PLACE,
     .vector_floats = VF_N,
     .fma_peak_flops = 2 * VF_N * VF_FMA_CHAINS,
 #define KERNEL(type, kernel, args) .kernel = kernel,

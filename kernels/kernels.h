@@ -43,6 +43,14 @@
 enum { ISO_STRIP_ASSIGN = 0, ISO_STRIP_ADD, ISO_STRIP_CONTINUE };
 
 /*
+ * gemm_direct: the same sums, from +0, with A as it lies, row-major: element (i, p) at a[i*lda + p].
+ * At most DIRECT_MR rows, which is fewer than MR: a row takes a register for its address. add: C = C
+ * + t, else C = t.
+ *
+ * gemm_strip_bt: the same sums with A as a strip and a transposed B: b[j*ldb + p]. At most MR rows.
+ */
+
+/*
  * gemm_pack: n vectors of k elements, element (j, p) at src[j*si + p*sp], into panels of `width`:
  * dst[j/width * k*width + p*width + j%width], vectors beyond n zero. width is 16 or a multiple of
  * it for B, mr for A.
@@ -131,6 +139,10 @@ enum { ISO_UNARY_EXP = 100, ISO_UNARY_ERF = 101 };
     ISO_UNROLL                                                                                     \
     for (size_t i = 0; i < (n); i++)
 
+/* What a pointer is computed from is hidden from here on: else compilers keep an offset for each row
+ * of a matrix, more than there are registers, instead of adding a stride. */
+#define ISO_OPAQUE(pointer) __asm__("" : "+r"(pointer))
+
 /* A precondition: checked in debug builds, where a broken one stops the program at once. */
 #if defined(NDEBUG)
 #define ISO_REQUIRE(condition) ((void)0)
@@ -140,7 +152,10 @@ enum { ISO_UNARY_EXP = 100, ISO_UNARY_ERF = 101 };
 
 struct iso_kernels {
     const char *name;       /* the folder of the set */
-    unsigned mr;            /* most rows of a strip */
+    unsigned mr, direct_mr; /* most rows of a strip, and of gemm_direct */
+    /* Packing a B does not pay for so few rows of A, when it is [k][n] and when it is [n][k], nor,
+     * when it is [k][n], if it has so few elements. */
+    unsigned rows_in_place, rows_in_place_bt, floats_in_place;
     unsigned vector_floats; /* width of a vector register, in floats */
     unsigned fma_peak_flops;
 #define KERNEL(type, name, args) type(*name) args;

@@ -8,6 +8,13 @@
  */
 #define GEMM_MR 6
 #define GEMM_GROUP(m) ((m) == 1 ? 5 : (m) == 2 ? 3 : (m) == 3 ? 2 : 1)
+#define GEMM_VECTORS(m) (2 * GEMM_GROUP(m))
+#define GEMM_VECTORS_BT 2
+#define GEMM_DIRECT_MR 6
+#define GEMM_ROWS_IN_PLACE 30
+#define GEMM_FLOATS_IN_PLACE 32768
+#define GEMM_ROWS_IN_PLACE_BT 12
+#define GEMM_SUMS 12
 
 static inline __attribute__((always_inline)) void
 gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs, size_t bps,

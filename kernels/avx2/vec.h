@@ -120,6 +120,20 @@ static inline void vf_transpose(float *dst, size_t dst_stride, const float *src,
     }
 }
 
+/* Rows i and i + 4 make the halves of a register: what is left to do stays inside of the halves. */
+static inline void vf_transpose4(vf *out, const float *src, size_t stride) {
+    __m256 r[4], t[4];
+    const float *half = src + 4 * stride;
+    ISO_OPAQUE(half);
+    ISO_UNROLLED (i, 4)
+        r[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(src + i * stride)),
+                                    _mm_loadu_ps(half + i * stride), 1);
+    t[0] = _mm256_unpacklo_ps(r[0], r[1]), t[1] = _mm256_unpackhi_ps(r[0], r[1]);
+    t[2] = _mm256_unpacklo_ps(r[2], r[3]), t[3] = _mm256_unpackhi_ps(r[2], r[3]);
+    out[0] = _mm256_shuffle_ps(t[0], t[2], 0x44), out[1] = _mm256_shuffle_ps(t[0], t[2], 0xee);
+    out[2] = _mm256_shuffle_ps(t[1], t[3], 0x44), out[3] = _mm256_shuffle_ps(t[1], t[3], 0xee);
+}
+
 static inline float fma_one(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 
 #endif

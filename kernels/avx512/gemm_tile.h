@@ -9,6 +9,13 @@
  */
 #define GEMM_MR 14
 #define GEMM_GROUP(m) ((m) <= 3 ? 8 : (m) == 4 ? 6 : (m) <= 7 ? 4 : (m) <= 9 ? 3 : 2)
+#define GEMM_VECTORS(m) GEMM_GROUP(m)
+#define GEMM_VECTORS_BT 1
+#define GEMM_DIRECT_MR 8
+#define GEMM_ROWS_IN_PLACE 128
+#define GEMM_FLOATS_IN_PLACE 262144
+#define GEMM_ROWS_IN_PLACE_BT 112
+#define GEMM_SUMS 28
 
 static inline __attribute__((always_inline)) void
 gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs, size_t bps,

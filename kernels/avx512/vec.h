@@ -102,6 +102,27 @@ static inline void vf_transpose(float *dst, size_t dst_stride, const float *src,
     }
 }
 
+/* Rows i, i + 4, i + 8 and i + 12 make the quarters of a register: what is left to do stays inside
+ * of the quarters. */
+static inline void vf_transpose4(vf *out, const float *src, size_t stride) {
+    __m512 r[4], t[4];
+    ISO_UNROLLED (i, 4)
+        r[i] = _mm512_castps128_ps512(_mm_loadu_ps(src + i * stride));
+#define QUARTER(mask)                                                                              \
+    src += 4 * stride;                                                                             \
+    ISO_OPAQUE(src);                                                                               \
+    ISO_UNROLLED (i, 4)                                                                            \
+    r[i] = _mm512_mask_broadcast_f32x4(r[i], mask, _mm_loadu_ps(src + i * stride))
+    QUARTER(0x00f0);
+    QUARTER(0x0f00);
+    QUARTER(0xf000);
+#undef QUARTER
+    t[0] = _mm512_unpacklo_ps(r[0], r[1]), t[1] = _mm512_unpackhi_ps(r[0], r[1]);
+    t[2] = _mm512_unpacklo_ps(r[2], r[3]), t[3] = _mm512_unpackhi_ps(r[2], r[3]);
+    out[0] = _mm512_shuffle_ps(t[0], t[2], 0x44), out[1] = _mm512_shuffle_ps(t[0], t[2], 0xee);
+    out[2] = _mm512_shuffle_ps(t[1], t[3], 0x44), out[3] = _mm512_shuffle_ps(t[1], t[3], 0xee);
+}
+
 static inline float fma_one(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 
 #endif

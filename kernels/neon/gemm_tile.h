@@ -7,6 +7,13 @@
  */
 #define GEMM_MR 6
 #define GEMM_GROUP(m) ((m) == 1 ? 4 : (m) == 2 ? 3 : (m) == 3 ? 2 : 1)
+#define GEMM_VECTORS(m) (4 * GEMM_GROUP(m))
+#define GEMM_VECTORS_BT 4
+#define GEMM_DIRECT_MR 6
+#define GEMM_ROWS_IN_PLACE 12
+#define GEMM_FLOATS_IN_PLACE 32768
+#define GEMM_ROWS_IN_PLACE_BT 12
+#define GEMM_SUMS 24
 
 /* The FMA by lane needs a constant lane number; the rows are unrolled with constant i. */
 static inline __attribute__((always_inline)) float32x4_t

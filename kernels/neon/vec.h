@@ -91,6 +91,15 @@ static inline float vf_hmax(vf v) {
     return a > b ? a : b;
 }
 
+static inline void vf_transpose4(vf *out, const float *src, size_t stride) {
+    float32x4x2_t a = vtrnq_f32(vld1q_f32(src), vld1q_f32(src + stride));
+    float32x4x2_t b = vtrnq_f32(vld1q_f32(src + 2 * stride), vld1q_f32(src + 3 * stride));
+    out[0] = vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0]));
+    out[1] = vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1]));
+    out[2] = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
+    out[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
+}
+
 static inline void vf_transpose(float *dst, size_t dst_stride, const float *src, size_t stride,
                                 size_t n) {
     const size_t last = n - 1;

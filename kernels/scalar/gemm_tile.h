@@ -5,6 +5,13 @@
  */
 #define GEMM_MR 4
 #define GEMM_GROUP(m) 1
+#define GEMM_VECTORS(m) 4
+#define GEMM_VECTORS_BT 4
+#define GEMM_DIRECT_MR 4
+#define GEMM_ROWS_IN_PLACE 16
+#define GEMM_FLOATS_IN_PLACE 32768
+#define GEMM_ROWS_IN_PLACE_BT 16
+#define GEMM_SUMS 16
 
 static inline __attribute__((always_inline)) void tile_columns(float *c, size_t ldc, const float *a,
                                                                size_t as, const float *b, size_t bs,

@@ -129,6 +129,12 @@ static inline void vf_transpose(float *dst, size_t dst_stride, const float *src,
     *dst = *src;
 }
 
+/* out[j] lane i = src[i*stride + j] for i < VF_N, j < 4. */
+static inline void vf_transpose4(vf *out, const float *src, size_t stride) {
+    (void)stride;
+    memcpy(out, src, 4 * sizeof *out);
+}
+
 /* One float: a*b + c, rounded once. */
 static inline float fma_one(float a, float b, float c) { return fma_exact(a, b, c); }
 

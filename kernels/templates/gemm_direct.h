@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Products that are too small, or have too few rows, for packing to pay: gemm_direct reads A and B
+ * where they lie, gemm_strip_bt turns the rows of a transposed B in registers. Columns are vectors
+ * here, as many at a time as gemm_tile.h says: GEMM_VECTORS(m) and GEMM_VECTORS_BT.
+ */
+
+/* Sums of m rows and `vectors` vectors, of which the last holds `last` columns, go to C. */
+static inline __attribute__((always_inline)) void direct_store(float *c, size_t ldc, const vf *t,
+                                                               const size_t m, const size_t vectors,
+                                                               size_t last, int add) {
+    ISO_UNROLLED (i, m)
+        ISO_UNROLLED (j, vectors) {
+            float *q = c + i * ldc + j * VF_N;
+            vf v = t[i * vectors + j];
+            if (j + 1 == vectors && last < VF_N)
+                vf_store_n(q, add ? vf_add(vf_load_n(q, last), v) : v, last);
+            else
+                vf_store(q, add ? vf_add(vf_load(q), v) : v);
+        }
+}
+
+/* B lies in panels as that of gemm_strip; the last vector has `last` columns: VF_N, or fewer. */
+static inline __attribute__((always_inline)) void
+direct_tile(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t bs, size_t bps,
+            const size_t m, const size_t vectors, size_t last, size_t k, int add) {
+    vf t[GEMM_SUMS];
+    ISO_UNROLLED (i, m * vectors)
+        t[i] = vf_set1(0);
+    for (size_t p = 0; p < k; p++) {
+        vf bv[GEMM_VECTORS(1)];
+        ISO_UNROLLED (j, vectors) {
+            const float *q = b + j * VF_N / ISO_PANEL * bps + j * VF_N % ISO_PANEL;
+            bv[j] = j + 1 == vectors && last < VF_N ? vf_load_n(q, last) : vf_load(q);
+        }
+        ISO_UNROLLED (i, m) {
+            vf av = vf_set1(a[i * lda + p]);
+            ISO_UNROLLED (j, vectors)
+                t[i * vectors + j] = vf_fma(av, bv[j], t[i * vectors + j]);
+        }
+        b += bs;
+    }
+    direct_store(c, ldc, t, m, vectors, last, add);
+}
+
+/*
+ * 4 steps of k with a transposed B, [n][ldb], without the first `skip` of them; A is a strip.
+ * `there`, a constant: all vectors have VF_N columns, and 4 numbers of k can be read. Else the last
+ * vector has `last`, and there are `steps`.
+ */
+static inline __attribute__((always_inline)) const float *
+direct_steps_bt(vf *t, const float *a, size_t as, const float *b, size_t ldb, const size_t m,
+                const size_t vectors, const int there, size_t last, size_t skip, size_t steps) {
+    vf bv[4 * GEMM_VECTORS_BT];
+    ISO_UNROLLED (j, vectors) {
+        const float *src = b + j * VF_N * ldb;
+        float rows[VF_N][4];
+        if (!there) {
+            memset(rows, 0, sizeof rows);
+            for (size_t l = 0; l < (j + 1 < vectors ? VF_N : last); l++)
+                memcpy(rows[l], src + l * ldb, steps * sizeof(float));
+        }
+        vf_transpose4(bv + 4 * j, there ? src : rows[0], there ? ldb : 4);
+    }
+    ISO_UNROLLED (s, 4) {
+        if (s < skip || s >= steps)
+            continue;
+        ISO_UNROLLED (i, m) {
+            vf av = vf_set1(a[i]);
+            ISO_UNROLLED (j, vectors)
+                t[i * vectors + j] = vf_fma(av, bv[4 * j + s], t[i * vectors + j]);
+        }
+        a += as;
+        ISO_OPAQUE(a);
+    }
+    return a;
+}
+
+/* More rows of B at a time would compete for few places in the cache: often they lie a power of two
+ * apart. */
+static inline __attribute__((always_inline)) void
+direct_sums_bt(vf *t, const float *a, size_t as, const float *b, size_t ldb, const size_t m,
+               const size_t vectors, size_t last, size_t k) {
+    ISO_UNROLLED (i, m * vectors)
+        t[i] = vf_set1(0);
+    size_t p = 0;
+    if (last == VF_N && k >= 4) {
+        for (; p + 4 <= k; p += 4)
+            a = direct_steps_bt(t, a, as, b + p, ldb, m, vectors, 1, last, 0, 4);
+        if (p < k)
+            direct_steps_bt(t, a, as, b + k - 4, ldb, m, vectors, 1, last, 4 - k % 4, 4);
+        return;
+    }
+    for (; p < k; p += 4)
+        a = direct_steps_bt(t, a, as, b + p, ldb, m, vectors, 0, last, 0, k - p < 4 ? k - p : 4);
+}
+
+/* From column j on, V vectors at a time: whole panels, or parts of one. */
+#define DIRECT_TILES(V)                                                                            \
+    for (; n - j >= (V)*VF_N; j += (V)*VF_N)                                                       \
+        direct_tile(c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, m, V,    \
+                    VF_N, k, add);
+
+static inline __attribute__((always_inline)) void direct_rows(float *c, size_t ldc, const float *a,
+                                                              size_t lda, const float *b, size_t bs,
+                                                              size_t bps, const size_t m, size_t n,
+                                                              size_t k, int add) {
+    const size_t vectors = GEMM_VECTORS(m);
+    size_t j = 0;
+    DIRECT_TILES(vectors)
+    if (vectors > 4)
+        DIRECT_TILES(4)
+    if (vectors > 2)
+        DIRECT_TILES(2)
+    if (vectors > 1)
+        DIRECT_TILES(1)
+    if (j < n)
+        direct_tile(c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, m, 1,
+                    n - j, k, add);
+}
+
+static inline __attribute__((always_inline)) void
+direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t ldb,
+               const size_t m, size_t n, size_t k, int add) {
+    const size_t vectors = GEMM_VECTORS_BT, columns = vectors * VF_N, all = n;
+    vf t[GEMM_MR * GEMM_VECTORS_BT];
+    for (; n >= columns; n -= columns, c += columns, b += columns * ldb) {
+        direct_sums_bt(t, a, as, b, ldb, m, vectors, VF_N, k);
+        direct_store(c, ldc, t, m, vectors, VF_N, add);
+    }
+    for (; n >= VF_N; n -= VF_N, c += VF_N, b += VF_N * ldb) {
+        direct_sums_bt(t, a, as, b, ldb, m, 1, VF_N, k);
+        direct_store(c, ldc, t, m, 1, VF_N, add);
+    }
+    if (n > 0 && all < VF_N) {
+        direct_sums_bt(t, a, as, b, ldb, m, 1, n, k);
+        direct_store(c, ldc, t, m, 1, n, add);
+    } else if (n > 0) { /* the last VF_N columns: those that were there already are not stored */
+        const size_t back = VF_N - n;
+        direct_sums_bt(t, a, as, b - back * ldb, ldb, m, 1, VF_N, k);
+        ISO_UNROLLED (i, m) {
+            float row[VF_N];
+            vf_store(row, t[i]);
+            for (size_t j = 0; j < n; j++)
+                c[i * ldc + j] = add ? c[i * ldc + j] + row[back + j] : row[back + j];
+        }
+    }
+}
+
+/* clang-format off */
+#if GEMM_DIRECT_MR == GEMM_MR
+#define DIRECT_EACH GEMM_EACH
+#elif GEMM_DIRECT_MR == 8
+#define DIRECT_EACH(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+#endif
+#define DIRECT_ROWS(M)                                                                             \
+    static ISO_ONE_COPY void direct_rows_##M(float *c, size_t ldc, const float *a, size_t lda,     \
+                                             const float *b, size_t bs, size_t bps, size_t n,      \
+                                             size_t k, int add) {                                  \
+        direct_rows(c, ldc, a, lda, b, bs, bps, M, n, k, add);                                     \
+    }
+#define DIRECT_ROWS_BT(M)                                                                          \
+    static ISO_ONE_COPY void direct_rows_bt_##M(float *c, size_t ldc, const float *a, size_t as,   \
+                                                const float *b, size_t ldb, size_t n, size_t k,    \
+                                                int add) {                                         \
+        direct_rows_bt(c, ldc, a, as, b, ldb, M, n, k, add);                                       \
+    }
+#define DIRECT_CASE(M) case M: direct_rows_##M(c, ldc, a, lda, b, bs, bps, n, k, add); break;
+#define DIRECT_CASE_BT(M) case M: direct_rows_bt_##M(c, ldc, a, as, b, ldb, n, k, add); break;
+DIRECT_EACH(DIRECT_ROWS)
+GEMM_EACH(DIRECT_ROWS_BT)
+/* clang-format on */
+
+static void gemm_direct(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t bs,
+                        size_t bps, size_t m, size_t n, size_t k, int add) {
+    ISO_REQUIRE(m <= GEMM_DIRECT_MR && (m <= 1 || ldc >= n));
+    switch (m) {
+        DIRECT_EACH(DIRECT_CASE)
+    default: break;
+    }
+}
+
+static void gemm_strip_bt(float *c, size_t ldc, const float *a, size_t as, const float *b,
+                          size_t ldb, size_t m, size_t n, size_t k, int add) {
+    ISO_REQUIRE(m <= GEMM_MR && (m <= 1 || ldc >= n));
+    switch (m) {
+        GEMM_EACH(DIRECT_CASE_BT)
+    default: break;
+    }
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Suites of the products that pack nothing: gemm_direct, with A row-major and B in panels or
+ * row-major, and gemm_strip_bt, with a strip of A and the rows of B along k. As for gemm_strip, the
+ * bits are predicted with fmaf.
+ */
+#include <math.h>
+
+#include "oracle.h"
+#include "runner.h"
+#include "suites/suites.h"
+
+/*
+ * m rows, at most `step` at a time; `agap` lies between the rows of A (the columns of the strip),
+ * `bgap` between those of B. layout, of gemm_direct only: 0 packed panels; 1 row-major; 2 panels
+ * with gaps.
+ */
+enum { D_M, D_N, D_K, D_ADD, D_STEP, D_AGAP, D_LAYOUT, D_BGAP, D_CGAP };
+enum { D_C, D_A, D_B };
+
+struct direct {
+    size_t m, n, k, ai, ap; /* A(i, p) at i*ai + p*ap */
+    size_t bj, bs, bps;     /* B(p, j) at j/16*bps + j%16*bj + p*bs */
+    size_t ldc, step;
+    bool add;
+};
+
+static struct direct direct_of(const struct iso_case *c, bool turned) {
+    const size_t *p = c->p;
+    struct direct d = {.m = p[D_M], .n = p[D_N], .k = p[D_K], .add = p[D_ADD] != 0};
+    d.step = p[D_STEP], d.ldc = d.n + p[D_CGAP];
+    if (turned) {
+        d.ai = 1, d.ap = d.m + p[D_AGAP];
+        d.bj = d.k + p[D_BGAP], d.bs = 1, d.bps = ISO_PANEL * d.bj;
+        return d;
+    }
+    d.ai = d.k + p[D_AGAP], d.ap = 1, d.bj = 1;
+    switch (p[D_LAYOUT]) {
+    case 0: d.bs = ISO_PANEL, d.bps = d.k * ISO_PANEL; break;
+    case 1: d.bs = d.n + p[D_BGAP], d.bps = ISO_PANEL; break;
+    default: d.bs = ISO_PANEL + 3, d.bps = d.k * d.bs + 5; break;
+    }
+    return d;
+}
+
+static size_t direct_b(const struct direct *d, size_t p, size_t j) {
+    return j / ISO_PANEL * d->bps + j % ISO_PANEL * d->bj + p * d->bs;
+}
+
+static void direct_setup(struct iso_operands *o, const struct iso_case *c, bool turned) {
+    struct direct d = direct_of(c, turned);
+    if (d.add)
+        iso_inout_f32(o, "c", d.m, d.n, d.ldc, c->fill);
+    else
+        iso_out(o, "c", d.m, d.n, d.ldc);
+    if (turned) {
+        iso_in_f32(o, "a", d.k, d.m, d.ap, c->fill);
+        iso_in_f32(o, "b", d.n, d.k, d.bj, c->fill);
+        return;
+    }
+    iso_in_f32(o, "a", d.m, d.k, d.ai, c->fill);
+    size_t extent = 0;
+    for (size_t j = 0; j < d.n && d.k; j++) {
+        size_t end = direct_b(&d, d.k - 1, j) + 1;
+        extent = end > extent ? end : extent;
+    }
+    float *b = iso_in(o, "b", sizeof *b, 1, extent, extent);
+    for (size_t p = 0; p < d.k; p++)
+        for (size_t j = 0; j < d.n; j++)
+            b[direct_b(&d, p, j)] = iso_fill_value(o, c->fill);
+}
+
+static void direct_reference(struct iso_operands *o, const struct iso_case *c, bool turned) {
+    struct direct d = direct_of(c, turned);
+    const float *a = ISO_HOST(float, o, D_A), *b = ISO_HOST(float, o, D_B);
+    const float *c0 = ISO_HOST(float, o, D_C);
+    float *exact = iso_exact(o, D_C);
+    /* where partial sums may overflow in f32 there is no simple truth, only the order */
+    bool judge = iso_fill_is_finite(c->fill) && c->fill != ISO_FILL_HUGE;
+    double *expect = judge ? iso_expect(o, D_C) : NULL, *bound = judge ? iso_bound(o, D_C) : NULL;
+    for (size_t i = 0; i < d.m; i++) {
+        for (size_t j = 0; j < d.n; j++) {
+            size_t e = i * d.n + j;
+            const float *bj = b + direct_b(&d, 0, j), *ai = a + i * d.ai;
+            float old = d.add ? c0[i * d.ldc + j] : 0;
+            float sum = oracle_chain(0, ai, d.ap, bj, d.bs, d.k);
+            exact[e] = d.add ? old + sum : sum;
+            if (!judge)
+                continue;
+            double value, magnitude;
+            oracle_dot(&value, &magnitude, ai, d.ap, bj, d.bs, d.k);
+            expect[e] = value + (double)old;
+            bound[e] =
+                oracle_sum_bound(magnitude + fabs((double)old), (double)d.k + 1, (double)d.k);
+            if (c->fill == ISO_FILL_INTEGER)
+                bound[e] = ORACLE_EQUAL;
+        }
+    }
+}
+
+static double direct_flops(const struct iso_kernels *t, const struct iso_case *c) {
+    (void)t;
+    return 2.0 * (double)c->p[D_M] * (double)c->p[D_N] * (double)c->p[D_K];
+}
+
+static double direct_bytes(const struct iso_case *c) {
+    return 4.0 * ((double)c->p[D_M] * (double)c->p[D_N] +
+                  (double)c->p[D_K] * (double)(c->p[D_M] + c->p[D_N]));
+}
+
+static void direct_random(struct iso_case *c, struct iso_random *r) {
+    size_t *p = c->p;
+    p[D_M] = iso_random_log(r, 29);
+    p[D_N] = iso_random_log(r, 300);
+    p[D_K] = iso_random_log(r, ISO_K_BLOCK);
+    while (p[D_M] * p[D_N] * p[D_K] > 1 << 17)
+        p[iso_random_below(r, 2) ? D_N : D_K] /= 2;
+    p[D_ADD] = iso_random_below(r, 2);
+    p[D_STEP] = iso_random_below(r, 2) ? 99 : 1 + iso_random_below(r, 14);
+    p[D_AGAP] = iso_random_gap(r);
+    p[D_LAYOUT] = iso_random_below(r, 3);
+    p[D_BGAP] = iso_random_gap(r);
+    p[D_CGAP] = iso_random_gap(r);
+    c->fill = (unsigned)iso_random_below(r, ISO_FILL_ALL);
+    c->flags = iso_fill_is_finite(c->fill) ? ISO_CASE_TRAPLESS : 0;
+}
+
+/* Every height and every tail of n and of k; the layouts in turn. */
+static void direct_cases(struct iso_cases *l) {
+    static const size_t ns[] = {1,  2,  3,  4,  5,  7,  8,  9,  12,  15,  16,
+                                17, 19, 23, 24, 31, 32, 33, 39, 40,  47,  48,
+                                49, 63, 64, 65, 79, 80, 95, 97, 127, 129, 0};
+    static const size_t ks[] = {17, 0, 1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 31, 64, 67, 512};
+    static const size_t gaps[] = {0, 1, 3, 13, 64};
+    if (l->plan == ISO_PLAN_BENCH) {
+        iso_add(l, 1, 0, 0, 8, 512, 512, 0, 99, 0, 0, 0, 0);
+        iso_add(l, 1, 0, 0, 8, 512, 512, 0, 99, 0, 1, 0, 0);
+        return;
+    }
+    size_t t = 0;
+    for (size_t k = 0; k < iso_count(ks); k++) {
+        for (size_t n = 0; n < iso_count(ns); n++) {
+            for (size_t m = 0; m <= 14; m++, t++) {
+                bool golden = k == 0 || (m == 7 && n % 4 == 2);
+                iso_add(l, 25, t % 3 == 1 ? ISO_FILL_INTEGER : ISO_FILL_UNIFORM,
+                        ISO_CASE_TRAPLESS | (golden ? ISO_CASE_GOLDEN : 0), m, ns[n], ks[k], t % 2,
+                        (t / 2) % 2 ? 99 : 1 + t % 6, gaps[(t / 2) % 5], (t / 3) % 3,
+                        gaps[(t / 5) % 5], gaps[(t / 7) % 5]);
+            }
+        }
+    }
+    for (unsigned fill = 0; fill < ISO_FILL_COUNT; fill++) { /* kinds of numbers, all layouts */
+        for (size_t layout = 0; layout < 6; layout++) {
+            unsigned flags = iso_fill_is_finite(fill) ? ISO_CASE_TRAPLESS : 0;
+            iso_add(l, 4, fill, flags, 9, 49, 33, layout / 3, 99, 1, layout % 3, 3, 1);
+            iso_add(l, 4, fill, flags, 16, 37, 130, layout / 3, 99, 0, layout % 3, 0, 0);
+        }
+    }
+    for (size_t layout = 0; layout < 3; layout++) { /* all alignments */
+        iso_add(l, 3, ISO_FILL_UNIFORM, ISO_CASE_ALIGN, 8, 35, 19, 0, 99, 1, layout, 1, 1);
+        iso_add(l, 3, ISO_FILL_UNIFORM, ISO_CASE_ALIGN, 1, 35, 19, 1, 99, 1, layout, 1, 1);
+    }
+    for (size_t n = 1; n <= 130; n++) {
+        iso_add(l, 5, ISO_FILL_UNIFORM, 0, 1, n, 67, n % 2, 1, 2, n % 3, 0, 0);
+        iso_add(l, 5, ISO_FILL_INTEGER, 0, 13, n, 21, n % 2, 99, 0, n % 3, 0, 0);
+    }
+    /* rows a multiple of a page apart, or a prime number of floats */
+    for (size_t layout = 0; layout < 2; layout++) {
+        iso_add(l, 2, ISO_FILL_UNIFORM, 0, 8, 35, 24, layout, 99, 1000, 1, 989, 989);
+        iso_add(l, 2, ISO_FILL_UNIFORM, 0, 8, 35, 24, layout, 99, 1013, 1, 1013, 1013);
+    }
+    for (size_t layout = 0; layout < 3; layout++) /* results that are subnormal */
+        iso_add(l, 1, ISO_FILL_SMALL, ISO_CASE_TRAPLESS, 9, 49, 33, layout % 2, 99, 1, layout, 3,
+                1);
+}
+
+/* -------------------------------------------------------------------------------- gemm_direct */
+
+static void rows_setup(struct iso_operands *o, const struct iso_case *c) {
+    direct_setup(o, c, false);
+}
+
+static void rows_reference(struct iso_operands *o, const struct iso_case *c) {
+    direct_reference(o, c, false);
+}
+
+static void rows_call(const struct iso_kernels *t, const struct iso_case *c,
+                      const struct iso_operands *o) {
+    struct direct d = direct_of(c, false);
+    size_t step = d.step < t->direct_mr ? d.step : t->direct_mr, i = 0;
+    do {
+        size_t m = d.m - i < step ? d.m - i : step;
+        t->gemm_direct(ISO_AT(float, o, D_C) + i * d.ldc, d.ldc,
+                       ISO_AT(const float, o, D_A) + i * d.ai, d.ai, ISO_AT(const float, o, D_B),
+                       d.bs, d.bps, m, d.n, d.k, d.add);
+        i += m;
+    } while (i < d.m);
+}
+
+const struct iso_suite iso_suite_gemm_direct = {.kernel = "gemm_direct",
+                                                .params = "m n k add step agap layout bgap cgap",
+                                                .cases = direct_cases,
+                                                .setup = rows_setup,
+                                                .call = rows_call,
+                                                .reference = rows_reference,
+                                                .flops = direct_flops,
+                                                .bytes = direct_bytes,
+                                                .random = direct_random};
+
+/* ------------------------------------------------------------------------------ gemm_strip_bt */
+
+static void strip_setup(struct iso_operands *o, const struct iso_case *c) {
+    direct_setup(o, c, true);
+}
+
+static void strip_reference(struct iso_operands *o, const struct iso_case *c) {
+    direct_reference(o, c, true);
+}
+
+static void strip_call(const struct iso_kernels *t, const struct iso_case *c,
+                       const struct iso_operands *o) {
+    struct direct d = direct_of(c, true);
+    size_t step = d.step < t->mr ? d.step : t->mr, i = 0;
+    do {
+        size_t m = d.m - i < step ? d.m - i : step;
+        t->gemm_strip_bt(ISO_AT(float, o, D_C) + i * d.ldc, d.ldc, ISO_AT(const float, o, D_A) + i,
+                         d.ap, ISO_AT(const float, o, D_B), d.bj, m, d.n, d.k, d.add);
+        i += m;
+    } while (i < d.m);
+}
+
+const struct iso_suite iso_suite_gemm_strip_bt = {.kernel = "gemm_strip_bt",
+                                                  .params = "m n k add step agap layout bgap cgap",
+                                                  .cases = direct_cases,
+                                                  .setup = strip_setup,
+                                                  .call = strip_call,
+                                                  .reference = strip_reference,
+                                                  .flops = direct_flops,
+                                                  .bytes = direct_bytes,
+                                                  .random = direct_random};
