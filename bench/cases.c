@@ -23,7 +23,7 @@ struct packed {
 };
 
 static struct {
-    float *in, *out;
+    float *in, *out, *other;
     size_t in_floats, out_floats;
     size_t used; /* of in, by the case that is being prepared */
     void *workspace;
@@ -32,8 +32,8 @@ static struct {
     uint32_t *ids;
 } memory;
 
-/* The largest case: a weight of 32000 x 512 and its input. */
-#define LEAST_FLOATS ((size_t)VOCABULARY * 512 + ((size_t)1 << 20))
+/* The largest case: 4096 x 4096 in, and half of it out. */
+#define LEAST_FLOATS ((size_t)2 * 4096 * 4096 + ((size_t)1 << 20))
 
 static void *allocate(size_t bytes) { return aligned_alloc(4096, (bytes + 4095) / 4096 * 4096); }
 
@@ -43,8 +43,9 @@ int bench_memory_init(size_t bytes) {
     memory.out_floats = memory.in_floats / 2;
     memory.in = allocate(memory.in_floats * sizeof(float));
     memory.out = allocate(memory.out_floats * sizeof(float));
+    memory.other = allocate(memory.out_floats * sizeof(float));
     memory.ids = malloc(VOCABULARY * sizeof *memory.ids);
-    if (!memory.in || !memory.out || !memory.ids)
+    if (!memory.in || !memory.out || !memory.other || !memory.ids)
         return 0;
     uint64_t x = UINT64_C(0x9e3779b97f4a7c15);
     for (size_t i = 0; i < memory.in_floats; i++) {
@@ -54,11 +55,13 @@ int bench_memory_init(size_t bytes) {
     for (size_t i = 0; i < VOCABULARY; i++)
         memory.ids[i] = (uint32_t)(i * 7919 % VOCABULARY);
     memset(memory.out, 0, memory.out_floats * sizeof(float));
+    memset(memory.other, 0, memory.out_floats * sizeof(float));
     return 1;
 }
 
 const float *bench_input(void) { return memory.in; }
 float *bench_output(void) { return memory.out; }
+float *bench_other_output(void) { return memory.other; }
 
 void bench_memory_free(void) {
     while (memory.packed) {
@@ -69,6 +72,7 @@ void bench_memory_free(void) {
     }
     free(memory.in);
     free(memory.out);
+    free(memory.other);
     free(memory.ids);
     free(memory.workspace);
     memset(&memory, 0, sizeof memory);
@@ -126,6 +130,10 @@ struct bench_op {
     const char *name;
     iso_status (*prepare)(struct bench_job *job);
     iso_status (*call)(const struct bench_job *job);
+    enum bench_form form;
+    unsigned cost; /* operations per element, where they are not counted in flops */
+    /* the same in several steps, or NULL */
+    iso_status (*separately)(const struct bench_job *job, float *out);
 };
 
 static void count_product(struct bench_job *job) {
@@ -141,7 +149,7 @@ static iso_status prepare_linear(struct bench_job *job) {
     iso_status status;
     count_product(job);
     const float *w = input(n * k); /* first, so that all m pack the same numbers */
-    job->a = input(m * k);
+    job->a = input(m * k), job->b = w;
     job->packed = (iso_packed){.n = n, .k = k};
     struct packed *p = find_packed(0, n, k);
     if (!p) {
@@ -236,24 +244,98 @@ static iso_status call_rmsnorm(const struct bench_job *job) {
     return iso_rmsnorm_f32(job->out, n, job->a, n, m, n, &o, &job->context);
 }
 
-static iso_status call_activation(const struct bench_job *job, iso_activation act) {
+static iso_status call_eltwise(const struct bench_job *job, float *out, const float *x,
+                               const float *bias, iso_activation act, const float *residual) {
     const size_t m = job->spec->m, n = job->spec->n;
-    const iso_eltwise_options o = {.size = sizeof o, .bias = job->b, .act = act};
-    return iso_eltwise_f32(job->out, n, job->a, n, m, n, &o, &job->context);
+    const iso_eltwise_options o = {
+        .size = sizeof o, .bias = bias, .act = act, .residual = residual, .ldr = n};
+    return iso_eltwise_f32(out, n, x, n, m, n, &o, &job->context);
 }
 
 static iso_status call_gelu_erf(const struct bench_job *job) {
-    return call_activation(job, ISOBIT_ACT_GELU_ERF);
+    return call_eltwise(job, job->out, job->a, NULL, ISOBIT_ACT_GELU_ERF, NULL);
 }
 static iso_status call_gelu_tanh(const struct bench_job *job) {
-    return call_activation(job, ISOBIT_ACT_GELU_TANH);
+    return call_eltwise(job, job->out, job->a, NULL, ISOBIT_ACT_GELU_TANH, NULL);
 }
 static iso_status call_silu(const struct bench_job *job) {
-    return call_activation(job, ISOBIT_ACT_SILU);
+    return call_eltwise(job, job->out, job->a, NULL, ISOBIT_ACT_SILU, NULL);
 }
 static iso_status call_relu(const struct bench_job *job) {
-    return call_activation(job, ISOBIT_ACT_RELU);
+    return call_eltwise(job, job->out, job->a, NULL, ISOBIT_ACT_RELU, NULL);
 }
+
+/* --------------------------------------------------------- several things at once, or in steps */
+
+static iso_status call_bias_gelu(const struct bench_job *job) {
+    return call_eltwise(job, job->out, job->a, job->b, ISOBIT_ACT_GELU_TANH, NULL);
+}
+static iso_status bias_then_gelu(const struct bench_job *job, float *out) {
+    iso_status status = call_eltwise(job, out, job->a, job->b, ISOBIT_ACT_NONE, NULL);
+    return status ? status : call_eltwise(job, out, out, NULL, ISOBIT_ACT_GELU_TANH, NULL);
+}
+
+/* x + residual, normalised; d is the residual. */
+static iso_status prepare_residual(struct bench_job *job) {
+    const size_t m = job->spec->m, n = job->spec->n;
+    iso_status status = prepare_rows(job);
+    job->d = input(m * n);
+    job->bytes = 12 * job->elements;
+    return status ? status : job->d ? ISOBIT_OK : ISOBIT_E_NOMEM;
+}
+
+static iso_norm_options norm_options(const struct bench_job *job, const float *residual) {
+    return (iso_norm_options){.size = sizeof(iso_norm_options),
+                              .gamma = job->b,
+                              .beta = job->c,
+                              .eps = 1e-5f,
+                              .residual = residual,
+                              .ldr = job->spec->n};
+}
+static iso_status call_add_layernorm(const struct bench_job *job) {
+    const size_t m = job->spec->m, n = job->spec->n;
+    const iso_norm_options o = norm_options(job, job->d);
+    return iso_layernorm_f32(job->out, n, job->a, n, m, n, &o, &job->context);
+}
+static iso_status add_then_layernorm(const struct bench_job *job, float *out) {
+    const size_t m = job->spec->m, n = job->spec->n;
+    const iso_norm_options o = norm_options(job, NULL);
+    iso_status status = call_eltwise(job, out, job->a, NULL, ISOBIT_ACT_NONE, job->d);
+    return status ? status : iso_layernorm_f32(out, n, out, n, m, n, &o, &job->context);
+}
+static iso_status call_add_rmsnorm(const struct bench_job *job) {
+    const size_t m = job->spec->m, n = job->spec->n;
+    const iso_norm_options o = norm_options(job, job->d);
+    return iso_rmsnorm_f32(job->out, n, job->a, n, m, n, &o, &job->context);
+}
+static iso_status add_then_rmsnorm(const struct bench_job *job, float *out) {
+    const size_t m = job->spec->m, n = job->spec->n;
+    const iso_norm_options o = norm_options(job, NULL);
+    iso_status status = call_eltwise(job, out, job->a, NULL, ISOBIT_ACT_NONE, job->d);
+    return status ? status : iso_rmsnorm_f32(out, n, out, n, m, n, &o, &job->context);
+}
+
+/* The first half of a feed-forward block: y = gelu(x W^T + bias). */
+static iso_status prepare_linear_gelu(struct bench_job *job) {
+    iso_status status = prepare_linear(job);
+    job->c = input(job->spec->n);
+    return status ? status : job->c ? ISOBIT_OK : ISOBIT_E_NOMEM;
+}
+static iso_status linear_with(const struct bench_job *job, float *out, const float *bias,
+                              iso_activation act) {
+    const iso_linear_options o = {.size = sizeof o, .bias = bias, .act = act};
+    return iso_linear_f32(out, job->packed.n, job->a, job->packed.k, &job->packed, job->spec->m, &o,
+                          &job->context);
+}
+static iso_status call_linear_gelu(const struct bench_job *job) {
+    return linear_with(job, job->out, job->c, ISOBIT_ACT_GELU_TANH);
+}
+static iso_status linear_then_gelu(const struct bench_job *job, float *out) {
+    iso_status status = linear_with(job, out, NULL, ISOBIT_ACT_NONE);
+    return status ? status : call_eltwise(job, out, out, job->c, ISOBIT_ACT_GELU_TANH, NULL);
+}
+
+/* -------------------------------------------------------------------------------- embedding */
 
 /* m words of width n. The rows of the table that are read stay in the caches between calls. */
 static iso_status prepare_embed(struct bench_job *job) {
@@ -276,12 +358,13 @@ static iso_status call_embed(const struct bench_job *job) {
 static iso_attention_options attention_options(const struct bench_job *job, int causal,
                                                int panels) {
     return (iso_attention_options){.size = sizeof(iso_attention_options),
-                                   .scale = job->spec->k == 64 ? 0.125f : 0.1f,
+                                   .scale = job->scale,
                                    .causal = causal,
                                    .key_panels = panels};
 }
 
 static iso_status attention_workspace(struct bench_job *job, int causal, int panels) {
+    job->scale = job->spec->k == 64 ? 0.125f : 0.1f;
     const iso_attention_options o = attention_options(job, causal, panels);
     size_t bytes;
     iso_status status = iso_attention_f32_workspace_bytes(&bytes, &job->shape, &o, &job->context);
@@ -351,22 +434,35 @@ static iso_status call_decode(const struct bench_job *job) { return call_attenti
 
 /* ------------------------------------------------------------------------------------ the list */
 
-static const struct bench_op linear = {"linear", prepare_linear, call_linear};
-static const struct bench_op gemm = {"gemm", prepare_gemm, call_gemm};
-static const struct bench_op gemm_bt = {"gemm_bt", prepare_gemm_bt, call_gemm_bt};
-static const struct bench_op gemv = {"gemv", prepare_gemv, call_gemv};
-static const struct bench_op gemv_t = {"gemv_t", prepare_gemv, call_gemv_t};
-static const struct bench_op softmax = {"softmax", prepare_rows, call_softmax};
-static const struct bench_op layernorm = {"layernorm", prepare_rows, call_layernorm};
-static const struct bench_op rmsnorm = {"rmsnorm", prepare_rows, call_rmsnorm};
-static const struct bench_op attention = {"attention", prepare_attention, call_attention};
-static const struct bench_op causal = {"attention_causal", prepare_causal, call_causal};
-static const struct bench_op decode = {"attention_decode", prepare_decode, call_decode};
-static const struct bench_op gelu_erf = {"gelu_erf", prepare_rows, call_gelu_erf};
-static const struct bench_op gelu_tanh = {"gelu_tanh", prepare_rows, call_gelu_tanh};
-static const struct bench_op silu = {"silu", prepare_rows, call_silu};
-static const struct bench_op relu = {"relu", prepare_rows, call_relu};
-static const struct bench_op embed = {"embed", prepare_embed, call_embed};
+/*
+ * Operations per element of what is no product, for the roofline: additions, multiplications and
+ * comparisons of the kernels, a division as one. exp takes 20 of them.
+ */
+#define EXP 20
+#define OP(name, prepare, call, form, cost)                                                        \
+    static const struct bench_op name = {#name, prepare, call, BENCH_FORM_##form, cost, NULL}
+#define FUSED_OP(name, prepare, call, separately, cost)                                            \
+    static const struct bench_op name = {#name, prepare, call, BENCH_FORM_OTHER, cost, separately}
+OP(linear, prepare_linear, call_linear, LINEAR, 0);
+OP(gemm, prepare_gemm, call_gemm, GEMM, 0);
+OP(gemm_bt, prepare_gemm_bt, call_gemm_bt, GEMM_BT, 0);
+OP(gemv, prepare_gemv, call_gemv, GEMV, 0);
+OP(gemv_t, prepare_gemv, call_gemv_t, GEMV_T, 0);
+OP(softmax, prepare_rows, call_softmax, SOFTMAX, EXP + 4);
+OP(layernorm, prepare_rows, call_layernorm, LAYERNORM, 8);
+OP(rmsnorm, prepare_rows, call_rmsnorm, OTHER, 4);
+OP(attention, prepare_attention, call_attention, ATTENTION, 0);
+OP(attention_causal, prepare_causal, call_causal, OTHER, 0);
+OP(attention_decode, prepare_decode, call_decode, OTHER, 0);
+OP(gelu_erf, prepare_rows, call_gelu_erf, GELU_ERF, 30);
+OP(gelu_tanh, prepare_rows, call_gelu_tanh, GELU_TANH, EXP + 8);
+OP(silu, prepare_rows, call_silu, SILU, EXP + 3);
+OP(relu, prepare_rows, call_relu, RELU, 1);
+OP(embed, prepare_embed, call_embed, OTHER, 2);
+FUSED_OP(linear_bias_gelu, prepare_linear_gelu, call_linear_gelu, linear_then_gelu, 0);
+FUSED_OP(bias_gelu, prepare_rows, call_bias_gelu, bias_then_gelu, EXP + 9);
+FUSED_OP(add_layernorm, prepare_residual, call_add_layernorm, add_then_layernorm, 9);
+FUSED_OP(add_rmsnorm, prepare_residual, call_add_rmsnorm, add_then_rmsnorm, 5);
 
 /* 5e9 elements for each 265e9 operations: what a good softmax reaches beside such a peak. */
 #define SOFTMAX_FLOOR (5.0 / 265)
@@ -379,58 +475,100 @@ static const struct bench_op embed = {"embed", prepare_embed, call_embed};
 const struct bench_case bench_cases[] = {
     {&linear, 512, 512, 512, BENCH_FMA, BENCH_THREADS, BENCH_FLOOR_X86, 90},
     {&linear, 512, 2048, 512, BENCH_FMA, BENCH_THREADS, BENCH_NO_FLOOR, 0},
-    {&linear, 512, 512, 2048, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
-    {&linear, 128, 2048, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&linear, 512, 512, 2048, BENCH_FMA, BENCH_THREADS, BENCH_NO_FLOOR, 0},
+    {&linear, 128, 2048, 512, BENCH_FMA, BENCH_THREADS, BENCH_NO_FLOOR, 0},
+    {&linear, 2048, 2048, 2048, BENCH_FMA, BENCH_THREADS | BENCH_HEAVY, BENCH_NO_FLOOR, 0},
+    {&linear, 128, VOCABULARY, 512, BENCH_FMA, BENCH_THREADS | BENCH_HEAVY, BENCH_NO_FLOOR, 0},
     {&linear, 64, 512, 512, BENCH_FMA, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
     {&linear, 16, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
     {&linear, 4, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
     {&linear, 1, 512, 512, BENCH_READ, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
     {&linear, 1, VOCABULARY, 512, BENCH_READ, BENCH_THREADS, BENCH_NO_FLOOR, 0},
-    {&linear, 128, VOCABULARY, 512, BENCH_FMA, BENCH_HEAVY, BENCH_NO_FLOOR, 0},
-    {&gemm, 512, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
-    {&gemm_bt, 512, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&linear, 63, 65, 67, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&gemm, 512, 512, 512, BENCH_FMA, BENCH_THREADS, BENCH_NO_FLOOR, 0},
+    {&gemm, 64, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&gemm, 16, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&gemm, 4, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&gemm, 1, 512, 512, BENCH_READ, 0, BENCH_NO_FLOOR, 0},
     {&gemm, 64, 64, 64, BENCH_FMA, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
+    {&gemm, 32, 32, 32, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&gemm, 16, 16, 16, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
     {&gemm, 63, 65, 67, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&gemm_bt, 512, 512, 512, BENCH_FMA, BENCH_THREADS, BENCH_NO_FLOOR, 0},
+    {&gemm_bt, 64, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&gemm_bt, 16, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&gemm_bt, 4, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&gemm_bt, 1, 512, 512, BENCH_READ, 0, BENCH_NO_FLOOR, 0},
+    {&gemm_bt, 64, 64, 64, BENCH_FMA, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
+    {&gemm_bt, 32, 32, 32, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&gemm_bt, 16, 16, 16, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&gemm_bt, 63, 65, 67, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
     {&gemv, 1, 512, 512, BENCH_READ, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
     {&gemv_t, 1, 512, 512, BENCH_READ, 0, BENCH_NO_FLOOR, 0},
-    {&gemv, 1, VOCABULARY, 512, BENCH_READ, 0, BENCH_NO_FLOOR, 0},
+    {&gemv, 1, VOCABULARY, 512, BENCH_READ, BENCH_THREADS, BENCH_NO_FLOOR, 0},
     {&gemv_t, 1, VOCABULARY, 512, BENCH_READ, 0, BENCH_NO_FLOOR, 0},
     {&softmax, 512, 512, 0, BENCH_COPY, BENCH_RATE | BENCH_SCALAR, BENCH_FLOOR_RATE, SOFTMAX_FLOOR},
     {&softmax, 512, 1024, 0, BENCH_COPY, BENCH_RATE | BENCH_THREADS, BENCH_FLOOR_RATE,
      SOFTMAX_FLOOR},
-    {&softmax, 128, VOCABULARY, 0, BENCH_COPY, BENCH_RATE | BENCH_HEAVY, BENCH_NO_FLOOR, 0},
+    {&softmax, 128, VOCABULARY, 0, BENCH_COPY, BENCH_RATE | BENCH_THREADS | BENCH_HEAVY,
+     BENCH_NO_FLOOR, 0},
     {&layernorm, 128, 512, 0, BENCH_COPY, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
-    {&layernorm, 512, 1024, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&layernorm, 512, 1024, 0, BENCH_COPY, BENCH_THREADS, BENCH_NO_FLOOR, 0},
     {&rmsnorm, 128, 512, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
     {&rmsnorm, 512, 1024, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&attention, 512, 512, 32, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&attention, 512, 512, 48, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
     {&attention, 128, 128, 64, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
     {&attention, 512, 512, 64, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&attention, 512, 512, 80, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&attention, 512, 512, 96, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&attention, 512, 512, 128, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
     {&attention, 1024, 1024, 64, BENCH_FMA, BENCH_THREADS, BENCH_FLOOR_VECTOR, 50},
-    {&attention, 4096, 4096, 64, BENCH_FMA, BENCH_HEAVY, BENCH_NO_FLOOR, 0},
-    {&causal, 128, 128, 64, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
-    {&causal, 512, 512, 64, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
-    {&causal, 1024, 1024, 64, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
-    {&causal, 4096, 4096, 64, BENCH_FMA, BENCH_HEAVY, BENCH_NO_FLOOR, 0},
-    {&decode, 1, 4096, 64, BENCH_READ, BENCH_THREADS, BENCH_NO_FLOOR, 0},
-    {&gelu_erf, 512, 2048, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
-    {&gelu_tanh, 512, 2048, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
-    {&silu, 512, 2048, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
-    {&relu, 512, 2048, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&attention, 4096, 4096, 64, BENCH_FMA, BENCH_THREADS | BENCH_HEAVY, BENCH_NO_FLOOR, 0},
+    {&attention_causal, 128, 128, 64, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&attention_causal, 512, 512, 64, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&attention_causal, 1024, 1024, 64, BENCH_FMA, BENCH_THREADS, BENCH_NO_FLOOR, 0},
+    {&attention_causal, 4096, 4096, 64, BENCH_FMA, BENCH_HEAVY, BENCH_NO_FLOOR, 0},
+    {&attention_decode, 1, 512, 64, BENCH_READ, 0, BENCH_NO_FLOOR, 0},
+    {&attention_decode, 1, 4096, 64, BENCH_READ, BENCH_THREADS, BENCH_NO_FLOOR, 0},
+    {&attention_decode, 1, 16384, 64, BENCH_READ, BENCH_THREADS | BENCH_HEAVY, BENCH_NO_FLOOR, 0},
+    {&gelu_erf, 128, 512, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&gelu_erf, 4096, 4096, 0, BENCH_COPY, BENCH_HEAVY, BENCH_NO_FLOOR, 0},
+    {&gelu_tanh, 128, 512, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&gelu_tanh, 4096, 4096, 0, BENCH_COPY, BENCH_HEAVY, BENCH_NO_FLOOR, 0},
+    {&silu, 128, 512, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&silu, 4096, 4096, 0, BENCH_COPY, BENCH_HEAVY, BENCH_NO_FLOOR, 0},
+    {&relu, 128, 512, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&relu, 4096, 4096, 0, BENCH_COPY, BENCH_HEAVY, BENCH_NO_FLOOR, 0},
     {&embed, 512, 512, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&linear_bias_gelu, 128, 2048, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&linear_bias_gelu, 1, 2048, 512, BENCH_READ, 0, BENCH_NO_FLOOR, 0},
+    {&bias_gelu, 512, 2048, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&add_layernorm, 128, 512, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&add_layernorm, 512, 1024, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&add_rmsnorm, 128, 512, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&add_rmsnorm, 512, 1024, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
 };
 const size_t bench_case_count = sizeof bench_cases / sizeof *bench_cases;
 
 const char *bench_op_name(const struct bench_case *spec) { return spec->op->name; }
+enum bench_form bench_form_of(const struct bench_case *spec) { return spec->op->form; }
 
 int bench_is_product(const struct bench_case *spec) {
     return spec->op == &linear || spec->op == &gemm || spec->op == &gemm_bt;
 }
 
+int bench_is_fused(const struct bench_case *spec) { return spec->op->separately != NULL; }
+
+iso_status bench_call_separately(const struct bench_job *job, float *out) {
+    return job->spec->op->separately(job, out);
+}
+
 void bench_shape(char *text, size_t bytes, const struct bench_case *spec) {
     const struct bench_op *op = spec->op;
-    if (op == &attention || op == &causal)
+    if (op == &attention || op == &attention_causal)
         snprintf(text, bytes, "B1H%dS%zud%zu", HEADS, spec->m, spec->k);
-    else if (op == &decode)
+    else if (op == &attention_decode)
         snprintf(text, bytes, "B1H%dK%zud%zu", HEADS, spec->n, spec->k);
     else if (op == &gemv || op == &gemv_t)
         snprintf(text, bytes, "%zux%zu", spec->n, spec->k);
@@ -451,6 +589,7 @@ iso_status bench_prepare(struct bench_job *job, const struct bench_case *spec,
     iso_status status = spec->op->prepare(job);
     if (!status && (!job->a || job->out_floats > memory.out_floats))
         status = ISOBIT_E_NOMEM;
+    job->operations = job->flops > 0 ? job->flops : job->elements * spec->op->cost;
     return status;
 }
 

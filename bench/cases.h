@@ -30,6 +30,23 @@ enum bench_floor {
 /* Beside these: products on the scalar set, in GFLOP/s. */
 #define BENCH_SCALAR_FLOOR 1.0
 
+/* What an operation computes, for peers that have it too. */
+enum bench_form {
+    BENCH_FORM_OTHER = 0,
+    BENCH_FORM_LINEAR,
+    BENCH_FORM_GEMM,
+    BENCH_FORM_GEMM_BT,
+    BENCH_FORM_GEMV,
+    BENCH_FORM_GEMV_T,
+    BENCH_FORM_SOFTMAX,
+    BENCH_FORM_LAYERNORM,
+    BENCH_FORM_GELU_ERF,
+    BENCH_FORM_GELU_TANH,
+    BENCH_FORM_SILU,
+    BENCH_FORM_RELU,
+    BENCH_FORM_ATTENTION
+};
+
 struct bench_op;
 
 struct bench_case {
@@ -47,17 +64,20 @@ struct bench_job {
     iso_context context;
     float *out;
     size_t out_floats;
-    const float *a, *b, *c, *d; /* inputs, as the operation sees fit */
+    const float *a, *b, *c, *d; /* inputs, as the operation sees fit; of a product a and b */
     iso_packed packed;
     iso_attention_shape shape;
+    float scale; /* of attention */
     /* Work of one call. Bytes: each operand once. */
     double flops, bytes, elements;
+    double operations; /* flops; of what is no product a nominal number */
 };
 
 extern const struct bench_case bench_cases[];
 extern const size_t bench_case_count;
 
 const char *bench_op_name(const struct bench_case *spec);
+enum bench_form bench_form_of(const struct bench_case *spec);
 int bench_is_product(const struct bench_case *spec);
 void bench_shape(char *text, size_t bytes, const struct bench_case *spec);
 
@@ -65,12 +85,20 @@ void bench_shape(char *text, size_t bytes, const struct bench_case *spec);
 int bench_memory_init(size_t bytes);
 const float *bench_input(void);
 float *bench_output(void);
+float *bench_other_output(void); /* as large as the output; for peers */
 void bench_memory_free(void);
 
 /* Allocates and packs what the case needs, if no other one has needed it before. */
 iso_status bench_prepare(struct bench_job *job, const struct bench_case *spec,
                          const struct bench_place *place);
 iso_status bench_call(const struct bench_job *job);
+
+/*
+ * The same by several calls instead of one, for operations that do more than one thing at once.
+ * `out` is as large as the output.
+ */
+int bench_is_fused(const struct bench_case *spec);
+iso_status bench_call_separately(const struct bench_job *job, float *out);
 
 /* Overwrites the output, so that what a call leaves unwritten shows. */
 void bench_spoil(const struct bench_job *job);

@@ -16,9 +16,18 @@ benchmark::State *state_of(gbench_state *state) {
 
 // A fixed number of iterations and manual timing are told in the name of a benchmark. Ours is its
 // identity across versions, so the reporters take that away again.
+// Repetitions that were left out go, too.
+const char left_out[] = "left_out";
+
 std::vector<benchmark::BenchmarkReporter::Run>
-plain_names(std::vector<benchmark::BenchmarkReporter::Run> runs) {
+plain_names(const std::vector<benchmark::BenchmarkReporter::Run> &all) {
+    using Run = benchmark::BenchmarkReporter::Run;
+    std::vector<Run> runs;
+    for (const auto &run : all)
+        if (run.run_type != Run::RT_Iteration || run.counters.count(left_out) == 0)
+            runs.push_back(run);
     for (auto &run : runs) {
+        run.counters.erase(left_out);
         run.run_name.iterations.clear();
         run.run_name.repetitions.clear();
         run.run_name.time_type.clear();
@@ -62,13 +71,15 @@ bool writes_json(int argc, char **argv) {
 
 } // namespace
 
-void gbench_register(const char *name, void (*fn)(gbench_state *state, void *user), void *user) {
-    benchmark::RegisterBenchmark(
-        name,
-        [fn, user](benchmark::State &state) { fn(reinterpret_cast<gbench_state *>(&state), user); })
-        ->Iterations(1)
-        ->UseManualTime()
-        ->Unit(benchmark::kMicrosecond);
+void gbench_register(const char *name, void (*fn)(gbench_state *state, void *user), void *user,
+                     int repetitions) {
+    benchmark::internal::Benchmark *b =
+        benchmark::RegisterBenchmark(name, [fn, user](benchmark::State &state) {
+            fn(reinterpret_cast<gbench_state *>(&state), user);
+        });
+    b->Iterations(1)->UseManualTime()->Unit(benchmark::kMicrosecond);
+    if (repetitions > 0)
+        b->Repetitions(repetitions);
 }
 
 int gbench_begin(gbench_state *state) {
@@ -91,6 +102,12 @@ void gbench_counter(gbench_state *state, const char *name, double value) {
 }
 
 void gbench_error(gbench_state *state, const char *why) { state_of(state)->SkipWithError(why); }
+
+void gbench_leave_out(gbench_state *state, double seconds) {
+    while (state_of(state)->KeepRunning())
+        state_of(state)->SetIterationTime(seconds);
+    state_of(state)->counters[left_out] = 1;
+}
 
 void gbench_use(const void *p) {
     benchmark::DoNotOptimize(p);

@@ -15,8 +15,12 @@ extern "C" {
 
 typedef struct gbench_state gbench_state;
 
-/* Registers a benchmark; fn is called once per repetition. */
-void gbench_register(const char *name, void (*fn)(gbench_state *state, void *user), void *user);
+/*
+ * Registers a benchmark; fn is called once per repetition. repetitions: how many, 0 for as many as
+ * the flags of Google Benchmark say.
+ */
+void gbench_register(const char *name, void (*fn)(gbench_state *state, void *user), void *user,
+                     int repetitions);
 
 /*
  * Within fn: true exactly once. Until gbench_resume is called, CPU time does not count; what
@@ -30,6 +34,12 @@ void gbench_end(gbench_state *state);
 void gbench_seconds(gbench_state *state, double seconds);
 void gbench_counter(gbench_state *state, const char *name, double value);
 void gbench_error(gbench_state *state, const char *why);
+
+/*
+ * Instead of measuring, between nothing else: this repetition is left out of the JSON. The means
+ * there count it with `seconds`, since Google Benchmark wants as many results as repetitions.
+ */
+void gbench_leave_out(gbench_state *state, double seconds);
 
 /* Makes the compiler believe that the memory at p is looked at. */
 void gbench_use(const void *p);

@@ -10,11 +10,14 @@
 #include "cases.h"
 #include "gbench_shim.h"
 #include "peaks.h"
+#include "peers.h"
+#include "roofline.h"
 #include "select.h"
 
 #include <isobit/isobit.h>
 
 #include <getopt.h>
+#include <math.h>
 #include <regex.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -33,7 +36,8 @@
 #define COMPILER "gcc " __VERSION__
 #endif
 
-enum { MAX_ROUNDS = 999, MAX_ROWS = 1024, MAX_GBENCH_ARGS = 64 };
+/* Rivals of a row: the peers, and its own operation in several steps. */
+enum { MAX_ROUNDS = 999, MAX_ROWS = 1024, MAX_GBENCH_ARGS = 64, MAX_RIVALS = BENCH_MAX_PEERS + 1 };
 
 static const char *const statistic =
     "value: best of all samples; % of peak: median over rounds of best sample / best peak of the "
@@ -46,15 +50,23 @@ struct row {
     unsigned rounds;
     /* of each round: the ratio to the peak, and to the floor where that is not one of the peak */
     float ratio[MAX_ROUNDS], floor_ratio[MAX_ROUNDS];
-    double value, floor; /* value in the row's unit; the floor likewise, where it is a rate */
+    /* of each round and rival: how many times as fast as it; rivals by index, the steps last */
+    float rival_ratio[MAX_RIVALS][MAX_ROUNDS];
+    unsigned rival_rounds[MAX_RIVALS];
+    double rival_value[MAX_RIVALS];
+    bool peers, rivals_differ; /* compared with peers; some gave other results */
+    double value, floor;       /* value in the row's unit; the floor likewise, where it is a rate */
+    double operations, bytes;  /* of one call */
+    double seconds;            /* the best */
     double checksum;
     iso_status status;
 };
 
 static struct options {
-    const char *filter, *isa, *json;
-    bool quick, list, gbench;
+    const char *filter, *isa, *json, *svg;
+    bool quick, list, gbench, no_peers;
     unsigned rounds;
+    double seconds; /* after which rounds are left out */
     char *gbench_args[MAX_GBENCH_ARGS];
     int gbench_count;
 } options;
@@ -62,8 +74,9 @@ static struct options {
 static struct row *rows;
 static size_t row_count;
 static iso_pool *pool;
-static size_t threads; /* all that are usable */
-static unsigned long done;
+static size_t threads;               /* all that are usable */
+static unsigned long done, left_out; /* rounds */
+static double began;
 
 __attribute__((format(printf, 1, 2))) static void complain(const char *format, ...) {
     va_list args;
@@ -78,7 +91,7 @@ __attribute__((format(printf, 1, 2))) static void complain(const char *format, .
 
 static bool is_scalar(const iso_isa *isa) { return strcmp(isa->name, "scalar") == 0; }
 
-static void add_row(const struct bench_case *spec, const iso_isa *isa, bool all_threads,
+static void add_row(const struct bench_case *spec, const iso_isa *isa, bool all_threads, bool peers,
                     const regex_t *filter) {
     struct row *r = &rows[row_count];
     if (row_count == MAX_ROWS)
@@ -91,6 +104,7 @@ static void add_row(const struct bench_case *spec, const iso_isa *isa, bool all_
         r->place.threads = threads;
     }
     bench_shape(r->shape, sizeof r->shape, spec);
+    r->peers = peers;
     snprintf(r->name, sizeof r->name, "%s/%s/%s/t%zu", bench_op_name(spec), r->shape, isa->name,
              r->place.threads);
     if (!filter || regexec(filter, r->name, 0, NULL, 0) == 0)
@@ -98,6 +112,11 @@ static void add_row(const struct bench_case *spec, const iso_isa *isa, bool all_
 }
 
 static void add_rows(const regex_t *filter) {
+    const iso_isa *best = NULL; /* of those that are measured */
+    for (size_t j = 0; j < iso_isa_count() && !best; j++)
+        if (!iso_isa_missing(iso_isa_get(j)) &&
+            (!options.isa || strcmp(iso_isa_get(j)->name, options.isa) == 0))
+            best = iso_isa_get(j);
     for (size_t i = 0; i < bench_case_count; i++) {
         const struct bench_case *spec = &bench_cases[i];
         if (options.quick && spec->flags & BENCH_HEAVY)
@@ -108,9 +127,9 @@ static void add_rows(const regex_t *filter) {
                 continue;
             if (is_scalar(isa) && !(spec->flags & BENCH_SCALAR))
                 continue;
-            add_row(spec, isa, false, filter);
+            add_row(spec, isa, false, isa == best, filter);
             if (threads > 1 && spec->flags & BENCH_THREADS)
-                add_row(spec, isa, true, filter);
+                add_row(spec, isa, true, isa == best, filter);
         }
     }
 }
@@ -186,8 +205,15 @@ static double peak_of(const struct bench_job *job, const struct bench_place *pla
     return bench_peak(place, bound, bench_input(), bench_output(), (size_t)job->bytes, seconds);
 }
 
+/* Large cases take long and differ little from one round to the next: a third of the rounds. */
+static unsigned rounds_of(const struct row *r) {
+    return r->spec->flags & BENCH_HEAVY ? (options.rounds + 2) / 3 : options.rounds;
+}
+
 static void progress(void) {
-    const unsigned long all = (unsigned long)row_count * options.rounds;
+    unsigned long all = 0;
+    for (size_t i = 0; i < row_count; i++)
+        all += rounds_of(&rows[i]);
     done++;
     if (!options.gbench && isatty(STDERR_FILENO)) {
         if (done < all)
@@ -197,10 +223,97 @@ static void progress(void) {
     }
 }
 
+/* --------------------------------------------------------------------------------- the rivals */
+
+struct rival {
+    size_t index;
+    const struct bench_peer *peer; /* NULL: the operation in several steps */
+    const void *state;
+    size_t calls;
+    double best;
+};
+
+static const char *rival_name(size_t index) {
+    return index < bench_peer_count() ? bench_peer_get(index)->name : "separate";
+}
+
+static void call_rival(const struct rival *rival, const struct bench_job *job) {
+    if (rival->peer)
+        rival->peer->call(rival->state, job, bench_other_output());
+    else
+        bench_call_separately(job, bench_other_output());
+}
+
+static double time_rival(const struct rival *rival, const struct bench_job *job, size_t calls) {
+    const double start = bench_now();
+    for (size_t i = 0; i < calls; i++)
+        call_rival(rival, job);
+    const double t = bench_now() - start;
+    gbench_use(bench_other_output());
+    return t / (double)calls;
+}
+
+/*
+ * Its threads go to sleep a moment after they have run out of work; until then they would take the
+ * CPU from whoever is measured next.
+ */
+static void wait_for_rival(const struct rival *rival, const struct bench_job *job) {
+    if (rival->peer && job->context.executor)
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+}
+
+/* Whether a rival computed the same as we, up to rounding. */
+static bool agrees(const struct bench_job *job) {
+    const float *x = job->out, *y = bench_other_output();
+    double most = 0, difference = 0;
+    for (size_t i = 0; i < job->out_floats; i++) {
+        const double d = fabs((double)x[i] - (double)y[i]);
+        if (!(d <= 1e30))
+            return false;
+        most = fmax(most, fabs((double)x[i]));
+        difference = fmax(difference, d);
+    }
+    return difference <= 1e-3 * most;
+}
+
+static size_t find_rivals(struct rival *rivals, struct row *r, const struct bench_job *job,
+                          double sample) {
+    size_t n = 0;
+    for (size_t i = 0; i <= bench_peer_count(); i++) {
+        struct rival v = {.index = i, .peer = bench_peer_get(i)};
+        if (v.peer ? !r->peers : !bench_is_fused(r->spec))
+            continue;
+        if (v.peer) {
+            v.peer->set_threads(r->place.threads);
+            v.state = v.peer->prepare(job, bench_other_output());
+            if (!v.state)
+                continue;
+        }
+        memset(bench_other_output(), 0xff, job->out_floats * sizeof(float));
+        double one = time_rival(&v, job, 1);
+        if (r->rounds == 0 && !agrees(job)) {
+            complain("%s computes something else than %s", rival_name(i), r->name);
+            r->rivals_differ = true;
+        }
+        for (v.calls = 1; one * (double)v.calls < sample / 4;)
+            v.calls *= 4, one = time_rival(&v, job, v.calls);
+        v.calls = sample > one ? (size_t)(sample / one) : 1;
+        wait_for_rival(&v, job);
+        rivals[n++] = v;
+    }
+    return n;
+}
+
 /* One round of a row. */
 static void measure(gbench_state *state, void *user) {
     struct row *r = user;
     struct bench_job job;
+    if (bench_now() - began > options.seconds && r->rounds > 0) { /* at least one, always */
+        gbench_leave_out(state, r->seconds);
+        left_out++;
+        progress();
+        return;
+    }
     iso_status status = bench_prepare(&job, r->spec, &r->place);
     double first = 0;
     if (!status) {
@@ -225,6 +338,8 @@ static void measure(gbench_state *state, void *user) {
     const enum floor_kind floor = floor_of(r);
     const bool floor_needs_fma = floor == FLOOR_RATE && !is_scalar(r->place.isa);
     double one = first, best = 0, peak = 0, fma = 0;
+    struct rival rivals[MAX_RIVALS];
+    const size_t rival_count = find_rivals(rivals, r, &job, sample);
     const size_t calls = first > 20e-3 ? 1 : calls_for(&job, sample, &one);
     const int samples = one > 100e-3 ? 1 : one > 20e-3 ? 2 : options.quick ? 3 : 5;
     for (int i = 0; i <= samples; i++) {
@@ -236,10 +351,25 @@ static void measure(gbench_state *state, void *user) {
         }
         if (i == samples) /* the last sample has a peak on both sides, too */
             break;
-        if (r->spec->bound != BENCH_FMA)
-            bench_call(&job); /* brings its operands back into the caches */
-        double t = time_calls(&job, calls);
-        best = i == 0 || t < best ? t : best;
+        for (size_t j = 0; j <= rival_count; j++) { /* each is the first one in turn */
+            const size_t who = (j + (size_t)i) % (rival_count + 1);
+            /* The first call brings its operands back into the caches. */
+            if (who < rival_count) {
+                struct rival *v = &rivals[who];
+                if (v->peer)
+                    v->peer->set_threads(r->place.threads);
+                if (one < 20e-3)
+                    call_rival(v, &job);
+                double t = time_rival(v, &job, v->calls);
+                v->best = i == 0 || t < v->best ? t : v->best;
+                wait_for_rival(v, &job);
+            } else {
+                if (one < 20e-3)
+                    bench_call(&job);
+                double t = time_calls(&job, calls);
+                best = i == 0 || t < best ? t : best;
+            }
+        }
     }
     gbench_resume(state);
     bench_call(&job);
@@ -267,7 +397,21 @@ static void measure(gbench_state *state, void *user) {
     if (floor != NO_FLOOR)
         gbench_counter(state, "pct_floor", 100 * floor_ratio);
 
+    for (size_t i = 0; i < rival_count; i++) {
+        const struct rival *v = &rivals[i];
+        char key[48];
+        snprintf(key, sizeof key, "times_%s", rival_name(v->index));
+        gbench_counter(state, key, v->best / best);
+        if (r->rival_rounds[v->index] < MAX_ROUNDS)
+            r->rival_ratio[v->index][r->rival_rounds[v->index]++] = (float)(v->best / best);
+        const double rate = work_of(&job) / v->best * 1e-9;
+        if (rate > r->rival_value[v->index])
+            r->rival_value[v->index] = rate;
+    }
+
     r->value = value > r->value ? value : r->value;
+    r->operations = job.operations, r->bytes = job.bytes;
+    r->seconds = r->rounds == 0 || best < r->seconds ? best : r->seconds;
     if (r->rounds < MAX_ROUNDS) {
         r->ratio[r->rounds] = (float)ratio;
         r->floor_ratio[r->rounds] = (float)floor_ratio;
@@ -323,8 +467,13 @@ static bool isa_is_used(const iso_isa *isa) {
     return false;
 }
 
+/* What the roofline needs of them, by instruction set: on one thread. */
+enum { MAX_ISAS = 8 };
+static struct { double fma, read[ROOFLINE_LEVELS]; } peaks[MAX_ISAS];
+
 /* One line of the report, and one key for each set in the JSON. */
-static void report_peak(enum bench_bound bound, size_t bytes, const char *where, size_t t) {
+static void report_peak(enum bench_bound bound, size_t level, size_t bytes, const char *where,
+                        size_t t) {
     static const char *const titles[] = {"FMA", "read", "copy"};
     static const char *const units[] = {"GFLOP/s", "GB/s", "GB/s"};
     const unsigned shots = options.quick ? 3 : 9;
@@ -343,6 +492,10 @@ static void report_peak(enum bench_bound bound, size_t bytes, const char *where,
             place.executor = iso_pool_executor(pool);
         double peak = 1e-9 * bench_best_peak(&place, bound, bench_input(), bench_output(), bytes,
                                              1e-3, shots);
+        if (t == 1 && i < MAX_ISAS && bound == BENCH_FMA)
+            peaks[i].fma = 1e9 * peak;
+        if (t == 1 && i < MAX_ISAS && bound == BENCH_READ)
+            peaks[i].read[level] = 1e9 * peak;
         if (!options.gbench) {
             printf("%10.1f", peak);
             fflush(stdout);
@@ -351,8 +504,6 @@ static void report_peak(enum bench_bound bound, size_t bytes, const char *where,
                  *where ? "." : "", where, t);
         snprintf(text, sizeof text, "%.2f %s", peak, units[bound]);
         gbench_context(key, text);
-        if (bound == BENCH_COPY) /* the same memcpy for all of them */
-            break;
     }
     if (!options.gbench)
         printf("  %s\n", units[bound]);
@@ -370,11 +521,11 @@ static void report_peaks(void) {
         printf("\n");
     }
     for (size_t t = 1; t <= threads; t += threads > 1 ? threads - 1 : 1) {
-        report_peak(BENCH_FMA, 0, "", t);
+        report_peak(BENCH_FMA, 0, 0, "", t);
         for (size_t i = 0; i < n; i++)
-            report_peak(BENCH_READ, sizes[i], names[i], t);
+            report_peak(BENCH_READ, i, sizes[i], names[i], t);
         for (size_t i = 0; i < n; i++)
-            report_peak(BENCH_COPY, sizes[i], names[i], t);
+            report_peak(BENCH_COPY, i, sizes[i], names[i], t);
     }
 }
 
@@ -398,6 +549,11 @@ static void report_context(void) {
     gbench_context("isobit.isas", text);
     snprintf(number, sizeof number, "%zu", threads);
     gbench_context("isobit.threads", number);
+    for (size_t i = 0; i < bench_peer_count(); i++) {
+        char key[64];
+        snprintf(key, sizeof key, "isobit.peer.%s", bench_peer_get(i)->name);
+        gbench_context(key, bench_peer_get(i)->version);
+    }
     gbench_context("isobit.statistic", "real_time: best sample of the repetition, per call; "
                                        "pct_peak: it against the best peak of the same repetition; "
                                        "cpu_time: calling thread, one call");
@@ -407,31 +563,118 @@ static void report_context(void) {
            ISOBIT_BENCH_FLAGS);
     printf("%s, %zu usable thread%s, instruction sets: %s\n", iso_machine()->cpu.name, threads,
            threads == 1 ? "" : "s", text);
+    printf("peers: ");
+    for (size_t i = 0; i < bench_peer_count(); i++)
+        printf("%s%s", i ? "; " : "", bench_peer_get(i)->version);
+    puts(bench_peer_count() ? "" : options.no_peers ? "not asked for" : "none is installed");
+    double load;
+    if (getloadavg(&load, 1) == 1 && load > 0.7)
+        printf(
+            "NOT ALONE: the load average is %.1f. Figures on several threads may mean nothing.\n",
+            load);
+}
+
+/*
+ * What holds all that a thread of the row touches: one of the names of footprints(). A vector more
+ * than a cache has room for does not make it another one.
+ */
+static size_t level_of(const struct row *r) {
+    const struct iso_cpu *cpu = &iso_machine()->cpu;
+    const size_t caches[] = {cpu->l1d, cpu->l2, cpu->l3};
+    const double own = r->bytes / (double)r->place.threads;
+    size_t level = 0;
+    for (size_t i = 0; i < sizeof caches / sizeof *caches; i++)
+        if (caches[i]) {
+            if ((i < 2 ? own : r->bytes) <= 1.1 * (double)caches[i])
+                break;
+            level++;
+        }
+    return level;
+}
+
+/* Whether a rival has a row at all. */
+static bool rival_appears(size_t rival) {
+    for (size_t i = 0; i < row_count; i++)
+        if (rows[i].rival_rounds[rival])
+            return true;
+    return false;
+}
+
+static double times_rival(struct row *r, size_t rival) {
+    return median(r->rival_ratio[rival], r->rival_rounds[rival]);
 }
 
 static void report_row(struct row *r, unsigned *met, unsigned *missed) {
     static const char *const bounds[] = {"FMA", "read", "copy"};
-    printf("%-17s%-15s %-7s t%-2zu ", bench_op_name(r->spec), r->shape, r->place.isa->name,
+    const enum bench_bound bound = r->spec->bound;
+    size_t sizes[8], blanks = 0; /* blanks: not printed yet, as nothing may follow them */
+    const char *levels[8];
+    footprints(sizes, levels);
+    printf("%-17s%-15s %-7s t%-2zu", bench_op_name(r->spec), r->shape, r->place.isa->name,
            r->place.threads);
     if (r->status || r->rounds == 0) {
         printf("  %s\n", r->status ? iso_strerror(r->status) : "not measured");
         return;
     }
-    printf("%9.2f %-7s %6.1f %% of %s", r->value, unit_of(r), 100 * median(r->ratio, r->rounds),
-           bounds[r->spec->bound]);
+    const char *level = bound == BENCH_FMA ? "" : levels[level_of(r)];
+    printf("%9.2f %-7s %5.1f %% %s%s%s", r->value, unit_of(r), 100 * median(r->ratio, r->rounds),
+           bounds[bound], *level ? " " : "", level);
+    blanks = 12 - strlen(bounds[bound]) - (*level ? 1 : 0) - strlen(level);
+    for (size_t i = 0; i <= bench_peer_count(); i++)
+        if (rival_appears(i)) {
+            blanks += 9;
+            if (r->rival_rounds[i]) {
+                printf("%*.2f", (int)blanks, times_rival(r, i));
+                blanks = 0;
+            }
+        }
     const enum floor_kind kind = floor_of(r);
     if (kind != NO_FLOOR) {
         const double ratio = median(r->floor_ratio, r->rounds);
         const bool good = ratio >= 1;
         *(good ? met : missed) += 1;
-        printf("%*s", 4 - (int)strlen(bounds[r->spec->bound]), "");
+        printf("%*s", (int)blanks, "");
         if (kind == FLOOR_OF_PEAK)
-            printf("  %6.1f %%       ", r->spec->floor_value);
+            printf("  %5.1f %%       ", r->spec->floor_value);
         else
-            printf("  %6.2f %-7s ", r->floor, unit_of(r));
+            printf("  %5.2f %-7s ", r->floor, unit_of(r));
         printf(" %s (%.0f %%)", good ? "MET" : "MISSED", 100 * ratio);
     }
     printf("\n");
+}
+
+/* What lies below is no more than the noise of a measurement. */
+#define BEHIND 0.97
+
+/* How isobit does against each of them, and where it is behind. */
+static void report_rivals(void) {
+    for (size_t i = 0; i < bench_peer_count(); i++) {
+        unsigned n = 0, behind = 0;
+        double sum = 0;
+        for (size_t j = 0; j < row_count; j++)
+            if (rows[j].rival_rounds[i]) {
+                const double times = times_rival(&rows[j], i);
+                sum += log(times), n++, behind += times < BEHIND;
+            }
+        if (n)
+            printf("%s: isobit takes part in %u rows, is behind in %u; geometric mean %.2f times "
+                   "as fast.\n",
+                   rival_name(i), n, behind, exp(sum / n));
+    }
+    for (size_t j = 0; j < row_count; j++) {
+        bool named = false;
+        for (size_t i = 0; i <= bench_peer_count(); i++) {
+            if (!rows[j].rival_rounds[i] || times_rival(&rows[j], i) >= BEHIND)
+                continue;
+            if (!named)
+                printf("  behind: %-40s", rows[j].name);
+            printf("  %s %.2f (%.2f %s)", rival_name(i), times_rival(&rows[j], i),
+                   rows[j].rival_value[i], unit_of(&rows[j]));
+            named = true;
+        }
+        if (named)
+            printf("\n");
+    }
 }
 
 /* Rows of one case must have the same outputs. Returns how many differ from the first one. */
@@ -451,11 +694,17 @@ static unsigned compare_outputs(void) {
 
 static void report_rows(unsigned rounds) {
     unsigned met = 0, missed = 0;
-    printf("\n%-17s%-15s %-7s %-3s %9s %-7s %15s  %s\n", "operation", "shape", "set", "thr",
-           "value", "unit", "% of its peak", "floor");
+    printf("\n%-17s%-15s %-7s %-3s%9s %-7s %-20s", "operation", "shape", "set", "thr", "value",
+           "unit", " % of its peak");
+    for (size_t i = 0; i <= bench_peer_count(); i++)
+        if (rival_appears(i))
+            printf("%9s", rival_name(i));
+    printf("  floor\n");
     for (size_t i = 0; i < row_count; i++)
         report_row(&rows[i], &met, &missed);
     printf("\n%u rounds. %s.\n", rounds, statistic);
+    if (left_out)
+        printf("OUT OF TIME: %lu of %lu rounds were left out; see --seconds.\n", left_out, done);
     if (wall_time > 0 && cpu_time < 0.97 * wall_time)
         printf("NOT ALONE: on one thread this program had a CPU for %.0f %% of the time that it "
                "measured.\nThe figures are too low, most of all those of long calls.\n",
@@ -463,6 +712,57 @@ static void report_rows(unsigned rounds) {
     if (met + missed)
         printf("floors: %u met, %u missed. In brackets: what was reached, in %% of the floor.\n",
                met, missed);
+    report_rivals();
+}
+
+/* -------------------------------------------------------------------------------- the roofline */
+
+/* One panel for each set, its rows on one thread. */
+static bool write_roofline(void) {
+    static struct roofline_panel panels[MAX_ISAS];
+    static char titles[MAX_ISAS][128];
+    struct roofline_point *points = calloc(row_count + 1, sizeof *points), *next = points;
+    size_t sizes[8], count = 0;
+    const char *names[8];
+    const size_t levels = footprints(sizes, names);
+    FILE *f = points ? fopen(options.svg, "w") : NULL;
+    if (!f) {
+        complain("cannot write '%s'", options.svg);
+        free(points);
+        return false;
+    }
+    for (size_t i = 0; i < iso_isa_count() && i < MAX_ISAS; i++) {
+        struct roofline_panel *p = &panels[count];
+        *p = (struct roofline_panel){.title = titles[count], .fma = peaks[i].fma, .points = next};
+        for (size_t j = 0; j < row_count; j++) {
+            const struct row *r = &rows[j];
+            if (r->place.isa != iso_isa_get(i) || r->place.threads > 1 || !r->rounds ||
+                r->operations <= 0)
+                continue;
+            *next++ = (struct roofline_point){.operation = bench_op_name(r->spec),
+                                              .shape = r->shape,
+                                              .level = level_of(r),
+                                              .intensity = r->operations / r->bytes,
+                                              .speed = r->operations / r->seconds};
+            p->count++;
+        }
+        if (!p->count)
+            continue;
+        for (size_t j = 0; j < levels && j < ROOFLINE_LEVELS; j++)
+            p->level_names[j] = names[j], p->bandwidths[j] = peaks[i].read[j];
+        snprintf(titles[count], sizeof titles[count], "%s, one thread", iso_isa_get(i)->name);
+        count++;
+    }
+    char title[160];
+    snprintf(title, sizeof title, "isobit %s, %s on %s", iso_version(), COMPILER,
+             iso_machine()->cpu.name);
+    bool good = roofline_write(f, title, panels, count);
+    if (fclose(f) || !good) {
+        complain("cannot write '%s'", options.svg);
+        good = false;
+    }
+    free(points);
+    return good;
 }
 
 /* ------------------------------------------------------------------------------- command line */
@@ -470,13 +770,17 @@ static void report_rows(unsigned rounds) {
 static const char usage[] =
     "usage: isobit_bench [OPTION]...\n"
     "\n"
-    "Times the operations of isobit beside the measured peak of this machine.\n"
+    "Times the operations of isobit beside the measured peak of this machine, and beside other\n"
+    "libraries where they are installed.\n"
     "\n"
     "  --filter REGEX   only rows whose name op/shape/isa/tN matches (extended, anywhere)\n"
     "  --isa NAME       only this instruction set\n"
     "  --quick          fewer and shorter measurements, no large cases\n"
-    "  --rounds N       how often each row is measured (default 15, quick 5)\n"
+    "  --rounds N       how often each row is measured (default 9, quick 5)\n"
+    "  --seconds N      from then on leave out rounds of rows that have one (default 480)\n"
     "  --json FILE      also write all measurements, as Google Benchmark does\n"
+    "  --svg FILE       also draw a roofline plot\n"
+    "  --no-peers       not beside other libraries (OpenBLAS, BLIS, oneDNN, libxsmm)\n"
     "  --list           only print the names\n"
     "  --gbench ARG...  print as Google Benchmark does, and pass it all that follows\n"
     "  --help           this text\n"
@@ -484,15 +788,33 @@ static const char usage[] =
     "Exit status: 0, also when a floor is missed; 1 when something failed or instruction sets\n"
     "gave different bits; 2 for wrong usage.\n";
 
-enum { OPT_FILTER = 256, OPT_ISA, OPT_JSON, OPT_QUICK, OPT_ROUNDS, OPT_LIST, OPT_HELP };
+enum {
+    OPT_FILTER = 256,
+    OPT_ISA,
+    OPT_JSON,
+    OPT_QUICK,
+    OPT_ROUNDS,
+    OPT_LIST,
+    OPT_HELP,
+    OPT_SVG,
+    OPT_SECONDS,
+    OPT_NO_PEERS
+};
 
 /* 0: go on. 1: done. 2: wrong usage. */
 static int parse(int argc, char **argv) {
     static const struct option longs[] = {
-        {"filter", required_argument, NULL, OPT_FILTER}, {"isa", required_argument, NULL, OPT_ISA},
-        {"json", required_argument, NULL, OPT_JSON},     {"quick", no_argument, NULL, OPT_QUICK},
-        {"rounds", required_argument, NULL, OPT_ROUNDS}, {"list", no_argument, NULL, OPT_LIST},
-        {"help", no_argument, NULL, OPT_HELP},           {NULL, 0, NULL, 0},
+        {"filter", required_argument, NULL, OPT_FILTER},
+        {"isa", required_argument, NULL, OPT_ISA},
+        {"json", required_argument, NULL, OPT_JSON},
+        {"quick", no_argument, NULL, OPT_QUICK},
+        {"rounds", required_argument, NULL, OPT_ROUNDS},
+        {"list", no_argument, NULL, OPT_LIST},
+        {"help", no_argument, NULL, OPT_HELP},
+        {"svg", required_argument, NULL, OPT_SVG},
+        {"no-peers", no_argument, NULL, OPT_NO_PEERS},
+        {"seconds", required_argument, NULL, OPT_SECONDS},
+        {NULL, 0, NULL, 0},
     };
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--gbench") != 0)
@@ -508,6 +830,7 @@ static int parse(int argc, char **argv) {
         argc = i;
     }
     opterr = 0;
+    options.seconds = 480;
     for (int c; (c = getopt_long(argc, argv, ":", longs, NULL)) != -1;) {
         char *end;
         unsigned long n;
@@ -515,6 +838,8 @@ static int parse(int argc, char **argv) {
         case OPT_FILTER: options.filter = optarg; break;
         case OPT_ISA: options.isa = optarg; break;
         case OPT_JSON: options.json = optarg; break;
+        case OPT_SVG: options.svg = optarg; break;
+        case OPT_NO_PEERS: options.no_peers = true; break;
         case OPT_QUICK: options.quick = true; break;
         case OPT_LIST: options.list = true; break;
         case OPT_ROUNDS:
@@ -524,6 +849,14 @@ static int parse(int argc, char **argv) {
                 return 2;
             }
             options.rounds = (unsigned)n;
+            break;
+        case OPT_SECONDS:
+            n = strtoul(optarg, &end, 10);
+            if (*end || end == optarg || n > 1000000) {
+                complain("--seconds wants a number of seconds, not '%s'", optarg);
+                return 2;
+            }
+            options.seconds = (double)n;
             break;
         case OPT_HELP: fputs(usage, stdout); return 1;
         case ':': complain("%s wants a value; see --help", argv[optind - 1]); return 2;
@@ -537,7 +870,7 @@ static int parse(int argc, char **argv) {
         return 2;
     }
     if (!options.rounds)
-        options.rounds = options.quick ? 5 : 15;
+        options.rounds = options.quick ? 5 : 9;
     return 0;
 }
 
@@ -592,7 +925,8 @@ static int run_rows(const char *program) {
         args[n++] = options.gbench_args[i];
     args[n] = NULL;
     for (size_t i = 0; i < row_count; i++)
-        gbench_register(rows[i].name, measure, &rows[i]);
+        gbench_register(rows[i].name, measure, &rows[i],
+                        options.gbench ? 0 : (int)rounds_of(&rows[i]));
     int code = gbench_run(n, args, options.gbench);
     free(out);
     return code;
@@ -602,17 +936,22 @@ static int bench(const char *program) {
     size_t sizes[8];
     const char *names[8];
     const size_t n = footprints(sizes, names);
+    const double start = began = bench_now();
+    if (!options.no_peers)
+        bench_peers_open(options.isa && strcmp(options.isa, "avx2") == 0);
     if (!bench_memory_init(sizes[n - 1])) {
         complain("not enough memory");
         return 1;
     }
-    if (options.json) { /* Google Benchmark would find out late */
-        FILE *f = fopen(options.json, "w");
-        if (!f) {
-            complain("cannot write '%s'", options.json);
+    const char *const outputs[] = {options.json, options.svg};
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) { /* not to find out late */
+        FILE *f = outputs[i] ? fopen(outputs[i], "w") : NULL;
+        if (outputs[i] && !f) {
+            complain("cannot write '%s'", outputs[i]);
             return 1;
         }
-        fclose(f);
+        if (f)
+            fclose(f);
     }
     report_context();
     report_peaks();
@@ -621,10 +960,19 @@ static int bench(const char *program) {
     if (code)
         return code;
     for (size_t i = 0; i < row_count; i++)
-        if (rows[i].status)
+        if (rows[i].status || rows[i].rivals_differ)
             code = 1;
     if (!options.gbench)
         report_rows(options.rounds);
+    if (options.svg && !write_roofline())
+        code = 1;
+    if (!options.gbench) {
+        for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
+            if (outputs[i])
+                printf("written: %s\n", outputs[i]);
+        const int seconds = (int)(bench_now() - start);
+        printf("all took %d min %d s\n", seconds / 60, seconds % 60);
+    }
     if (compare_outputs())
         code = 1;
     else if (!options.gbench && !code)

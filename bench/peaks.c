@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * See peaks.h. Reading is written with GCC's vector types, compiled for each instruction set by a
- * function attribute: a loop for the baseline CPU could not keep up with the caches. Copying is
- * libc's memcpy, which is what everyone would use.
+ * function attribute: a loop for the baseline CPU could not keep up with the caches. Copying is the
+ * best of libc's memcpy and two plain loops.
  */
 #include "peaks.h"
 
@@ -15,42 +15,78 @@ double bench_now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ------------------------------------------------------------------------------------ reading */
+/* ------------------------------------------------------------------------- reading and copying */
 
-/* Bytes are read in blocks of so many; the remainder of a footprint is left out. */
-#define READ_BLOCK 512
+/* Bytes are taken in blocks of so many; the remainder of a footprint is left out. */
+#define BLOCK 512
 
-/* 8 sums, so that the loads are what limits it. */
-#define READ_FUNCTION(name, width, attributes)                                                     \
-    __attribute__((noinline attributes)) static uint64_t name(const char *p, size_t bytes) {       \
+/*
+ * Memory and caches give the most to one access pattern here, to another there: one stream, or
+ * several that lie far apart, so that more than one prefetcher works. Each measurement takes the
+ * next pattern, and who asks keeps the best.
+ */
+enum { READ_PATTERNS = 3, COPY_PATTERNS = 3 };
+
+/* 8 sums, so that the loads are what limits it; `streams` of them begin in places of their own. */
+#define READ_FUNCTION(name, width, streams, attributes)                                            \
+    attributes static uint64_t name(const char *p, size_t bytes) {                                 \
         typedef uint64_t v __attribute__((vector_size(width), may_alias));                         \
-        v t0 = {0}, t1 = {0}, t2 = {0}, t3 = {0}, t4 = {0}, t5 = {0}, t6 = {0}, t7 = {0};          \
-        for (const char *end = p + bytes; p < end; p += 8 * (width)) {                             \
-            const v *q = (const v *)p;                                                             \
-            t0 ^= q[0], t1 ^= q[1], t2 ^= q[2], t3 ^= q[3];                                        \
-            t4 ^= q[4], t5 ^= q[5], t6 ^= q[6], t7 ^= q[7];                                        \
+        enum { EACH = 8 / (streams) };                                                             \
+        const size_t apart = bytes / (streams);                                                    \
+        v t[8] = {{0}};                                                                            \
+        for (const char *end = p + apart; p < end; p += EACH * (width)) {                          \
+            const char *q[8];                                                                      \
+            ISO_UNROLLED (i, 8)                                                                    \
+                q[i] = p + i / EACH * apart + i % EACH * (width);                                  \
+            ISO_UNROLLED (i, 8)                                                                    \
+                t[i] ^= *(const v *)q[i];                                                          \
         }                                                                                          \
-        t0 ^= t1 ^ t2 ^ t3 ^ t4 ^ t5 ^ t6 ^ t7;                                                    \
-        return t0[0];                                                                              \
+        return (t[0] ^ t[1] ^ t[2] ^ t[3] ^ t[4] ^ t[5] ^ t[6] ^ t[7])[0];                         \
     }
-#define AND(attribute) , attribute
-#define NOTHING
+#define COPY_FUNCTION(name, width, streams, attributes)                                            \
+    attributes static void name(char *to, const char *p, size_t bytes) {                           \
+        typedef uint64_t v __attribute__((vector_size(width), may_alias));                         \
+        enum { EACH = 4 / (streams) };                                                             \
+        const size_t apart = bytes / (streams);                                                    \
+        for (size_t at = 0; at < apart; at += EACH * (width)) {                                    \
+            v t[4];                                                                                \
+            ISO_UNROLLED (i, 4)                                                                    \
+                t[i] = *(const v *)(p + at + i / EACH * apart + i % EACH * (width));               \
+            ISO_UNROLLED (i, 4)                                                                    \
+                *(v *)(to + at + i / EACH * apart + i % EACH * (width)) = t[i];                    \
+        }                                                                                          \
+    }
+#define FUNCTIONS(set, width, attributes)                                                          \
+    READ_FUNCTION(read1_##set, width, 1, attributes)                                               \
+    READ_FUNCTION(read4_##set, width, 4, attributes)                                               \
+    READ_FUNCTION(read8_##set, width, 8, attributes)                                               \
+    COPY_FUNCTION(copy1_##set, width, 1, attributes)                                               \
+    COPY_FUNCTION(copy4_##set, width, 4, attributes)                                               \
+    static const struct patterns set = {{read1_##set, read4_##set, read8_##set},                   \
+                                        {copy_by_libc, copy1_##set, copy4_##set}};
 
-READ_FUNCTION(read_plain, 16, NOTHING)
+struct patterns {
+    uint64_t (*read[READ_PATTERNS])(const char *p, size_t bytes);
+    void (*copy[COPY_PATTERNS])(char *to, const char *from, size_t bytes);
+};
+
+static void copy_by_libc(char *to, const char *from, size_t bytes) { memcpy(to, from, bytes); }
+
+FUNCTIONS(plain, 16, __attribute__((noinline)))
 #if defined(__x86_64__)
-READ_FUNCTION(read_avx2, 32, AND(target("avx2")))
-READ_FUNCTION(read_avx512, 64, AND(target("avx512f")))
+FUNCTIONS(avx2, 32, __attribute__((noinline, target("avx2"))))
+FUNCTIONS(avx512, 64, __attribute__((noinline, target("avx512f"))))
 #endif
 
-static uint64_t read_bytes(const iso_isa *isa, const char *p, size_t bytes) {
+static const struct patterns *patterns_of(const iso_isa *isa) {
 #if defined(__x86_64__)
     if (isa->kernels->vector_floats == 16)
-        return read_avx512(p, bytes);
+        return &avx512;
     if (isa->kernels->vector_floats == 8)
-        return read_avx2(p, bytes);
+        return &avx2;
 #endif
     (void)isa;
-    return read_plain(p, bytes);
+    return &plain;
 }
 
 /* -------------------------------------------------------------------------------------- tasks */
@@ -64,6 +100,7 @@ struct shot {
     char *to;
     size_t bytes, part; /* of all tasks, of one */
     size_t rounds;
+    unsigned pattern;
 };
 
 /* What the tasks computed goes here, so that no compiler can leave it out. */
@@ -77,11 +114,12 @@ static void task(void *arg, size_t i) {
         float f = s->place->isa->kernels->fma_peak(s->rounds);
         memcpy(&sum, &f, sizeof f);
     } else {
+        const struct patterns *patterns = patterns_of(s->place->isa);
         for (size_t r = 0; r < s->rounds; r++) {
             if (s->bound == BENCH_READ)
-                sum += read_bytes(s->place->isa, s->from + at, s->part);
+                sum += patterns->read[s->pattern % READ_PATTERNS](s->from + at, s->part);
             else
-                memcpy(s->to + at, s->from + at, s->part);
+                patterns->copy[s->pattern % COPY_PATTERNS](s->to + at, s->from + at, s->part);
             __asm__ volatile("" ::: "memory"); /* each round reads anew */
         }
     }
@@ -100,15 +138,17 @@ static double time_of(struct shot *s, size_t tasks) {
 
 double bench_peak(const struct bench_place *place, enum bench_bound bound, const void *from,
                   void *to, size_t bytes, double seconds) {
-    struct shot s = {.place = place, .bound = bound, .from = from, .to = to, .rounds = 1};
+    static unsigned turn;
+    struct shot s = {
+        .place = place, .bound = bound, .from = from, .to = to, .rounds = 1, .pattern = turn++};
     const size_t tasks = place->threads < MAX_TASKS ? place->threads : MAX_TASKS;
     double work; /* of one round */
     if (bound == BENCH_FMA) {
         work = (double)place->isa->kernels->fma_peak_flops * (double)tasks;
         s.rounds = 256;
     } else {
-        s.part = bytes / (bound == BENCH_COPY ? 2 : 1) / tasks / READ_BLOCK * READ_BLOCK;
-        s.part = s.part ? s.part : READ_BLOCK;
+        s.part = bytes / (bound == BENCH_COPY ? 2 : 1) / tasks / BLOCK * BLOCK;
+        s.part = s.part ? s.part : BLOCK;
         work = (double)(s.part * tasks) * (bound == BENCH_COPY ? 2 : 1);
     }
     /* The first time also warms the caches up; then as many rounds as fill the time. */

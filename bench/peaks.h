@@ -26,6 +26,7 @@ double bench_now(void); /* seconds, from an arbitrary start */
  * One measurement that takes about `seconds`: operations or bytes per second. `bytes` is the
  * footprint: what is read, or half of what is read and half of what is written. A copy counts its
  * bytes twice, as it reads and writes them. from and to hold at least `bytes` (to: half of it).
+ * Memory is read and copied in another pattern each time: take the best of several.
  */
 double bench_peak(const struct bench_place *place, enum bench_bound bound, const void *from,
                   void *to, size_t bytes, double seconds);
