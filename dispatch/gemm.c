@@ -11,6 +11,7 @@
 
 #include <isobit/ops.h>
 
+#include <stdatomic.h>
 #include <string.h>
 
 #define ROW_BLOCK 128    /* rows of A packed at a time, at most */
@@ -19,6 +20,7 @@
 #define ALIASED 1024 /* rows that lie a multiple of so many floats apart share few places in L1 */
 #define FEW_ROWS 8   /* up to here that does not matter */
 #define NARROWEST 4  /* see narrow_columns */
+#define MOST_OWNERS 64
 #define LOCAL_SCRATCH 1024           /* floats that are taken from the stack */
 #define SMALL_WORK ((size_t)1 << 19) /* multiply-adds below which a product stays on one thread */
 
@@ -36,6 +38,8 @@ struct job {
     const struct iso_epilogue *e;
     size_t row_block, column_chunk; /* of a task */
     size_t tasks;
+    size_t owners; /* block i belongs to owner i % owners, who has taken so many of its own: */
+    atomic_size_t *taken;
     float *scratch;
     size_t scratch_stride;
     /* packing of a plain B: so many columns at a time, 0 when it is read in place */
@@ -144,16 +148,37 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
     }
 }
 
+/*
+ * A task has its own blocks, mostly the same columns, so that this part of B stays in its cache.
+ * When it has done them it takes what the others have not begun: a thread that comes late, or
+ * never, holds nobody up.
+ */
 static void run_blocks(void *arg, size_t task) {
-    const struct job *t = arg;
+    struct job *t = arg;
     const size_t chunks = (t->n + t->column_chunk - 1) / t->column_chunk;
     const size_t blocks = (t->m + t->row_block - 1) / t->row_block * chunks;
     float *scratch = t->scratch + task * t->scratch_stride;
-    for (size_t at = task; at < blocks; at += t->tasks) {
-        const size_t i = at / chunks * t->row_block, j = at % chunks * t->column_chunk;
-        block(t, i, min_size(t->m - i, t->row_block), j, min_size(t->n - j, t->column_chunk),
-              scratch);
+    for (size_t d = 0; d < t->owners; d++) {
+        const size_t owner = (task + d) % t->owners;
+        for (;;) {
+            size_t at = atomic_fetch_add_explicit(&t->taken[owner], 1, memory_order_relaxed);
+            at = at * t->owners + owner;
+            if (at >= blocks)
+                break;
+            const size_t i = at / chunks * t->row_block, j = at % chunks * t->column_chunk;
+            block(t, i, min_size(t->m - i, t->row_block), j, min_size(t->n - j, t->column_chunk),
+                  scratch);
+        }
     }
+}
+
+static void run_all(const iso_context *context, struct job *t) {
+    atomic_size_t taken[MOST_OWNERS];
+    t->owners = min_size(t->tasks, MOST_OWNERS);
+    for (size_t i = 0; i < t->owners; i++)
+        atomic_init(&taken[i], 0);
+    t->taken = taken;
+    iso_parallel(context, t->tasks, run_blocks, t);
 }
 
 /* A product that needs no scratch and is too small for threads, at once. */
@@ -352,7 +377,7 @@ iso_status iso_gemm_f32(float *c, size_t ldc, const float *a, size_t lda, const 
     t.b_j = trans_b ? ldb : 1, t.b_p = trans_b ? 1 : ldb;
     const size_t columns = t.columns;
     if (!columns)
-        iso_parallel(context, t.tasks, run_blocks, &t);
+        run_all(context, &t);
     for (size_t j = 0; columns && j < n; j += columns) {
         struct job part = t;
         struct iso_epilogue pe = e;
@@ -365,7 +390,7 @@ iso_status iso_gemm_f32(float *c, size_t ldc, const float *a, size_t lda, const 
         pe.bias = e.bias ? e.bias + j : NULL;
         pe.residual = e.residual ? e.residual + j : NULL;
         part.e = &pe;
-        iso_parallel(context, part.tasks, run_blocks, &part);
+        run_all(context, &part);
     }
     free(owned);
     return ISOBIT_OK;
@@ -478,7 +503,7 @@ iso_status iso_linear_f32(float *y, size_t ldy, const float *x, size_t ldx, cons
     status = iso_scratch(&t.scratch, &owned, context, floats);
     if (status)
         return status;
-    iso_parallel(context, t.tasks, run_blocks, &t);
+    run_all(context, &t);
     free(owned);
     return ISOBIT_OK;
 }

@@ -1,45 +1,54 @@
 /* SPDX-License-Identifier: MIT
  *
- * The ready-made executor, on pthreadpool. What pthreadpool does not promise is added here:
- *  - Failing to create a thread: pthreadpool ignores it and then waits forever for that thread.
- *    So we first try how many threads there can be.
- *  - Idle workers: they spin for up to a million pauses unless the last job said
- *    PTHREADPOOL_FLAG_YIELD_WORKERS; then they sleep on a futex at once. We always say it.
+ * The ready-made executor: threads that sleep until there is a job, and take its items one by one.
+ *  - A thread that cannot be started makes the pool smaller. (pthreadpool, which did this work
+ *    before, waits forever for a thread that it could not start.)
+ *  - Workers sleep on a condition variable. Before that they look out for the next job for 20
+ *    microseconds: waking a sleeping thread takes 6 to 50, which is longer than many a job. The
+ *    caller waits for those that joined in the same way. Workers that come too late are not waited
+ *    for.
  *  - fork: the child has no workers. A generation counter that pthread_atfork steps (no lock is
- *    taken) tells a pool that it was inherited; it then runs serially.
+ *    taken) tells a pool that it was inherited; it then runs serially and touches no lock.
  *  - Calls from several threads, or from within a task: the first one has the pool, the others
  *    run serially on their own thread instead of waiting.
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* syscall, pthread_sigmask */
+#define _GNU_SOURCE /* pthread_sigmask */
 #endif
 #include <isobit/isobit.h>
 
 #include <pthread.h>
-#include <pthreadpool.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <time.h>
 
 /* No machine has use for more; it keeps the arrays of a mistaken call small. */
 enum { MAX_THREADS = 4096 };
 
+enum { LOOKOUT_NS = 20000 };
+
 struct job {
     void (*fn)(void *arg, size_t i);
     void *arg;
-    atomic_size_t done; /* calls of fn that are over */
+    size_t n;
+    atomic_size_t next;    /* the first item that nobody has taken */
+    atomic_size_t helpers; /* workers that joined in and have not left; changed under the lock */
 };
 
 struct iso_pool {
     iso_executor executor;
-    pthreadpool_t workers; /* NULL: a pool of one thread */
     unsigned generation;
-    atomic_bool busy;
-    _Atomic(struct job *) job;
+    pthread_mutex_t owner; /* held by the call that has the pool; never waited for */
+    pthread_mutex_t lock;  /* of what follows */
+    pthread_cond_t work;   /* there is a job, or the pool ends */
+    pthread_cond_t idle;   /* the last helper has left */
+    struct job *job;       /* NULL: nothing to join */
+    atomic_uint posted;    /* how many jobs there were, and the end; changed under the lock */
+    bool ends;
+    size_t workers;
+    pthread_t threads[];
 };
 
 /* How often this process is a child of the one that loaded the library. */
@@ -50,104 +59,108 @@ static void in_child(void) { atomic_fetch_add_explicit(&generation, 1, memory_or
 
 static void register_atfork(void) { pthread_atfork(NULL, NULL, in_child); }
 
-/* ---------------------------------------------------------------------------------- creation */
-
-struct probe {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool go;
-};
-
-struct probe_thread {
-    struct probe *probe;
-    pthread_t thread;
-    pid_t tid;
-};
-
-static void *probe_main(void *arg) {
-    struct probe_thread *self = arg;
-    self->tid = (pid_t)syscall(SYS_gettid);
-    pthread_mutex_lock(&self->probe->lock);
-    while (!self->probe->go) {
-        pthread_cond_wait(&self->probe->changed, &self->probe->lock);
-    }
-    pthread_mutex_unlock(&self->probe->lock);
-    return NULL;
-}
-
-/*
- * How many of `wanted` threads can be had at the same time: starts them, counts, ends them. A
- * thread still counts against the limits of the user and the cgroup for an instant after it was
- * joined, so we wait until the kernel no longer knows it.
- */
-static size_t possible_threads(size_t wanted) {
-    struct probe probe = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
-    struct probe_thread *threads = calloc(wanted, sizeof(*threads));
-    if (!threads) {
-        return 0;
-    }
-    size_t count = 0;
-    while (count < wanted) {
-        threads[count].probe = &probe;
-        if (pthread_create(&threads[count].thread, NULL, probe_main, &threads[count]) != 0) {
-            break;
-        }
-        ++count;
-    }
-    pthread_mutex_lock(&probe.lock);
-    probe.go = true;
-    pthread_cond_broadcast(&probe.changed);
-    pthread_mutex_unlock(&probe.lock);
-    const long process = (long)getpid();
-    for (size_t i = 0; i < count; ++i) {
-        pthread_join(threads[i].thread, NULL);
-        for (int spin = 0; spin < 10000; ++spin) {
-            if (syscall(SYS_tgkill, process, (long)threads[i].tid, 0L) != 0) {
-                break;
-            }
-            sched_yield();
-        }
-    }
-    free(threads);
-    return count;
-}
-
-static void run_item(void *arg, size_t i) {
-    struct iso_pool *pool = arg;
-    /*
-     * pthreadpool orders these accesses already. The acquire here and the release below say the
-     * same once more in our own code, where the thread sanitizer can see it.
-     */
-    struct job *job = atomic_load_explicit(&pool->job, memory_order_acquire);
-    job->fn(job->arg, i);
-    atomic_fetch_add_explicit(&job->done, 1, memory_order_release);
-}
-
-static void nothing(void *arg, size_t i) {
-    (void)arg;
-    (void)i;
-}
-
-static void run_on_workers(struct iso_pool *pool, size_t n, void (*fn)(void *, size_t), void *arg) {
-    struct job job = {fn, arg, 0};
-    atomic_store_explicit(&pool->job, &job, memory_order_release);
-    pthreadpool_parallelize_1d(pool->workers, run_item, pool, n, PTHREADPOOL_FLAG_YIELD_WORKERS);
-    while (atomic_load_explicit(&job.done, memory_order_acquire) != n) {
-        /* Never: pthreadpool returns when all calls are over. */
-    }
-}
-
 static bool inherited(const struct iso_pool *pool) {
     return pool->generation != atomic_load_explicit(&generation, memory_order_relaxed);
 }
 
+/* ------------------------------------------------------------------------------------ a region */
+
+/* The lock orders what items wrote; the counter only deals them out. */
+static void take_items(struct job *job) {
+    size_t i;
+    while ((i = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed)) < job->n) {
+        job->fn(job->arg, i);
+    }
+}
+
+static inline void pause_briefly(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb");
+#endif
+}
+
+static long long now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+/* The time is looked at now and then only: in a virtual machine that may be a system call. */
+#define LOOK_OUT_UNTIL(condition)                                                                  \
+    for (long long begin = now_ns(); !(condition) && now_ns() - begin < LOOKOUT_NS;)               \
+        for (int pauses = 0; pauses < 32 && !(condition); ++pauses)                                \
+    pause_briefly()
+
+static void *worker_main(void *arg) {
+    struct iso_pool *pool = arg;
+    pthread_mutex_lock(&pool->lock);
+    while (!pool->ends) {
+        struct job *job = pool->job;
+        if (!job) {
+            const unsigned seen = atomic_load_explicit(&pool->posted, memory_order_relaxed);
+            pthread_mutex_unlock(&pool->lock);
+            LOOK_OUT_UNTIL(atomic_load_explicit(&pool->posted, memory_order_relaxed) != seen);
+            pthread_mutex_lock(&pool->lock);
+            if (atomic_load_explicit(&pool->posted, memory_order_relaxed) == seen) {
+                pthread_cond_wait(&pool->work, &pool->lock);
+            }
+            continue;
+        }
+        atomic_fetch_add_explicit(&job->helpers, 1, memory_order_relaxed);
+        pthread_mutex_unlock(&pool->lock);
+        take_items(job);
+        pthread_mutex_lock(&pool->lock);
+        if (pool->job == job) {
+            pool->job = NULL; /* all items are taken: who comes now need not join */
+        }
+        if (atomic_fetch_sub_explicit(&job->helpers, 1, memory_order_release) == 1) {
+            pthread_cond_signal(&pool->idle);
+        }
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+static void run_on_workers(struct iso_pool *pool, size_t n, void (*fn)(void *, size_t), void *arg) {
+    struct job job = {fn, arg, n, 0, 0};
+    int cancel;
+    /* Helpers use the job, which lies on our stack: a cancelled thread ends after the region. */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    pthread_mutex_lock(&pool->lock);
+    pool->job = &job;
+    atomic_fetch_add_explicit(&pool->posted, 1, memory_order_relaxed);
+    if (n - 1 < pool->workers) {
+        for (size_t i = 1; i < n; ++i) {
+            pthread_cond_signal(&pool->work);
+        }
+    } else {
+        pthread_cond_broadcast(&pool->work);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    take_items(&job);
+    pthread_mutex_lock(&pool->lock);
+    pool->job = NULL; /* from here on nobody joins */
+    if (atomic_load_explicit(&job.helpers, memory_order_relaxed) > 0) {
+        pthread_mutex_unlock(&pool->lock);
+        LOOK_OUT_UNTIL(atomic_load_explicit(&job.helpers, memory_order_relaxed) == 0);
+        pthread_mutex_lock(&pool->lock);
+        while (atomic_load_explicit(&job.helpers, memory_order_relaxed) > 0) {
+            pthread_cond_wait(&pool->idle, &pool->lock);
+        }
+    }
+    pthread_mutex_unlock(&pool->lock);
+    pthread_setcancelstate(cancel, NULL);
+}
+
 static void parallel_for(void *user, size_t n, void (*fn)(void *arg, size_t i), void *arg) {
     struct iso_pool *pool = user;
-    const bool alone = n <= 1 || !pool->workers || inherited(pool);
+    const bool alone = n <= 1 || pool->workers == 0 || inherited(pool);
     /* Taken also means: we are inside one of its tasks. */
-    if (!alone && !atomic_exchange_explicit(&pool->busy, true, memory_order_acquire)) {
+    if (!alone && pthread_mutex_trylock(&pool->owner) == 0) {
         run_on_workers(pool, n, fn, arg);
-        atomic_store_explicit(&pool->busy, false, memory_order_release);
+        pthread_mutex_unlock(&pool->owner);
         return;
     }
     for (size_t i = 0; i < n; ++i) {
@@ -155,9 +168,11 @@ static void parallel_for(void *user, size_t n, void (*fn)(void *arg, size_t i), 
     }
 }
 
-/* Starts the workers with all signals blocked but those that a thread raises itself (and the
- * profiler's): the application's handlers run on the application's threads. */
-static pthreadpool_t start_workers(size_t threads) {
+/* ------------------------------------------------------------------------------- begin and end */
+
+/* Starts up to `wanted` workers with all signals blocked but those that a thread raises itself (and
+ * the profiler's): the application's handlers run on the application's threads. */
+static void start_workers(struct iso_pool *pool, size_t wanted) {
     static const int open[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF};
     sigset_t blocked, before;
     sigfillset(&blocked);
@@ -165,12 +180,13 @@ static pthreadpool_t start_workers(size_t threads) {
         sigdelset(&blocked, open[i]);
     }
     const bool masked = pthread_sigmask(SIG_SETMASK, &blocked, &before) == 0;
-    const size_t extra = possible_threads(threads - 1);
-    pthreadpool_t workers = extra > 0 ? pthreadpool_create(extra + 1) : NULL;
+    while (pool->workers < wanted &&
+           pthread_create(&pool->threads[pool->workers], NULL, worker_main, pool) == 0) {
+        ++pool->workers;
+    }
     if (masked) {
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
-    return workers;
 }
 
 iso_status iso_pool_create(iso_pool **pool, size_t threads) {
@@ -181,23 +197,21 @@ iso_status iso_pool_create(iso_pool **pool, size_t threads) {
         return ISOBIT_E_LIMIT;
     }
     threads = threads ? threads : iso_usable_threads();
-    struct iso_pool *made = calloc(1, sizeof(*made));
+    struct iso_pool *made = calloc(1, sizeof(*made) + (threads - 1) * sizeof(made->threads[0]));
     if (!made) {
         return ISOBIT_E_NOMEM;
     }
     pthread_once(&atfork_once, register_atfork);
     made->generation = atomic_load_explicit(&generation, memory_order_relaxed);
-    atomic_init(&made->busy, false);
-    atomic_init(&made->job, NULL);
-    /* No workers, because the system has none to give: a slower pool, not an error. */
-    made->workers = threads > 1 ? start_workers(threads) : NULL;
+    pthread_mutex_init(&made->owner, NULL);
+    pthread_mutex_init(&made->lock, NULL);
+    pthread_cond_init(&made->work, NULL);
+    pthread_cond_init(&made->idle, NULL);
+    /* Fewer workers, because the system has none to give: a slower pool, not an error. */
+    start_workers(made, threads - 1);
     made->executor.parallel_for = parallel_for;
     made->executor.user = made;
-    made->executor.max_threads = made->workers ? pthreadpool_get_threads_count(made->workers) : 1;
-    if (made->workers) {
-        /* Before their first job workers spin; this one sends them to sleep. */
-        run_on_workers(made, made->executor.max_threads, nothing, NULL);
-    }
+    made->executor.max_threads = made->workers + 1;
     *pool = made;
     return ISOBIT_OK;
 }
@@ -206,9 +220,20 @@ void iso_pool_destroy(iso_pool *pool) {
     if (!pool) {
         return;
     }
-    /* In a forked child there is no worker to wait for; pthreadpool's part is given up. */
-    if (pool->workers && !inherited(pool)) {
-        pthreadpool_destroy(pool->workers);
+    /* In a forked child there is no worker to wait for, and locks are as the fork found them. */
+    if (!inherited(pool)) {
+        pthread_mutex_lock(&pool->lock);
+        pool->ends = true;
+        atomic_fetch_add_explicit(&pool->posted, 1, memory_order_relaxed);
+        pthread_cond_broadcast(&pool->work);
+        pthread_mutex_unlock(&pool->lock);
+        for (size_t i = 0; i < pool->workers; ++i) {
+            pthread_join(pool->threads[i], NULL);
+        }
+        pthread_cond_destroy(&pool->idle);
+        pthread_cond_destroy(&pool->work);
+        pthread_mutex_destroy(&pool->lock);
+        pthread_mutex_destroy(&pool->owner);
     }
     free(pool);
 }

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+#
+# The library among processes, system calls, signals and limits.
+isobit_test_program(test_pure test_pure.c every_op.c $<TARGET_OBJECTS:isobit_harness>)
+# The first call of a function of a shared library may make system calls.
+target_link_options(test_pure PRIVATE -Wl,-z,now)
+isobit_test(pure test_pure)
+if(CMAKE_CROSSCOMPILING)
+  set_tests_properties(pure PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
+endif()
+
+# Loads the shared libraries itself, so it is linked to neither of them. Not with sanitizers: their
+# runtimes change the process when a library is loaded, and cannot follow it through fork.
+if(NOT ISOBIT_SANITIZE)
+  add_executable(test_load test_load.c)
+  target_include_directories(test_load PRIVATE ${PROJECT_SOURCE_DIR}/include)
+  target_compile_definitions(test_load PRIVATE _GNU_SOURCE)
+  target_link_libraries(test_load PRIVATE isobit_flags PkgConfig::CMOCKA Threads::Threads m
+    ${CMAKE_DL_LIBS})
+  set_target_properties(test_load PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests)
+  isobit_test(load test_load $<TARGET_FILE:isobit_shared>
+    $<$<BOOL:${ISOBIT_MODEL}>:$<TARGET_FILE:isobit_model_shared>>)
+endif()
+
+isobit_test_program(test_process test_process.c every_op.c)
+isobit_test(process test_process)
+# Many threads and processes; other tests would only wait for it.
+set_tests_properties(process PROPERTIES RUN_SERIAL ON)
+if(CMAKE_CROSSCOMPILING)
+  set_tests_properties(process PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
+endif()
+
+# The order of locks, and races that the thread sanitizer has no eye for. Left out where valgrind is
+# not installed, and with sanitizers.
+find_program(ISOBIT_VALGRIND valgrind)
+if(ISOBIT_VALGRIND AND NOT ISOBIT_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  isobit_test(helgrind.threads ${ISOBIT_VALGRIND} --tool=helgrind --quiet --error-exitcode=9
+    --suppressions=${CMAKE_CURRENT_SOURCE_DIR}/valgrind.supp $<TARGET_FILE:test_threads>)
+  set_tests_properties(helgrind.threads PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1 RUN_SERIAL ON)
+endif()
