@@ -15,8 +15,9 @@
 #include <string.h>
 
 #define ROW_BLOCK 128    /* rows of A packed at a time, at most */
-#define COLUMN_BLOCK 256 /* columns of B that stay in L2: 512 x 256 floats are 512 KiB */
-#define B_BLOCK 1024     /* columns of a plain B packed at a time */
+#define COLUMN_BLOCK 144 /* columns of B that stay in L2, 288 KiB, while the next ones come */
+#define CACHED_FLOATS ((size_t)1 << 18) /* a B of so many is in L2 anyway */
+#define B_BLOCK 1024                    /* columns of a plain B packed at a time */
 #define ALIASED 1024 /* rows that lie a multiple of so many floats apart share few places in L1 */
 #define FEW_ROWS 8   /* up to here that does not matter */
 #define NARROWEST 4  /* see narrow_columns */
@@ -94,11 +95,30 @@ static void narrow_columns(const struct job *t, size_t i0, size_t m, size_t j0, 
     finish(t, t->c + i0 * t->ldc + j0, t->ldc, i0, j0, m, n);
 }
 
+/*
+ * Calls part `part` of `parts` of a block of B into L2: k steps of `columns` columns, in panels.
+ * Each line is one step of a panel.
+ */
+static void prefetch_part(const struct job *t, size_t j, size_t columns, size_t p, size_t k,
+                          size_t part, size_t parts) {
+    const size_t panels = (columns + ISO_PANEL - 1) / ISO_PANEL, lines = panels * k;
+    const size_t first = lines * part / parts, end = lines * (part + 1) / parts;
+    size_t panel = first / k, step = first % k;
+    const float *b = t->b + (j / ISO_PANEL + panel) * t->bps + (p + step) * t->bs;
+    for (size_t i = first; i < end; i++, b += t->bs) {
+        __builtin_prefetch(b, 0, 2);
+        if (++step == k)
+            step = 0, b += t->bps - k * t->bs;
+    }
+}
+
 /* Rows i0 .. i0+m, columns j0 .. j0+n, for all k. */
 static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n, float *scratch) {
     /* Strips of even height: 16 rows as 8 + 8, not 14 + 2. */
     const size_t mr = t->a_direct ? t->kernels->direct_mr : t->kernels->mr;
     const size_t strips = (m + mr - 1) / mr, rows = (m + strips - 1) / strips;
+    /* Reading B from afar takes no time when it is called in advance. */
+    const int large = strips > 1 && !t->b_turned && t->n * t->k > CACHED_FLOATS;
     float *sums = t->c + i0 * t->ldc + j0;
     size_t ld = t->ldc;
     if (needs_own_sums(t)) {
@@ -142,7 +162,13 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
                     t->kernels->gemm_strip(c, ld, a + i * next, width, b, t->bs, t->bps, here,
                                            columns, k, mode);
                 if (last)
-                    finish(t, sums + i * ld + j, ld, i0 + i, j0 + j, here, columns);
+                    finish(t, c, ld, i0 + i, j0 + j, here, columns);
+                if (large && j + columns < n)
+                    prefetch_part(t, j0 + j + columns, min_size(n - j - columns, COLUMN_BLOCK), p0,
+                                  k, i / rows, strips);
+                else if (large && !last)
+                    prefetch_part(t, j0, min_size(n, COLUMN_BLOCK), p0 + k,
+                                  min_size(t->k - p0 - k, ISO_K_BLOCK), i / rows, strips);
             }
         }
     }
@@ -215,6 +241,8 @@ static void plan(struct job *t, size_t threads, int sums) {
     t->column_chunk = t->n;
     if (needs_own_sums(t))
         t->column_chunk = COLUMN_BLOCK;
+    else if (t->a_direct && t->k > ISO_K_BLOCK) /* the sums of all blocks of k stay in L2 */
+        t->column_chunk = min_size(t->n, 3 * COLUMN_BLOCK);
     if (t->tasks > 1 && row_blocks < 4 * t->tasks) {
         const size_t chunks = (4 * t->tasks + row_blocks - 1) / row_blocks;
         size_t chunk = iso_round_up((t->n + chunks - 1) / chunks, 4 * ISO_PANEL);

@@ -19,9 +19,11 @@
  * leaving out what is not seen.
  */
 
-/* Rows of the strips that cut n rows evenly: 64 keys as 13 + 13 + 13 + 13 + 12, not 4 x 14 + 8. */
+/* Rows of the strips that cut n rows evenly. Sums of 64 steps are short: strips of fewer rows begin
+ * and end faster. */
 static inline size_t strip_rows(size_t n) {
-    size_t strips = (n + GEMM_MR - 1) / GEMM_MR;
+    const size_t most = GEMM_DIRECT_MR;
+    size_t strips = (n + most - 1) / most;
     return strips ? (n + strips - 1) / strips : 0;
 }
 
