@@ -9,6 +9,7 @@
  */
 #include "abi.h"
 
+#include <fenv.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
@@ -35,6 +36,35 @@
 #ifndef SANITIZED
 #define SANITIZED 0
 #endif
+
+static char missing[200];
+const char *iso_abi_missing(void) { return missing; }
+void (*iso_spoil_target)(void);
+
+#if !defined(__x86_64__) && !defined(__aarch64__)
+
+/* No trampoline: the kernels are called as they are, and C tells what it can. */
+static int rounding;
+
+void iso_abi_init(void) {
+    snprintf(missing, sizeof missing, "the calling convention, the use of the stack");
+}
+
+void iso_abi_wrap(struct iso_kernels *checked, const struct iso_kernels *table) {
+    *checked = *table;
+}
+
+void iso_abi_begin(void) { rounding = fegetround(); }
+
+const char *iso_abi_end(size_t *stack) {
+    *stack = 0;
+    if (fegetround() == rounding)
+        return NULL;
+    fesetround(rounding);
+    return "changed the floating-point control register: rounding";
+}
+
+#else
 
 enum { SAVED_WORDS = 21, STACK_BYTES = 256 << 10, PAINTED = 16 << 10 };
 
@@ -70,7 +100,6 @@ extern struct state iso_abi_state;
 extern struct entry iso_abi_entries[ABI_STUBS];
 struct state iso_abi_state;
 struct entry iso_abi_entries[ABI_STUBS];
-void (*iso_spoil_target)(void);
 extern const char iso_abi_stubs[];
 enum { STUB_BYTES = 16 };
 
@@ -79,13 +108,11 @@ void iso_abi_verify(void);
 #if defined(__x86_64__)
 static const char *const saved_names[] = {"rbx", "rbp", "r12", "r13", "r14", "r15"};
 enum { SAVED_COUNT = 6, ARGUMENT_REGISTERS = 6 };
-#elif defined(__aarch64__)
+#else
 static const char *const saved_names[] = {"x19", "x20", "x21", "x22", "x23", "x24", "x25",
                                           "x26", "x27", "x28", "x29", "d8",  "d9",  "d10",
                                           "d11", "d12", "d13", "d14", "d15"};
 enum { SAVED_COUNT = 19, ARGUMENT_REGISTERS = 8 };
-#else
-#define NO_TRAMPOLINE
 #endif
 
 static const char *const kernel_arguments[] = {
@@ -96,30 +123,10 @@ static const char *const kernel_arguments[] = {
 enum { KERNELS = sizeof kernel_arguments / sizeof *kernel_arguments };
 _Static_assert(KERNELS <= ABI_STUBS, "more stubs are needed");
 
-static char missing[200];
 static char problem[200];
 static size_t most_stack;
 static uint64_t seed = 0x5eed;
 static uint32_t control_before;
-
-const char *iso_abi_missing(void) { return missing; }
-
-#ifdef NO_TRAMPOLINE
-
-void iso_abi_init(void) { snprintf(missing, sizeof missing, "the calling convention"); }
-
-void iso_abi_wrap(struct iso_kernels *checked, const struct iso_kernels *table) {
-    *checked = *table;
-}
-
-void iso_abi_begin(void) {}
-
-const char *iso_abi_end(size_t *stack) {
-    *stack = 0;
-    return NULL;
-}
-
-#else
 
 /* ----------------------------------------------------------------------------------- arguments */
 

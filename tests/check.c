@@ -32,7 +32,7 @@ struct failure {
 
 struct check {
     FILE *text; /* of people; NULL: none */
-    bool json, digest, timing;
+    bool json, digest, timing, errors;
     unsigned max_fail;
     struct row *rows;
     size_t row_count, random_header;
@@ -61,12 +61,18 @@ static int help(void) {
          "  --replay 'LINE'        the case that a failure has printed\n"
          "  --digest               only the hash of each kernel, the same everywhere\n"
          "  --json                 one JSON object instead of the table\n"
+         "  --part K/N             every Nth case of the plan, from the Kth: for N processes\n"
+         "  --where NAME=N         with --op: only cases with this parameter, as function=2\n"
+         "  --errors               a row for each group of cases: rms, quantile, bias, ULP\n"
          "  --list                 the cases of the plan\n"
+         "  --coverage             how many cases each kernel has with each kind of input\n"
          "  --case N               with --op: one case, by its number in --list\n"
          "  --max-fail N           reports for a kernel on an instruction set (default: 5)\n"
          "  --timing               seconds of each row\n"
          "  --golden FILE          committed hashes to compare with\n"
          "  --update-golden FILE   write them instead\n"
+         "  --errors-file FILE     calibrated errors to compare with\n"
+         "  --update-errors FILE   write them instead\n"
          "  --self-test            kernels that are broken on purpose: is each one found?\n"
          "  --help                 this text");
     return 0;
@@ -138,6 +144,8 @@ static const char *replay_parse(const char *line, const struct iso_suite **suite
                 c->fill++;
             if (c->fill == ISO_FILL_ALL)
                 return token;
+        } else if (!strncmp(token, "spot", name) && good) {
+            c->spot = (size_t)n;
         } else if (!strncmp(token, "kind", name) && good) {
             c->flags = (unsigned)n;
         } else if (!strncmp(token, "seed", name) && good) {
@@ -173,6 +181,18 @@ static void print_row(const struct check *k, const struct row *r) {
     fprintf(k->text, "\n");
 }
 
+/* Errors in units of the bound; bias is the mean, positive where results are too far from zero. */
+static void print_errors(const struct check *k, const struct row *r) {
+    for (size_t i = 0; i < r->tally.group_count; i++) {
+        const struct iso_errors *e = &r->tally.groups[i];
+        if (e->elements)
+            fprintf(k->text,
+                    "  %-14s %10zu elements: rms %.4f, 99.9 %% %.3f, bias %+.4f, worst %.4f, "
+                    "ULP %.4f\n",
+                    e->name, e->elements, e->rms, e->q999, e->bias, e->worst, e->ulp);
+    }
+}
+
 static void print_header(const struct check *k) {
     fprintf(k->text, "%-14s %-7s %7s %8s %9s %8s %6s  %-16s  %s\n", "kernel", "isa", "cases",
             "calls", "err/bound", "err ULP", "stack", "hash of the bits", "result");
@@ -195,6 +215,8 @@ static void on_row(struct iso_run *run, const struct iso_suite *suite, const str
     if (random && !k->random_header++)
         fprintf(k->text, "random cases, --seed %" PRIu64 ":\n", k->seed);
     print_row(k, r);
+    if (k->errors)
+        print_errors(k, r);
     fflush(k->text);
 }
 
@@ -330,7 +352,16 @@ static void print_json(const struct check *k, const struct iso_run *run) {
             printf("\"%016" PRIx64 "\"", t->bits);
         else
             printf("null");
-        printf(", \"failures\": %zu, \"result\": \"%s\"}", t->failures, result(t));
+        printf(", \"groups\": [");
+        for (size_t j = 0, n = 0; j < t->group_count; j++) {
+            const struct iso_errors *e = &t->groups[j];
+            if (e->elements)
+                printf("%s{\"name\": \"%s\", \"elements\": %zu, \"rms\": %.6g, \"q999\": %.6g, "
+                       "\"bias\": %.6g, \"worst\": %.6g, \"ulp\": %.6g}",
+                       n++ ? ", " : "", e->name, e->elements, e->rms, e->q999, e->bias, e->worst,
+                       e->ulp);
+        }
+        printf("], \"failures\": %zu, \"result\": \"%s\"}", t->failures, result(t));
     }
     printf("\n ],\n \"failures\": [");
     for (size_t i = 0; i < k->failure_count; i++) {
@@ -364,11 +395,38 @@ static void list_cases(const struct iso_run *run) {
     }
 }
 
+/* Cases by kernel and fill, and how many run at all 64 alignments. */
+static void print_coverage(const struct iso_run *run) {
+    static size_t counts[ISO_FILL_ALL + 2][64];
+    size_t suites = iso_suite_count < 64 ? iso_suite_count : 64;
+    for (size_t i = 0; i < suites; i++) {
+        struct iso_cases list;
+        iso_suite_cases(iso_suites[i], &list, run->plan);
+        for (size_t j = 0; j < list.count; j++) {
+            counts[list.v[j].fill][i]++;
+            counts[ISO_FILL_ALL][i] += (list.v[j].flags & ISO_CASE_ALIGN) != 0;
+            counts[ISO_FILL_ALL + 1][i]++;
+        }
+        free(list.v);
+    }
+    printf("%-13s", "");
+    for (size_t i = 0; i < suites; i++)
+        printf(" %8.8s", iso_suites[i]->kernel);
+    for (unsigned f = 0; f < ISO_FILL_ALL + 2; f++) {
+        printf("\n%-13s", f < ISO_FILL_ALL    ? iso_fill_name(f)
+                          : f == ISO_FILL_ALL ? "64 places"
+                                              : "all");
+        for (size_t i = 0; i < suites; i++)
+            printf(" %8zu", counts[f][i]);
+    }
+    printf("\n");
+}
+
 static int replay(struct iso_run *run, const char *line) {
     const struct iso_suite *suite;
     struct iso_case c;
     size_t offset;
-    struct iso_tally tallies[MOST_SETS];
+    static struct iso_tally tallies[MOST_SETS];
     const char *wrong = replay_parse(line, &suite, &c, &offset);
     if (wrong)
         return complain("cannot replay", wrong);
@@ -382,16 +440,39 @@ static int replay(struct iso_run *run, const char *line) {
     return run->failures ? 1 : 0;
 }
 
-static int begin_golden(const char *file) {
+static int begin_file(const char *file, const char *header) {
     FILE *f = fopen(file, "w");
     if (!f) {
         perror(file);
         return 2;
     }
-    fputs("# kernel, ISOBIT_NUMERICS_VERSION, XXH3 of its results (test_kernels "
-          "--update-golden)\n",
-          f);
+    fputs(header, f);
     return fclose(f) ? 2 : 0;
+}
+
+/* "2/3" */
+static bool choose_part(struct iso_run *run, const char *text) {
+    char *end = NULL;
+    unsigned long k = strtoul(text, &end, 10), n = *end == '/' ? strtoul(end + 1, &end, 10) : 0;
+    if (text[0] < '0' || text[0] > '9' || *end || k < 1 || k > n)
+        return false;
+    run->part = k - 1;
+    run->parts = n;
+    return true;
+}
+
+/* "function=2"; run->kernel is known. */
+static bool choose_where(struct iso_run *run, const char *text) {
+    const struct iso_suite *suite = run->kernel ? iso_suite_named(run->kernel) : NULL;
+    const char *sign = strrchr(text, '=');
+    uint64_t n = 0;
+    int index = suite && sign ? parameter(suite, text, (size_t)(sign - text)) : -1;
+    if (index < 0 || !number(&n, sign + 1))
+        return false;
+    run->where = true;
+    run->where_index = (size_t)index;
+    run->where_value = (size_t)n;
+    return true;
 }
 
 static int choose_set(struct iso_run *run, const char *isa) {
@@ -425,7 +506,7 @@ static int finish(struct check *k, struct iso_run *run, bool random) {
         cases += k->rows[i].tally.cases;
     }
     double seconds = iso_run_seconds(run);
-    if (whole_hash(k, false, &all, &differs) && !run->kernel && !run->update)
+    if (whole_hash(k, false, &all, &differs) && !run->kernel && !run->update && !run->parts)
         printf("numerics %d, hash of all kernels %016" PRIx64 "\n", ISOBIT_NUMERICS_VERSION, all);
     printf("%zu cases, %zu calls, %.1f s, %.0f calls/s: %zu failures\n", cases, calls, seconds,
            (double)calls / seconds, run->failures);
@@ -437,14 +518,15 @@ int isobit_check(int argc, char **argv) {
     static struct row rows[MOST_ROWS];
     struct iso_run run;
     struct check k = {.text = stdout, .max_fail = 5, .rows = rows, .failures = failures};
-    bool list = false, self = false, seeded = false, planned = false;
-    const char *isa = NULL, *line = NULL;
+    bool list = false, coverage = false, self = false, seeded = false, planned = false;
+    const char *isa = NULL, *line = NULL, *where = NULL;
     for (int i = 1; i < argc; i++) { /* before anything happens */
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
             return help();
     }
     iso_run_init(&run);
     run.golden = ISOBIT_TEST_DATA "/golden.txt";
+    run.errors = ISOBIT_TEST_DATA "/errors.txt";
     run.row = on_row;
     run.failed = on_failure;
     run.user = &k;
@@ -463,6 +545,10 @@ int isobit_check(int argc, char **argv) {
             run.timing = k.timing = true;
         else if (!strcmp(option, "--list"))
             list = true;
+        else if (!strcmp(option, "--coverage"))
+            coverage = true;
+        else if (!strcmp(option, "--errors"))
+            k.errors = true;
         else if (!strcmp(option, "--self-test"))
             self = true;
         else if (!strcmp(option, "--json"))
@@ -489,6 +575,14 @@ int isobit_check(int argc, char **argv) {
             run.golden = argv[++i];
         else if (!strcmp(option, "--update-golden") && value)
             run.update = argv[++i];
+        else if (!strcmp(option, "--errors-file") && value)
+            run.errors = argv[++i];
+        else if (!strcmp(option, "--update-errors") && value)
+            run.update_errors = argv[++i];
+        else if (!strcmp(option, "--where") && value)
+            where = argv[++i];
+        else if (!strcmp(option, "--part") && value && choose_part(&run, value))
+            i++;
         else
             return complain("unknown option, or without its value:", option);
     }
@@ -496,10 +590,17 @@ int isobit_check(int argc, char **argv) {
         return complain("there is no kernel", run.kernel);
     if (run.set_count > MOST_SETS || (run.only_case && !run.kernel))
         return complain("--case needs --op", NULL);
+    if (where && !choose_where(&run, where))
+        return complain("--where needs --op, a parameter of its cases (see --list) and a number:",
+                        where);
     if (isa && choose_set(&run, isa))
         return 2;
     if (list) {
         list_cases(&run);
+        return 0;
+    }
+    if (coverage) {
+        print_coverage(&run);
         return 0;
     }
     if (self)
@@ -512,13 +613,26 @@ int isobit_check(int argc, char **argv) {
     k.seed = run.seed;
     if (k.digest || k.json)
         k.text = NULL;
+    if (run.plan == ISO_PLAN_EXHAUSTIVE) /* the errors of each function are what it is for */
+        k.errors = true;
     if (k.digest && !planned) /* all golden cases are in each plan */
         run.plan = ISO_PLAN_QUICK;
     if (run.update) {
-        int code = begin_golden(run.update);
+        int code = begin_file(run.update, "# kernel, ISOBIT_NUMERICS_VERSION, XXH3 of its results "
+                                          "(test_kernels --update-golden)\n");
         if (code)
             return code;
         run.golden = NULL;
+    }
+    if (run.update_errors) { /* those of both plans */
+        int code = begin_file(run.update_errors,
+                              "# kernel, plan, group, elements, and their errors in units of the "
+                              "bound: rms, 99.9 % quantile, mean\n"
+                              "# (test_kernels --update-errors; what they are for: "
+                              "struct iso_errors in tests/runner.h)\n");
+        if (code)
+            return code;
+        run.errors = NULL;
     }
     FILE *notes = k.text ? k.text : stderr;
     if (iso_guards_are_shy())
@@ -530,8 +644,13 @@ int isobit_check(int argc, char **argv) {
         print_header(&k);
     if (line)
         return replay(&run, line);
+    if (run.update_errors) {
+        run.plan = ISO_PLAN_QUICK;
+        iso_run_all(&run);
+        run.plan = ISO_PLAN_FULL;
+    }
     iso_run_all(&run);
-    bool random = (run.iters || run.time_box > 0) && !run.only_case;
+    bool random = (run.iters || run.time_box > 0) && !run.only_case && !run.where;
     if (random)
         iso_run_random(&run);
     return finish(&k, &run, random);

@@ -219,9 +219,8 @@ void oracle_softmax(double *y, double *bound, const float *x, size_t n, size_t l
         } else {
             double d = (double)x[i] - max;
             y[i] = exp(d) / sum;
-            /* an exp that is subnormal is off by one of its units before the division, which
-             * rounds once more */
-            bound[i] = y[i] * ORACLE_U * (fabs(d) + big_d + 4 + ne + 2) + 1.5 * ORACLE_TINY;
+            /* below the normal numbers exp and the last product round to 2^-149, half of it each */
+            bound[i] = y[i] * ORACLE_U * (fabs(d) + big_d + 4 + ne + 2) + ORACLE_TINY;
         }
     }
 }
@@ -272,7 +271,7 @@ void oracle_rmsnorm(double *y, double *bound, const float *t, size_t n, const fl
 void oracle_attention(double *o, double *bound, double *weights, double *weights_bound,
                       const struct oracle_attention *t) {
     size_t nk = t->nk, dh = t->dh;
-    double u = ORACLE_U, max = -INFINITY;
+    double u = ORACLE_U, max = -INFINITY, unsure = 0; /* the largest error of a score */
     double *s = calloc(nk * 3 + 1, sizeof *s), *ds = s + nk, *p = ds + nk;
     int poisoned = 0;
     for (size_t j = 0; j < nk; j++) {
@@ -288,12 +287,15 @@ void oracle_attention(double *o, double *bound, double *weights, double *weights
         s[j] = t->scale * dot + (t->bias ? (double)t->bias[j] : 0);
         ds[j] = gamma_n((double)dh + 2) *
                 (fabs(t->scale) * mag + (t->bias ? fabs((double)t->bias[j]) : 0));
+        unsure = larger(unsure, ds[j]);
         poisoned |= isnan(s[j]) || (isinf(s[j]) && s[j] > 0);
         if (s[j] > max)
             max = s[j];
     }
     double sum = 0, big_d = 0, pds = 0;
+    size_t seen = 0;
     for (size_t j = 0; j < nk; j++) {
+        seen += s[j] != -INFINITY;
         p[j] = s[j] == -INFINITY ? 0 : exp(s[j] - max);
         sum += p[j];
     }
@@ -318,9 +320,12 @@ void oracle_attention(double *o, double *bound, double *weights, double *weights
             error += 2 * ORACLE_TINY * (fabs(v) + 1); /* weights that are subnormal */
         }
         o[c] = poisoned ? NAN : value;
-        bound[c] = error;
+        /* beyond, exp(error) is not 1 + error: such large scores are all rounding */
+        bound[c] = unsure > 0.25 && isfinite(unsure) ? INFINITY : error;
         if (!poisoned && max == -INFINITY)
             o[c] = 0, bound[c] = ORACLE_EQUAL;
+        if (!poisoned && seen == 1) /* its value, to the bit */
+            bound[c] = ORACLE_EQUAL;
     }
     for (size_t j = 0; weights && j < nk; j++) {
         weights[j] = s[j] == -INFINITY && !poisoned ? 0 : (poisoned ? NAN : p[j]);
@@ -330,6 +335,8 @@ void oracle_attention(double *o, double *bound, double *weights, double *weights
                 : p[j] * (ds[j] + pds + u * (2 * fabs(s[j] - max) + fixed)) + 2 * ORACLE_TINY;
         if (weights[j] == 0 && s[j] != -INFINITY) /* below what a float can hold */
             weights_bound[j] = 2 * ORACLE_TINY;
+        if (unsure > 0.25 && isfinite(unsure) && s[j] != -INFINITY)
+            weights_bound[j] = INFINITY;
     }
     free(s);
 }

@@ -54,13 +54,42 @@ enum iso_fill {
     ISO_FILL_COUNT,
     /* not among those that golden cases run through: */
     ISO_FILL_SMALL = ISO_FILL_COUNT, /* exponents -74 .. -67: sums of products are subnormal */
+    ISO_FILL_ONES,
+    ISO_FILL_ALTERNATE,   /* 1, -1, 1 ... */
+    ISO_FILL_EXPONENTS,   /* both signs, exponents -126 .. 127 */
+    ISO_FILL_POWERS,      /* powers of two, exponents -20 .. 20 */
+    ISO_FILL_OPPOSITE,    /* pairs x, -x + 2^-20 or less; in a product, along k */
+    ISO_FILL_SPIKE_FIRST, /* a row's first element is 2^20 times the others */
+    ISO_FILL_SPIKE_LAST,
+    ISO_FILL_PLATEAU,    /* 1024 and normal numbers times 2^-10 */
+    ISO_FILL_EDGE,       /* where exp overflows, turns subnormal and is 0, a few ULP around */
+    ISO_FILL_LADDER,     /* 0, -1, ... -104, and again: exp goes down all steps */
+    ISO_FILL_STEEP,      /* each 90 above the one before: what went before counts for nothing */
+    ISO_FILL_MINUS_ZERO, /* -0 */
+    ISO_FILL_ALL_MINUS_INF,
+    /* these single out one element, iso_case.spot: of the row ... */
+    ISO_FILL_TOP_AT,   /* 50 above the others */
+    ISO_FILL_ALONE_AT, /* all others are -Inf */
+    /* ... or of all elements of the case, in the order in which they are filled */
+    ISO_FILL_NAN_AT,
+    ISO_FILL_INF_AT,
+    ISO_FILL_MINUS_INF_AT,
     ISO_FILL_ALL
 };
 /* True when all values and what a kernel makes of them are finite and far from overflow. */
 bool iso_fill_is_finite(unsigned fill);
+/* True when sums of products may overflow on the way to a finite result. */
+bool iso_fill_may_overflow(unsigned fill);
+bool iso_fill_has_spot(unsigned fill);
 const char *iso_fill_name(unsigned fill);
+/* What fills have in common: "plain", "spread", "cancel", "scores", "special". */
+const char *iso_fill_class(unsigned fill);
 
 /* ------------------------------------------------------------------------------ the operands */
+
+/* What outputs hold before the call. No kernel makes this NaN by itself, so where it still stands
+ * nothing was written. */
+#define ISO_CANARY_BITS UINT32_C(0xffe5c3a1)
 
 enum iso_role { ISO_IN, ISO_OUT, ISO_INOUT, ISO_SCRATCH };
 
@@ -86,8 +115,10 @@ struct iso_operands {
     struct iso_random random;
     float equal; /* state of the fills */
     float last;
-    size_t filled;
-    char *pool; /* memory of the case */
+    size_t filled;      /* elements of the row */
+    size_t cols;        /* of the row; 0: not known */
+    size_t spot, drawn; /* iso_case.spot, and the elements of the case so far */
+    char *pool;         /* memory of the case */
     size_t pool_used, pool_bytes;
     void *overflow; /* list of blocks that did not fit */
 };
@@ -141,6 +172,7 @@ enum iso_case_flags {
 struct iso_case {
     size_t p[ISO_CASE_PARAMS]; /* what they mean is the suite's affair; iso_suite.params */
     unsigned fill, flags;
+    size_t spot; /* which element the fill singles out; 0 with most fills */
     uint64_t seed;
 };
 
@@ -166,6 +198,9 @@ struct iso_suite {
     void (*reference)(struct iso_operands *o, const struct iso_case *c);
     /* Anything else that should hold of the results (at `at`): NULL, or what is wrong. */
     const char *(*check)(const struct iso_operands *o, const struct iso_case *c);
+    /* The name of the group whose errors a case is counted with (struct iso_errors): a constant.
+     * NULL: the class of its fill. */
+    const char *(*group)(const struct iso_case *c);
     /* A case of the random stream: parameters, fill and flags. NULL: there are none. */
     void (*random)(struct iso_case *c, struct iso_random *r);
     /* Work of one call: operations, and bytes that must move; NULL or 0 when it makes no sense. */
@@ -194,6 +229,22 @@ size_t iso_sets(const struct iso_set **sets);
 
 /* --------------------------------------------------------------------------------- the runner */
 
+/*
+ * The errors of a group of cases: of all elements whose true value is known and that need not be
+ * exact. An error is counted in units of its bound. A kernel may stay within its bounds everywhere
+ * and yet be worse than it should be; that shows here, and only here.
+ */
+struct iso_errors {
+    const char *name;
+    size_t elements;
+    double rms;   /* root of the mean square */
+    double q999;  /* 99.9 % are not larger */
+    double bias;  /* mean of |result| - |true value| */
+    double worst; /* largest, and in ULP */
+    double ulp;
+};
+enum { ISO_GROUPS = 16 };
+
 /* What became of one suite on one instruction set. */
 struct iso_tally {
     size_t cases, calls, failures;
@@ -204,6 +255,9 @@ struct iso_tally {
     size_t hashed; /* cases in it */
     uint64_t bits; /* the hash */
     double seconds;
+    struct iso_errors groups[ISO_GROUPS];
+    size_t group_count;
+    void *sums; /* of the groups, while it runs */
 };
 void iso_tally_begin(struct iso_tally *t);
 void iso_tally_end(struct iso_tally *t);
@@ -223,8 +277,13 @@ struct iso_run {
     const char *only_case; /* NULL: all; else a decimal number */
     const struct iso_set *sets;
     size_t set_count;
-    const char *golden;    /* file to compare with, or NULL */
-    const char *update;    /* file to write, or NULL */
+    const char *golden; /* file to compare with, or NULL */
+    const char *update; /* file to write, or NULL */
+    const char *errors; /* file with the errors that groups may have, or NULL */
+    const char *update_errors;
+    size_t part, parts; /* parts > 1: only the cases whose number is `part` modulo `parts` */
+    bool where;         /* only the cases with this value of this parameter */
+    size_t where_index, where_value;
     unsigned case_seconds; /* a call that takes longer has failed */
     uint64_t seed;         /* of the random stream */
     size_t iters;          /* its cases; 0: until the time is over */

@@ -32,6 +32,9 @@ exits 2 "unknown option" "$@" --no-such-option
 exits 2 "unknown kernel" "$@" --op no_such_kernel
 exits 2 "unknown set" "$@" --isa no_such_set
 exits 2 "number missing" "$@" --iters many
+exits 2 "part beyond the whole" "$@" --part 3/2
+exits 2 "parameter of no kernel" "$@" --where d=5
+exits 2 "unknown parameter" "$@" --op embed --where dimension=5
 exits 2 "broken line" "$@" --replay 'embed count=1 d=x'
 
 # One kernel: its hash is the committed one; a changed file is found.
@@ -58,6 +61,33 @@ grep -q 'raised OVERFLOW' "$work/out" || problem "replay: another failure"
 again=$(sed -n "s/^  isobit check --replay '\(.*\)'\$/\1/p" "$work/out" | head -n 1)
 exits 1 "replay of the replay" "$@" --replay "$again"
 exits 0 "replay of a case that passes" "$@" --replay "$line kind=0 seed=1 offset=3"
+
+# Parts: together they are the whole plan.
+exits 0 "list" "$@" --op embed --quick --list
+whole=$(wc -l <"$work/out")
+parts=0
+for part in 1/3 2/3 3/3; do
+    exits 0 "part $part" "$@" --op embed --quick --isa scalar --part "$part"
+    cases=$(sed -n 's/ cases, .*//p' "$work/out")
+    parts=$((parts + cases))
+done
+[ "$parts" -eq "$whole" ] || problem "parts: $parts cases of $whole"
+
+exits 0 "cases of one parameter" "$@" --op embed --where d=17
+grep -q '^embed .* PASS' "$work/out" || problem "--where: no row"
+cases=$(sed -n 's/^embed *[a-z0-9]* *\([0-9]*\) .*/\1/p' "$work/out" | head -n 1)
+[ "${cases:-0}" -gt 0 ] || problem "--where: no cases"
+[ "${cases:-0}" -lt 30 ] || problem "--where: $cases cases"
+
+# Calibrated errors: what --update-errors writes is what the committed file holds.
+exits 0 "errors" "$@" --op embed --update-errors "$work/errors"
+grep '^embed' "$(dirname "$golden")/errors.txt" >"$work/committed"
+grep '^embed' "$work/errors" | cmp -s - "$work/committed" || problem "errors: not those committed"
+sed 's/^\(embed quick plain [0-9]*\) [0-9.]*/\1 0.001/' "$work/errors" >"$work/other"
+exits 1 "errors beyond the calibrated ones" "$@" --op embed --quick --errors-file "$work/other"
+grep -q 'rms error of the group plain' "$work/out" || problem "calibrated errors: not said"
+exits 0 "coverage" "$@" --coverage
+grep -q '^nan-at ' "$work/out" || problem "coverage: a fill is missing"
 
 exits 0 "json" "$@" --op embed --quick --json
 grep -q '"result": "PASS"}$' "$work/out" || problem "json: no result"

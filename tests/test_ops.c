@@ -5,7 +5,7 @@
  * checks, and that a workspace of the size asked for is enough.
  *
  * Every operation runs under all "ways": each instruction set of the machine on the calling thread,
- * on pools of 1 to 8 threads, and on executors that run the tasks backwards or shuffled. All ways
+ * on pools of 1 to 16 threads, and on executors that run the tasks backwards or shuffled. All ways
  * have to give what the first one gave, bit for bit.
  */
 #include <setjmp.h>
@@ -216,7 +216,8 @@ struct way {
 enum { MAX_WAYS = 64 };
 static struct way ways[MAX_WAYS];
 static size_t way_count, isa_ways; /* the first isa_ways are the sets on the calling thread */
-static iso_pool *pools[8];
+enum { MOST_THREADS = 16 };
+static iso_pool *pools[MOST_THREADS];
 
 static void add_way(const iso_isa *isa, const char *threads, const iso_executor *executor) {
     struct way *w = &ways[way_count++];
@@ -227,8 +228,8 @@ static void add_way(const iso_isa *isa, const char *threads, const iso_executor 
 static int make_ways(void **state) {
     (void)state;
     size_t pool_count = 0;
-    for (size_t n = 1; n <= 8; n++) {
-        if (quick && n != 2 && n != 3)
+    for (size_t n = 1; n <= MOST_THREADS; n++) {
+        if (quick && n != 2 && n != 3 && n != MOST_THREADS)
             continue;
         if (iso_pool_create(&pools[pool_count], n) != ISOBIT_OK)
             return -1;
@@ -258,7 +259,7 @@ static int make_ways(void **state) {
 
 static int drop_ways(void **state) {
     (void)state;
-    for (size_t i = 0; i < 8; i++)
+    for (size_t i = 0; i < MOST_THREADS; i++)
         iso_pool_destroy(pools[i]);
     return 0;
 }
@@ -427,6 +428,22 @@ static void gemm_is_the_same_every_way(void **state) {
             check_gemm(&g, 0, way_count);
         }
     }
+}
+
+/* Sums that lie next to the middle of two floats, and that double rounds to just that middle. */
+static void gemm_rounds_once(void **state) {
+    (void)state;
+    const float sum = 0x1.000002p0f, near = 0x1.0002p0f, b[] = {1, 0x1.fffcp-25f};
+    for (size_t i = 0; i < iso_isa_count(); i++)
+        for (int sign = -1; sign <= 1; sign += 2) {
+            const iso_context context = {.size = sizeof context, .isa = iso_isa_get(i)};
+            const float a[] = {sum, (float)sign * near};
+            float c = 0;
+            if (iso_isa_missing(context.isa))
+                continue;
+            assert_ok(iso_gemm_f32(&c, 1, a, 2, b, 1, 1, 1, 2, NULL, &context));
+            assert_memory_equal(&c, &sum, sizeof c);
+        }
 }
 
 /* A NaN or Inf reaches its own row and column only. */
@@ -1391,6 +1408,19 @@ static void attention_refuses(void **state) {
     p.size = sizeof p;
     refuses(ISOBIT_E_NULL, iso_attention_f32_workspace_bytes(NULL, &s, &p, NULL));
     refuses(ISOBIT_E_NULL, iso_attention_f32_workspace_bytes(&bytes, NULL, &p, NULL));
+    s = good, s.B = SIZE_MAX / 2;
+    refuses(ISOBIT_E_OVERFLOW, iso_attention_f32_workspace_bytes(&bytes, &s, &p, NULL));
+    s = good, s.Sq = SIZE_MAX / 2;
+    refuses(ISOBIT_E_OVERFLOW, iso_attention_f32_workspace_bytes(&bytes, &s, &p, NULL));
+    assert_int_equal(bytes, 77);
+    /* One thread takes the scratch of one task, however many heads there are. */
+    size_t one = 0, many = 0;
+    s = good, s.B = s.H = 1, p.key_panels = 1;
+    assert_ok(iso_attention_f32_workspace_bytes(&one, &s, &p, NULL));
+    s.B = 5, s.H = 7, s.Sq = 1000;
+    assert_ok(iso_attention_f32_workspace_bytes(&many, &s, &p, NULL));
+    assert_true(one > 0 && many == one);
+    p.key_panels = 0;
 #undef ATTENTION
     assert_int_equal(iso_key_panels_floats(SIZE_MAX, 2), 0);
     assert_int_equal(iso_key_panels_floats(SIZE_MAX / 64, 512), 0);
@@ -1425,6 +1455,9 @@ static void embeddings_refuse(void **state) {
     refuses(ISOBIT_E_NULL, EMBED(ec, 6, ids, NULL, 10, eb, rows, 8));
     refuses(ISOBIT_E_LD, EMBED(ec, 5, ids, ea, 10, eb, rows, 8));
     refuses(ISOBIT_E_RANGE, EMBED(ec, 6, ids, ea, 9, eb, rows, 8));
+    ids[0] = 10; /* the first one counts too */
+    refuses(ISOBIT_E_RANGE, EMBED(ec, 6, ids, ea, 10, eb, rows, 8));
+    ids[0] = 0;
     refuses(ISOBIT_E_RANGE, EMBED(ec, 6, ids, ea, 10, eb, rows, 7));
     refuses(ISOBIT_E_RANGE, EMBED(ec, 6, ids, ea, 10, eb, NULL, 3));
     refuses(ISOBIT_E_OVERFLOW, EMBED(ec, huge, ids, ea, 10, eb, rows, 8));
@@ -1643,6 +1676,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         TEST(gemm_is_the_canonical_chain),
         TEST(gemm_is_the_same_every_way),
+        TEST(gemm_rounds_once),
         TEST(gemm_keeps_special_values_in_place),
         TEST(gemm_leaves_unneeded_operands_alone),
         TEST(linear_equals_gemm),

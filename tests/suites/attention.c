@@ -17,10 +17,25 @@
 
 /*
  * see: 0 is not causal. bias 0: NULL, 1: finite, 2: with -Inf here and there, 3: some rows all
- * -Inf. poison 1: NaN in the last value, 2: in the last key, 3: +-Inf in a value in the middle,
- * 4: NaN in values and keys where bias 2 has its -Inf for all queries. fill is that of q and k.
+ * -Inf; -Inf for the whole 4: first, 5: last, 6: middle block of keys, 7: all keys but one.
+ * poison 1: NaN in the last value, 2: in the last key, 3: +-Inf in a value in the middle,
+ * 4: NaN in values and keys where the bias has its -Inf for all queries. fill is that of q and k.
+ * gap: behind all rows, twice that behind those of q and weights; the others: more.
  */
-enum { A_NQ, A_NK, A_DH, A_SEE, A_BIAS, A_WEIGHTS, A_GAP, A_POISON };
+enum {
+    A_NQ,
+    A_NK,
+    A_DH,
+    A_SEE,
+    A_BIAS,
+    A_WEIGHTS,
+    A_GAP,
+    A_POISON,
+    A_QGAP,
+    A_VGAP,
+    A_BGAP,
+    A_WGAP
+};
 enum { A_O, A_Q, A_KEYS, A_V, A_BIAS_AT, A_WEIGHTS_AT, A_SCRATCH };
 
 static void add_attention(struct iso_cases *l, unsigned thin, unsigned flags, unsigned fill,
@@ -89,6 +104,46 @@ static void attention_cases(struct iso_cases *l) {
             add_attention(l, 3, 0, fills[f], nq, 60, 24, 30, f % 2, 0, 0, 0);
         }
     }
+    for (size_t bias = 4; bias <= 7; bias++) { /* blocks that nobody sees, whatever they hold */
+        for (size_t j = 0; j < iso_count(nks); j++) {
+            for (size_t i = 0; i < 24; i++)
+                add_attention(l, 60, 0, ISO_FILL_UNIFORM,
+                              i % 3 == 0   ? 1
+                              : i % 3 == 1 ? 5
+                                           : 34,
+                              nks[j], i % 2 ? 16 : 5, i / 3 % 2 ? nks[j] / 2 + 1 : 0, bias,
+                              i / 6 % 2, i % 2, i >= 12 ? 4 : 0);
+        }
+    }
+    static const unsigned more[] = {ISO_FILL_WIDE,        ISO_FILL_CANCEL,     ISO_FILL_OFFSET,
+                                    ISO_FILL_SCORES,      ISO_FILL_SPECIAL,    ISO_FILL_SMALL,
+                                    ISO_FILL_ONES,        ISO_FILL_ALTERNATE,  ISO_FILL_POWERS,
+                                    ISO_FILL_SPIKE_FIRST, ISO_FILL_SPIKE_LAST, ISO_FILL_PLATEAU,
+                                    ISO_FILL_OPPOSITE,    ISO_FILL_EDGE,       ISO_FILL_LADDER,
+                                    ISO_FILL_STEEP,       ISO_FILL_MINUS_ZERO};
+    for (size_t f = 0; f < iso_count(more); f++) {
+        for (size_t nq = 1; nq < 40; nq += 19) {
+            for (size_t bias = 0; bias < 2; bias++) {
+                add_attention(l, 9, 0, more[f], nq, 130, 24, 0, bias, 1, 0, 0);
+                add_attention(l, 9, 0, more[f], nq, 60, 24, 30, bias, 0, 0, 0);
+            }
+        }
+    }
+    for (size_t spot = 0; spot < 15 + 1 + 2 * 5 * 66; spot++) { /* q, keys and values */
+        ISO_EACH_POINT_FILL(fill)
+        iso_add_at(l, 60, fill, 0, spot, 3, 66, 5, spot % 2 ? 40 : 0, 0, spot % 3 == 0, 1, 0);
+    }
+    for (size_t i = 0; i < 5 * ISO_STRIDES; i++) { /* of o, q, v, bias and weights, mixed */
+        size_t dh = 13 + i, nk = 60 + i;
+        iso_add(l, 5, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, i % 2 ? 1 : 18, nk, dh, i % 3 ? 0 : 20,
+                1, 1, iso_stride_gap(i % ISO_STRIDES, dh), 0,
+                iso_stride_gap(i / 2 % ISO_STRIDES, dh), iso_stride_gap(i / 3 % ISO_STRIDES, dh),
+                iso_stride_gap(i / 4 % ISO_STRIDES, nk), iso_stride_gap(i / 5 % ISO_STRIDES, nk));
+    }
+    for (size_t nk = 256; nk <= 1024; nk *= 2) { /* heads of 64, as models have them */
+        add_attention(l, 20, ISO_CASE_TRAPLESS, ISO_FILL_NORMAL, 1, nk, 64, 0, 0, 1, 0, 0);
+        add_attention(l, 20, ISO_CASE_TRAPLESS, ISO_FILL_NORMAL, 17, nk, 64, nk - 16, 0, 1, 0, 0);
+    }
     add_attention(l, 3, ISO_CASE_ALIGN, ISO_FILL_UNIFORM, 1, 67, 20, 0, 1, 1, 1, 0);
     add_attention(l, 3, ISO_CASE_ALIGN, ISO_FILL_UNIFORM, 5, 67, 20, 61, 0, 1, 1, 0);
     add_attention(l, 1, 0, ISO_FILL_UNIFORM, 0, 67, 20, 0, 0, 0, 0, 0);
@@ -111,13 +166,25 @@ static size_t key_at(size_t j, size_t c, size_t dh) {
     return j / ISO_KEY_BLOCK * dh * ISO_KEY_BLOCK + c * ISO_KEY_BLOCK + j % ISO_KEY_BLOCK;
 }
 
-static bool key_removed(size_t j) { return j % 7 == 3; }
+/* Does the bias take this key from all queries? */
+static bool key_removed(const struct iso_case *c, size_t j) {
+    size_t nk = c->p[A_NK], block = j / ISO_KEY_BLOCK, last = (nk - 1) / ISO_KEY_BLOCK;
+    switch (c->p[A_BIAS]) {
+    case 0:
+    case 1: return false;
+    case 4: return block == 0;
+    case 5: return block == last;
+    case 6: return block == last / 2;
+    case 7: return j != nk * 2 / 3;
+    default: return j % 7 == 3;
+    }
+}
 
 static void attention_setup(struct iso_operands *o, const struct iso_case *c) {
     size_t nq = c->p[A_NQ], nk = c->p[A_NK], dh = c->p[A_DH], gap = c->p[A_GAP];
     size_t panels = (nk + ISO_KEY_BLOCK - 1) / ISO_KEY_BLOCK * ISO_KEY_BLOCK * dh;
     iso_out(o, "o", nq, dh, dh + gap);
-    iso_in_f32(o, "q", nq, dh, dh + 2 * gap, c->fill);
+    iso_in_f32(o, "q", nq, dh, dh + 2 * gap + c->p[A_QGAP], c->fill);
     float *k = iso_in(o, "keys", sizeof *k, 1, panels, panels);
     float key_scale = iso_fill_value(o, c->fill) < 0 ? -1.0f : 1.0f;
     for (size_t j = 0; j < nk; j++) {
@@ -128,15 +195,16 @@ static void attention_setup(struct iso_operands *o, const struct iso_case *c) {
             k[key_at(j, e, dh)] = x;
         }
     }
-    float *v = iso_in_f32(o, "v", nk, dh, dh + gap,
-                          c->fill == ISO_FILL_ZERO ? ISO_FILL_ZERO : ISO_FILL_UNIFORM);
+    bool same = c->fill == ISO_FILL_ZERO || iso_fill_has_spot(c->fill);
+    size_t ldv = dh + gap + c->p[A_VGAP];
+    float *v = iso_in_f32(o, "v", nk, dh, ldv, same ? c->fill : ISO_FILL_UNIFORM);
     if (c->p[A_BIAS]) {
-        size_t ld = nk + gap;
+        size_t ld = nk + gap + c->p[A_BGAP];
         float *bias = iso_in_f32(o, "bias", nq, nk, ld, ISO_FILL_UNIFORM);
         for (size_t i = 0; i < nq && c->p[A_BIAS] >= 2; i++) {
             for (size_t j = 0; j < nk; j++) {
-                if (key_removed(j) || (c->p[A_BIAS] == 3 && i % 3 == 1) ||
-                    iso_random_below(&o->random, 5) == 0)
+                if (key_removed(c, j) || (c->p[A_BIAS] == 3 && i % 3 == 1) ||
+                    (c->p[A_BIAS] <= 3 && iso_random_below(&o->random, 5) == 0))
                     bias[i * ld + j] = -INFINITY;
             }
         }
@@ -144,20 +212,21 @@ static void attention_setup(struct iso_operands *o, const struct iso_case *c) {
         iso_absent(o, "bias");
     }
     if (c->p[A_WEIGHTS])
-        iso_out(o, "weights", nq, nk + gap, nk + 2 * gap); /* more columns than keys */
+        /* more columns than keys */
+        iso_out(o, "weights", nq, nk + gap % 16, nk + 2 * gap + c->p[A_WGAP]);
     else
         iso_absent(o, "weights");
     iso_scratch(o, "scratch", ISO_ATTENTION_SCRATCH(dh));
     for (size_t j = 0; j < nk; j++) {
         for (size_t e = 0; e < dh; e++) {
-            float *value = &v[j * (dh + gap) + e], *key = &k[key_at(j, e, dh)];
+            float *value = &v[j * ldv + e], *key = &k[key_at(j, e, dh)];
             if (c->p[A_POISON] == 1 && j + 1 == nk && e % 2 == 0)
                 *value = NAN;
             if (c->p[A_POISON] == 2 && j + 1 == nk)
                 *key = NAN;
             if (c->p[A_POISON] == 3 && j == nk / 2 && e == dh / 2)
                 *value = j % 2 ? INFINITY : -INFINITY;
-            if (c->p[A_POISON] == 4 && c->p[A_BIAS] >= 2 && key_removed(j))
+            if (c->p[A_POISON] == 4 && key_removed(c, j))
                 *value = NAN, *key = e % 2 ? INFINITY : NAN;
         }
     }
@@ -235,19 +304,28 @@ static double attention_bytes(const struct iso_case *c) {
     return 8.0 * (double)(c->p[A_NQ] + c->p[A_NK]) * (double)c->p[A_DH];
 }
 
+static const char *attention_group(const struct iso_case *c) {
+    return c->p[A_WEIGHTS] ? "weights" : iso_fill_class(c->fill);
+}
+
 static void attention_random(struct iso_case *c, struct iso_random *r) {
     static const unsigned fills[] = {
         ISO_FILL_UNIFORM, ISO_FILL_UNIFORM, ISO_FILL_NORMAL, ISO_FILL_NORMAL,  ISO_FILL_ZERO,
-        ISO_FILL_TINY,    ISO_FILL_EQUAL,   ISO_FILL_RISING, ISO_FILL_FALLING, ISO_FILL_INTEGER};
+        ISO_FILL_TINY,    ISO_FILL_EQUAL,   ISO_FILL_RISING, ISO_FILL_FALLING, ISO_FILL_INTEGER,
+        ISO_FILL_NAN_AT,  ISO_FILL_INF_AT,  ISO_FILL_LADDER, ISO_FILL_CANCEL};
     c->p[A_NQ] = iso_random_log(r, ISO_QUERY_BLOCK);
     c->p[A_NK] = iso_random_log(r, 400);
     c->p[A_DH] = 1 + iso_random_log(r, 140);
     while (c->p[A_NQ] * c->p[A_NK] * c->p[A_DH] > 1 << 16)
         c->p[iso_random_below(r, 2) ? A_NQ : A_NK] /= 2;
     c->p[A_SEE] = iso_random_below(r, 2) ? 1 + iso_random_below(r, c->p[A_NK] + 3) : 0;
-    c->p[A_BIAS] = iso_random_below(r, 4);
+    c->p[A_BIAS] = iso_random_below(r, 8);
     c->p[A_WEIGHTS] = iso_random_below(r, 2);
     c->p[A_GAP] = iso_random_gap(r);
+    c->p[A_QGAP] = iso_random_gap(r);
+    c->p[A_VGAP] = iso_random_gap(r);
+    c->p[A_BGAP] = iso_random_gap(r);
+    c->p[A_WGAP] = iso_random_gap(r);
     c->p[A_POISON] = iso_random_below(r, 2) ? 0 : iso_random_below(r, 5);
     c->fill = c->p[A_POISON] ? ISO_FILL_UNIFORM : fills[iso_random_below(r, iso_count(fills))];
     bool plain = c->fill == ISO_FILL_UNIFORM || c->fill == ISO_FILL_NORMAL;
@@ -255,11 +333,13 @@ static void attention_random(struct iso_case *c, struct iso_random *r) {
 }
 
 const struct iso_suite iso_suite_attention = {.kernel = "attention",
-                                              .params = "nq nk dh see bias weights gap poison",
+                                              .params = "nq nk dh see bias weights gap poison "
+                                                        "qgap vgap bgap wgap",
                                               .cases = attention_cases,
                                               .setup = attention_setup,
                                               .call = attention_call,
                                               .reference = attention_reference,
+                                              .group = attention_group,
                                               .flops = attention_flops,
                                               .bytes = attention_bytes,
                                               .random = attention_random};
@@ -287,6 +367,12 @@ static void panels_cases(struct iso_cases *l) {
         }
     }
     iso_add(l, 2, 0, ISO_CASE_ALIGN, 3, 70, 19, 1);
+    for (size_t kind = 0; kind < ISO_STRIDES; kind++) {
+        for (size_t dh = 15; dh <= 66; dh += 17)
+            iso_add(l, 6, 0, 0, 61, 7, dh, iso_stride_gap(kind, dh));
+    }
+    ISO_EACH_NEW_FILL(fill)
+    iso_add(l, 6, fill, 0, 3, 70, 19, 1);
 }
 
 static void panels_setup(struct iso_operands *o, const struct iso_case *c) {

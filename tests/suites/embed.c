@@ -34,6 +34,21 @@ static void embed_cases(struct iso_cases *l) {
         iso_add(l, 1, fill, ISO_CASE_GOLDEN, 9, 50, fill % 5, fill % 3, 1);
     iso_add(l, 1, 0, ISO_CASE_TRAPLESS, 20, 1000, 1, 2, 1);
     iso_add(l, 1, 0, ISO_CASE_ALIGN, 3, 35, 1, 2, 1);
+    ISO_EACH_NEW_FILL(fill) {
+        for (size_t positions = 0; positions < 3; positions++)
+            iso_add(l, 4, fill, 0, 9, 50, fill % 5, positions, 1);
+    }
+    ISO_EACH_POINT_FILL(fill) { /* in the table, then in the positions */
+        for (size_t spot = 0; spot < (size_t)(VOCABULARY + POSITIONS) * 9; spot += 4)
+            iso_add_at(l, 40, fill, 0, spot, 30, 9, 1, 2, 0);
+    }
+    static const size_t widths[] = {64, 512, 768, 1024, 2048, 4096};
+    for (size_t d = 0; d < iso_count(widths); d++)
+        iso_add(l, 3, 0, ISO_CASE_TRAPLESS, 5, widths[d], 1, d % 3, d % 2);
+    for (size_t kind = 0; kind < ISO_STRIDES; kind++) {
+        for (size_t d = 15; d <= 66; d += 17)
+            iso_add(l, 4, 0, ISO_CASE_TRAPLESS, 6, d, 1, kind % 3, iso_stride_gap(kind, d));
+    }
 }
 
 static void embed_setup(struct iso_operands *o, const struct iso_case *c) {
@@ -66,8 +81,7 @@ static void embed_call(const struct iso_kernels *t, const struct iso_case *c,
 
 static void embed_reference(struct iso_operands *o, const struct iso_case *c) {
     size_t d = c->p[B_D];
-    bool judge = c->fill != ISO_FILL_HUGE && c->fill != ISO_FILL_BITS;
-    if (!judge)
+    if (iso_fill_may_overflow(c->fill))
         return;
     double *expect = iso_expect(o, B_Y), *bound = iso_bound(o, B_Y);
     double scale = (double)embed_scales[c->p[B_SCALE]];
@@ -79,7 +93,9 @@ static void embed_reference(struct iso_operands *o, const struct iso_case *c) {
             if (c->p[B_POSITIONS])
                 y += (double)ISO_HOST(float, o, B_POSITIONS_AT)[row * d + j];
             expect[i * d + j] = y;
-            bound[i * d + j] = ORACLE_U * (fabs(t) + fabs(y)) * 1.01 + ORACLE_TINY;
+            /* one rounding; the sum in double has one too */
+            bound[i * d + j] =
+                ORACLE_U * (fabs(y) + 0x1p-28 * fabs(t)) * (1 + 0x1p-20) + ORACLE_TINY;
             if (!c->p[B_POSITIONS] && c->p[B_SCALE] != 1 && c->p[B_SCALE] != 2)
                 bound[i * d + j] = ORACLE_EQUAL;
         }
@@ -129,6 +145,8 @@ static void positions_cases(struct iso_cases *l) {
                         ds[d], layout, d % 3);
         }
         iso_add(l, 1, 0, ISO_CASE_ALIGN, 5, 3, 21, layout, 1);
+        for (size_t kind = 0; kind < ISO_STRIDES; kind++)
+            iso_add(l, 3, 0, 0, 7, 5, 19 + kind, layout, iso_stride_gap(kind, 19 + kind));
         iso_add(l, 1, 0, 0, 5, 0, 21, layout, 1);
         if (l->plan != ISO_PLAN_QUICK) {
             iso_add(l, 1, 0, ISO_CASE_ONCE, 0, 4097, 64, layout, 0);

@@ -71,6 +71,35 @@ static void strip_cases(struct iso_cases *l) {
         iso_add(l, 5, ISO_FILL_UNIFORM, 0, 1, n, 67, n % 3, 1, 99, n % 2, 0, 0);
         iso_add(l, 5, ISO_FILL_INTEGER, 0, 13, n, 21, n % 3, 99, 0, n % 2, 0, 0);
     }
+    static const size_t few_k[] = {1, 5, 17};
+    for (size_t n = 1; n <= 65; n++) { /* up to two tiles and one, both ways; strip_n has more k */
+        for (size_t m = 1; m <= 29; m++) {
+            for (size_t k = 0; k < iso_count(few_k); k++, t++)
+                iso_add(l, 150, t % 5 ? ISO_FILL_UNIFORM : ISO_FILL_INTEGER, ISO_CASE_TRAPLESS, m,
+                        n, few_k[k], t % 3, 99, 0, (n + k) % 3, t % 2, t % 4);
+        }
+    }
+    static const size_t more_k[] = {4, 5, 9, 13, 29, 61, 129, 300, 509, 510};
+    for (size_t k = 0; k < iso_count(more_k); k++) {
+        for (size_t i = 0; i < 12; i++)
+            iso_add(l, 20, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, i % 4 * 5 + 1, 17 + i * 8,
+                    more_k[k], i % 3, 99, i % 2, i / 3 % 3, 1, 0);
+    }
+    for (size_t i = 0; i < ISO_STRIDES * ISO_STRIDES * ISO_STRIDES; i++) { /* of a, b and c */
+        size_t a = i % ISO_STRIDES, b = i / ISO_STRIDES % ISO_STRIDES;
+        size_t d = i / ISO_STRIDES / ISO_STRIDES, m = 2 + i % 15, n = 18 + i % 31;
+        iso_add(l, 20, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, m, n, 9, i % 3, 99,
+                iso_stride_gap(a, m), 1, iso_stride_gap(b, n), iso_stride_gap(d, n));
+    }
+    ISO_EACH_NEW_FILL(fill) {
+        for (size_t i = 0; i < 9; i++)
+            iso_add(l, 9, fill, iso_fill_is_finite(fill) ? ISO_CASE_TRAPLESS : 0, 3 + i, 37, 50 + i,
+                    i % 3, 99, i % 2, i / 3, 1, 1);
+    }
+    for (size_t spot = 0; spot < 5 * 19 + 7 * 5 + 7 * 19; spot++) { /* c, a and b */
+        ISO_EACH_POINT_FILL(fill)
+        iso_add_at(l, 60, fill, 0, spot, 5, 19, 7, 1 + spot % 2, 99, 1, spot % 3, 1, 1);
+    }
     for (size_t mode = 0; mode < 3; mode++) /* results that are subnormal */
         iso_add(l, 1, ISO_FILL_SMALL, ISO_CASE_TRAPLESS, 9, 49, 33, mode, 99, 1, mode, 3, 1);
 }
@@ -113,6 +142,15 @@ static void strip_setup(struct iso_operands *o, const struct iso_case *c) {
         for (size_t j = 0; j < s.n; j++)
             b[strip_b(&s, p, j)] = iso_fill_value(o, c->fill);
     }
+    if (c->fill == ISO_FILL_OPPOSITE) { /* each product but the first takes one away */
+        float *a = ISO_HOST(float, o, S_A);
+        for (size_t p = 1; p < s.k; p += 2) {
+            for (size_t i = 0; i < s.m; i++)
+                a[p * s.as + i] = -a[(p - 1) * s.as + i] * (1 + 0x1p-20f);
+            for (size_t j = 0; j < s.n; j++)
+                b[strip_b(&s, p, j)] = b[strip_b(&s, p - 1, j)];
+        }
+    }
 }
 
 static void strip_call(const struct iso_kernels *t, const struct iso_case *c,
@@ -134,7 +172,7 @@ static void strip_reference(struct iso_operands *o, const struct iso_case *c) {
     const float *c0 = ISO_HOST(float, o, S_C);
     float *exact = iso_exact(o, S_C);
     /* where partial sums may overflow in f32 there is no simple truth, only the order */
-    bool judge = c->fill != ISO_FILL_HUGE && c->fill != ISO_FILL_BITS;
+    bool judge = !iso_fill_may_overflow(c->fill);
     double *expect = judge ? iso_expect(o, S_C) : NULL, *bound = judge ? iso_bound(o, S_C) : NULL;
     bool quality = c->fill == ISO_FILL_UNIFORM && s.k;
     for (size_t i = 0; i < s.m; i++) {
@@ -232,6 +270,12 @@ static void pack_cases(struct iso_cases *l) {
         iso_add(l, 1, 0, ISO_CASE_ALIGN, 9, 18, 6, trans, 1);
         iso_add(l, 1, 0, 0, 200, 513, 16, trans, 3);
         iso_add(l, 1, 0, 0, 200, 513, 14, trans, 3);
+        for (size_t kind = 0; kind < ISO_STRIDES; kind++) {
+            for (size_t n = 15; n <= 66; n += 17)
+                iso_add(l, 6, 0, 0, n, n / 2, 16, trans, iso_stride_gap(kind, trans ? n : n / 2));
+        }
+        ISO_EACH_NEW_FILL(fill)
+        iso_add(l, 6, fill, 0, 33, 21, 16, trans, 1);
     }
 }
 
@@ -294,7 +338,8 @@ const struct iso_suite iso_suite_gemm_pack = {.kernel = "gemm_pack",
 /* ------------------------------------------------------------------------------- gemm_epilogue */
 
 /* alpha, beta: index into `scales`; residual 1: of its own, 2: c itself; same: t is c */
-enum { E_M, E_N, E_ALPHA, E_BETA, E_BIAS, E_ACT, E_RESIDUAL, E_SAME, E_GAP };
+/* gap: behind rows, half of it behind those of t; tgap and rgap: more, of t and residual */
+enum { E_M, E_N, E_ALPHA, E_BETA, E_BIAS, E_ACT, E_RESIDUAL, E_SAME, E_GAP, E_TGAP, E_RGAP };
 enum { E_C, E_T, E_BIAS_AT, E_RESIDUAL_AT };
 static const float scales[] = {0, 1, -1, 0.5f, 2, 0.3f};
 
@@ -329,6 +374,22 @@ static void epilogue_cases(struct iso_cases *l) {
     for (size_t act = 0; act <= ISOBIT_ACT_TANH; act++) {
         iso_add(l, 2, ISO_FILL_SPECIAL, 0, 3, 45, 1, 0, 0, act, 0, 1, 0);
         iso_add(l, 2, ISO_FILL_NORMAL, ISO_CASE_ALIGN, 2, 35, 3, 3, 1, act, 1, 0, 1);
+        for (size_t n = 1; n <= 769; n = 3 * n + 1)
+            iso_add(l, 6, ISO_FILL_NORMAL, 0, 2, n, 1, 0, 1, act, 1, 0, 0);
+    }
+    ISO_EACH_NEW_FILL(fill) {
+        for (size_t i = 0; i < 6; i++)
+            iso_add(l, 9, fill, 0, 3, 45, i % 2 ? 3 : 1, i % 3, i / 2 % 2, i % 2, i % 3, i / 3, 1);
+    }
+    for (size_t spot = 0; spot < 4 * 21 + 21; spot++) { /* c, t, bias and residual; one row each */
+        ISO_EACH_POINT_FILL(fill)
+        iso_add_at(l, 60, fill, 0, spot, 1, 21, 5, 3, 1, spot % 2, 1, 0, 1);
+    }
+    for (size_t i = 0; i < 4 * ISO_STRIDES; i++) { /* of c, t and residual, mixed */
+        size_t n = 29 + i;
+        iso_add(l, 5, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, 4, n, 5, i % 2 ? 5 : 0, 1, i % 6, 1, 0,
+                iso_stride_gap(i % ISO_STRIDES, n), iso_stride_gap(i / 2 % ISO_STRIDES, n),
+                iso_stride_gap(i / 3 % ISO_STRIDES, n));
     }
 }
 
@@ -342,13 +403,13 @@ static void epilogue_setup(struct iso_operands *o, const struct iso_case *c) {
     if (c->p[E_SAME])
         iso_absent(o, "t");
     else
-        iso_in_f32(o, "t", m, n, n + gap / 2, c->fill);
+        iso_in_f32(o, "t", m, n, n + gap / 2 + c->p[E_TGAP], c->fill);
     if (c->p[E_BIAS])
         iso_in_f32(o, "bias", 1, n, n, c->fill);
     else
         iso_absent(o, "bias");
     if (c->p[E_RESIDUAL] == 1)
-        iso_in_f32(o, "residual", m, n, n + gap, c->fill);
+        iso_in_f32(o, "residual", m, n, n + gap + c->p[E_RGAP], c->fill);
     else
         iso_absent(o, "residual");
 }
@@ -370,7 +431,7 @@ static void epilogue_call(const struct iso_kernels *t, const struct iso_case *c,
 static void epilogue_reference(struct iso_operands *o, const struct iso_case *c) {
     size_t m = c->p[E_M], n = c->p[E_N];
     bool simple = c->p[E_ACT] <= ISOBIT_ACT_RELU;
-    bool judge = c->fill != ISO_FILL_HUGE && c->fill != ISO_FILL_BITS;
+    bool judge = !iso_fill_may_overflow(c->fill);
     double *expect = judge ? iso_expect(o, E_C) : NULL, *bound = judge ? iso_bound(o, E_C) : NULL;
     float *exact = simple ? iso_exact(o, E_C) : NULL;
     const float *old = ISO_HOST(float, o, E_C), *residual = ISO_HOST(float, o, E_RESIDUAL_AT);
@@ -400,6 +461,8 @@ static double epilogue_bytes(const struct iso_case *c) {
     return 4.0 * (double)c->p[E_M] * (double)c->p[E_N] * (double)(2 + (c->p[E_RESIDUAL] == 1));
 }
 
+static const char *epilogue_group(const struct iso_case *c) { return iso_act_name(c->p[E_ACT]); }
+
 static void epilogue_random(struct iso_case *c, struct iso_random *r) {
     static const unsigned fills[] = {ISO_FILL_UNIFORM, ISO_FILL_UNIFORM, ISO_FILL_NORMAL,
                                      ISO_FILL_INTEGER, ISO_FILL_CANCEL,  ISO_FILL_ZERO,
@@ -413,6 +476,8 @@ static void epilogue_random(struct iso_case *c, struct iso_random *r) {
     c->p[E_RESIDUAL] = iso_random_below(r, 3);
     c->p[E_SAME] = iso_random_below(r, 2);
     c->p[E_GAP] = iso_random_gap(r);
+    c->p[E_TGAP] = iso_random_gap(r);
+    c->p[E_RGAP] = iso_random_gap(r);
     c->fill = fills[iso_random_below(r, iso_count(fills))];
     /* far from zero some activations overflow on the way to a finite result */
     bool simple = c->p[E_ACT] <= ISOBIT_ACT_RELU;
@@ -421,11 +486,13 @@ static void epilogue_random(struct iso_case *c, struct iso_random *r) {
 
 const struct iso_suite iso_suite_gemm_epilogue = {.kernel = "gemm_epilogue",
                                                   .params =
-                                                      "m n alpha# beta# bias act residual t=c gap",
+                                                      "m n alpha# beta# bias act residual t=c gap "
+                                                      "tgap rgap",
                                                   .cases = epilogue_cases,
                                                   .setup = epilogue_setup,
                                                   .call = epilogue_call,
                                                   .reference = epilogue_reference,
+                                                  .group = epilogue_group,
                                                   .bytes = epilogue_bytes,
                                                   .random = epilogue_random};
 
@@ -459,6 +526,29 @@ static void gemv_cases(struct iso_cases *l) {
         for (size_t k = 1; k < 130; k++)
             iso_add(l, 10, 0, ISO_CASE_TRAPLESS, 5, k, trans, 0);
         iso_add(l, 1, ISO_FILL_SMALL, ISO_CASE_TRAPLESS, 19, 75, trans, 1);
+        static const size_t long_k[] = {4, 5, 9, 255, 256, 511, 513, 1023, 1024, 1025, 2049};
+        for (size_t i = 0; i < iso_count(long_k); i++) {
+            for (size_t n = 1; n < 40; n += 7)
+                iso_add(l, 12, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, n, long_k[i], trans, i % 2);
+        }
+        static const size_t sizes[][2] = {{64, 64}, {512, 512}, {768, 768}, {3072, 64}, {64, 4096}};
+        for (size_t i = 0; i < iso_count(sizes); i++)
+            iso_add(l, 9, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, sizes[i][0], sizes[i][1], trans, 0);
+        for (size_t n = 1; n <= 65; n++)
+            iso_add(l, 12, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, n, 37, trans, n % 2);
+        ISO_EACH_NEW_FILL(fill) {
+            for (size_t k = 33; k < 200; k += 66)
+                iso_add(l, 6, fill, 0, 19, k, trans, 1);
+        }
+        for (size_t spot = 0; spot < 5 * 37 + 37; spot++) { /* w, then x */
+            ISO_EACH_POINT_FILL(fill)
+            iso_add_at(l, 60, fill, 0, spot, 5, 37, trans, 1);
+        }
+        for (size_t i = 0; i < 3 * ISO_STRIDES; i++) {
+            size_t n = 7 + i, k = 40 + i;
+            iso_add(l, 4, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, n, k, trans,
+                    iso_stride_gap(i % ISO_STRIDES, trans ? n : k));
+        }
     }
 }
 
@@ -466,7 +556,16 @@ static void gemv_setup(struct iso_operands *o, const struct iso_case *c) {
     size_t n = c->p[V_N], k = c->p[V_K], rows = c->p[V_TRANS] ? k : n, cols = c->p[V_TRANS] ? n : k;
     iso_out(o, "y", 1, n, n);
     iso_in_f32(o, "w", rows, cols, cols + c->p[V_GAP], c->fill);
-    iso_in_f32(o, "x", 1, k, k, c->fill);
+    float *x = iso_in_f32(o, "x", 1, k, k, c->fill);
+    if (c->fill == ISO_FILL_OPPOSITE) { /* each product but the first takes one away */
+        size_t ld = cols + c->p[V_GAP], sp = c->p[V_TRANS] ? ld : 1, sj = c->p[V_TRANS] ? 1 : ld;
+        float *w = ISO_HOST(float, o, V_W);
+        for (size_t p = 1; p < k; p += 2) {
+            x[p] = -x[p - 1] * (1 + 0x1p-20f);
+            for (size_t j = 0; j < n; j++)
+                w[j * sj + p * sp] = w[j * sj + (p - 1) * sp];
+        }
+    }
 }
 
 static void gemv_call(const struct iso_kernels *t, const struct iso_case *c,
@@ -477,7 +576,7 @@ static void gemv_call(const struct iso_kernels *t, const struct iso_case *c,
 
 static void gemv_reference(struct iso_operands *o, const struct iso_case *c) {
     size_t n = c->p[V_N], k = c->p[V_K], ld = o->v[V_W].ld;
-    bool trans = c->p[V_TRANS], judge = c->fill != ISO_FILL_HUGE && c->fill != ISO_FILL_BITS;
+    bool trans = c->p[V_TRANS], judge = !iso_fill_may_overflow(c->fill);
     double *expect = judge ? iso_expect(o, V_Y) : NULL, *bound = judge ? iso_bound(o, V_Y) : NULL;
     float *exact = iso_exact(o, V_Y);
     for (size_t j = 0; j < n; j++) {

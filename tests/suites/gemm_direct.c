@@ -76,7 +76,7 @@ static void direct_reference(struct iso_operands *o, const struct iso_case *c, b
     const float *c0 = ISO_HOST(float, o, D_C);
     float *exact = iso_exact(o, D_C);
     /* where partial sums may overflow in f32 there is no simple truth, only the order */
-    bool judge = iso_fill_is_finite(c->fill) && c->fill != ISO_FILL_HUGE;
+    bool judge = !iso_fill_may_overflow(c->fill);
     double *expect = judge ? iso_expect(o, D_C) : NULL, *bound = judge ? iso_bound(o, D_C) : NULL;
     for (size_t i = 0; i < d.m; i++) {
         for (size_t j = 0; j < d.n; j++) {
@@ -168,6 +168,21 @@ static void direct_cases(struct iso_cases *l) {
     for (size_t layout = 0; layout < 2; layout++) {
         iso_add(l, 2, ISO_FILL_UNIFORM, 0, 8, 35, 24, layout, 99, 1000, 1, 989, 989);
         iso_add(l, 2, ISO_FILL_UNIFORM, 0, 8, 35, 24, layout, 99, 1013, 1, 1013, 1013);
+    }
+    ISO_EACH_NEW_FILL(fill) {
+        for (size_t layout = 0; layout < 6; layout++)
+            iso_add(l, 6, fill, iso_fill_is_finite(fill) ? ISO_CASE_TRAPLESS : 0, 3 + layout, 37,
+                    50, layout / 3, 99, 1, layout % 3, 1, 1);
+    }
+    for (size_t spot = 0; spot < 5 * 19 + 7 * 5 + 7 * 19; spot++) { /* c, a and b */
+        ISO_EACH_POINT_FILL(fill)
+        iso_add_at(l, 60, fill, 0, spot, 5, 19, 7, 1, 99, 1, spot % 3, 1, 1);
+    }
+    for (size_t i = 0; i < 4 * ISO_STRIDES; i++) { /* of a, b and c, mixed; for both kernels */
+        size_t m = 2 + i % 7, n = 18 + i, x = i % 2 ? 9 : m, y = i % 2 ? 9 : n;
+        iso_add(l, 6, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, m, n, 9, i % 2, 99,
+                iso_stride_gap(i % ISO_STRIDES, x), 1, iso_stride_gap(i / 2 % ISO_STRIDES, y),
+                iso_stride_gap(i / 3 % ISO_STRIDES, n));
     }
     for (size_t layout = 0; layout < 3; layout++) /* results that are subnormal */
         iso_add(l, 1, ISO_FILL_SMALL, ISO_CASE_TRAPLESS, 9, 49, 33, layout % 2, 99, 1, layout, 3,

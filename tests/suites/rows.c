@@ -13,14 +13,17 @@
 
 /* ------------------------------------------------------------------------------------- softmax */
 
-/* lengths 0: NULL, 1: mixed, 2: all n, 3: all 0; mask 0: NULL, 1: mixed, 2: nothing takes part */
-enum { X_ROWS, X_N, X_FLAGS, X_LENGTHS, X_MASK, X_INPLACE, X_GAP };
+/* lengths 0: NULL, 1: mixed, 2: all n, 3: all 0; mask 0: NULL, 1: mixed, 2: nothing takes part.
+ * gap: behind rows of x, twice that behind those of y; ygap and mgap: more behind y and the mask.
+ */
+enum { X_ROWS, X_N, X_FLAGS, X_LENGTHS, X_MASK, X_INPLACE, X_GAP, X_YGAP, X_MGAP };
 enum { X_Y, X_X, X_LENGTHS_AT, X_MASK_AT };
 
 static void softmax_cases(struct iso_cases *l) {
     static const unsigned fills[] = {ISO_FILL_UNIFORM, ISO_FILL_NORMAL,  ISO_FILL_SCORES,
                                      ISO_FILL_RISING,  ISO_FILL_FALLING, ISO_FILL_EQUAL};
     static const size_t large[] = {255, 256, 257, 511, 512, 513, 991, 1000, 1023, 1024, 1025};
+    static const size_t widths[] = {64, 197, 384, 512, 577, 768, 1024, 2048, 2049, 4096};
     if (l->plan == ISO_PLAN_BENCH) {
         iso_add(l, 1, ISO_FILL_NORMAL, 0, 64, 64, 0);
         iso_add(l, 1, ISO_FILL_NORMAL, 0, 64, 512, 0);
@@ -53,6 +56,27 @@ static void softmax_cases(struct iso_cases *l) {
         }
         iso_add(l, 2, ISO_FILL_NORMAL, ISO_CASE_ALIGN, 2, 51, flags, 0, 1, 0, 1);
         iso_add(l, 1, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, 0, 5, flags, 0, 0, 0, 0);
+        ISO_EACH_NEW_FILL(fill) {
+            for (size_t n = 1; n <= 513; n = 2 * n + 21 - n % 2)
+                iso_add(l, 6, fill, 0, 2, n, flags, n % 3 == 2, n % 4 == 3, n % 5 == 1, n % 2);
+        }
+        for (size_t spot = 0; spot < 134; spot++) { /* of each row, and of all elements */
+            iso_add_at(l, 30, ISO_FILL_TOP_AT, 0, spot, 1, 134, flags, 0, 0, spot % 2, 0);
+            iso_add_at(l, 30, ISO_FILL_ALONE_AT, 0, spot, 1, 134, flags, 0, 0, spot % 2, 0);
+            ISO_EACH_POINT_FILL(fill)
+            iso_add_at(l, 9, fill, 0, spot, 2, 67, flags, 0, spot % 4 == 3, spot % 2, 1);
+        }
+        for (size_t i = 0; i < 3 * ISO_STRIDES; i++) { /* of x, y, mask; then mixed */
+            size_t a = i % ISO_STRIDES, b = i / 3 % ISO_STRIDES, m = i * 5 / 2 % ISO_STRIDES,
+                   n = 49 + i;
+            iso_add(l, 4, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, 5, n, flags, i % 3 == 1, 1,
+                    i % 4 == 3, iso_stride_gap(a, n), iso_stride_gap(b, n), iso_stride_gap(m, n));
+        }
+        for (size_t i = 0; i < iso_count(widths); i++) {
+            for (size_t f = 0; f < 6; f++)
+                iso_add(l, 20, fills[f], ISO_CASE_TRAPLESS, 1 + f % 2, widths[i], flags, f == 4,
+                        f == 5, 0, 0);
+        }
     }
 }
 
@@ -62,11 +86,11 @@ static void softmax_setup(struct iso_operands *o, const struct iso_case *c) {
         iso_inout_f32(o, "y", rows, n, ld, c->fill);
         iso_absent(o, "x");
     } else {
-        iso_out(o, "y", rows, n, n + 2 * c->p[X_GAP]);
+        iso_out(o, "y", rows, n, n + 2 * c->p[X_GAP] + c->p[X_YGAP]);
         iso_in_f32(o, "x", rows, n, ld, c->fill);
     }
     float *x = o->v[c->p[X_INPLACE] ? X_Y : X_X].host;
-    size_t *lengths = NULL;
+    size_t *lengths = NULL, ldm = n + c->p[X_GAP] + c->p[X_MGAP];
     uint8_t *mask = NULL;
     if (c->p[X_LENGTHS]) {
         lengths = iso_in(o, "lengths", sizeof *lengths, 1, rows, rows);
@@ -78,12 +102,12 @@ static void softmax_setup(struct iso_operands *o, const struct iso_case *c) {
         iso_absent(o, "lengths");
     }
     if (c->p[X_MASK]) {
-        mask = iso_in(o, "mask", 1, rows, n, n + c->p[X_GAP]);
+        mask = iso_in(o, "mask", 1, rows, n, ldm);
         for (size_t i = 0; i < rows; i++) {
             for (size_t j = 0; j < n; j++)
-                mask[i * (n + c->p[X_GAP]) + j] =
-                    c->p[X_MASK] == 1 && iso_random_below(&o->random, 3) ? (uint8_t)(1 + j % 255)
-                                                                         : 0;
+                mask[i * ldm + j] = c->p[X_MASK] == 1 && iso_random_below(&o->random, 3)
+                                        ? (uint8_t)(1 + j % 255)
+                                        : 0;
         }
     } else {
         iso_absent(o, "mask");
@@ -91,7 +115,7 @@ static void softmax_setup(struct iso_operands *o, const struct iso_case *c) {
     /* what takes no part may be anything */
     for (size_t i = 0; i < rows && iso_random_below(&o->random, 2); i++) {
         for (size_t j = 0; j < n; j++) {
-            if ((lengths && j >= lengths[i]) || (mask && !mask[i * (n + c->p[X_GAP]) + j]))
+            if ((lengths && j >= lengths[i]) || (mask && !mask[i * ldm + j]))
                 x[i * ld + j] = j % 2 ? NAN : INFINITY;
         }
     }
@@ -140,6 +164,10 @@ static double softmax_bytes(const struct iso_case *c) {
     return 8.0 * (double)c->p[X_ROWS] * (double)c->p[X_N];
 }
 
+static const char *softmax_group(const struct iso_case *c) {
+    return c->p[X_FLAGS] & ISO_SOFTMAX_LOG ? "log" : iso_fill_class(c->fill);
+}
+
 static void softmax_random(struct iso_case *c, struct iso_random *r) {
     c->p[X_ROWS] = iso_random_log(r, 9);
     c->p[X_N] = iso_random_log(r, 2200);
@@ -148,6 +176,8 @@ static void softmax_random(struct iso_case *c, struct iso_random *r) {
     c->p[X_MASK] = iso_random_below(r, 3);
     c->p[X_INPLACE] = iso_random_below(r, 2);
     c->p[X_GAP] = iso_random_gap(r);
+    c->p[X_YGAP] = iso_random_gap(r);
+    c->p[X_MGAP] = iso_random_gap(r);
     c->fill = (unsigned)iso_random_below(r, ISO_FILL_ALL);
     if ((c->fill == ISO_FILL_UNIFORM || c->fill == ISO_FILL_NORMAL || c->fill == ISO_FILL_SCORES) &&
         c->p[X_LENGTHS] < 2 && c->p[X_MASK] < 2)
@@ -155,12 +185,14 @@ static void softmax_random(struct iso_case *c, struct iso_random *r) {
 }
 
 const struct iso_suite iso_suite_softmax = {.kernel = "softmax",
-                                            .params = "rows n flags lengths mask inplace gap",
+                                            .params =
+                                                "rows n flags lengths mask inplace gap ygap mgap",
                                             .cases = softmax_cases,
                                             .setup = softmax_setup,
                                             .call = softmax_call,
                                             .reference = softmax_reference,
                                             .check = softmax_check,
+                                            .group = softmax_group,
                                             .bytes = softmax_bytes,
                                             .random = softmax_random};
 
@@ -168,9 +200,10 @@ const struct iso_suite iso_suite_softmax = {.kernel = "softmax",
 
 /*
  * y 0: of its own, 1: x, 2: residual. sum 0: NULL, 1: of its own, 2: x, 3: residual.
- * affine: bit 0 gamma, bit 1 beta. eps: index.
+ * affine: bit 0 gamma, bit 1 beta. eps: index. gap: behind all rows, half of it behind those of
+ * x; xgap, rgap and sgap: more behind those of x, residual and sum.
  */
-enum { N_ROWS, N_N, N_AFFINE, N_RESIDUAL, N_Y, N_SUM, N_EPS, N_GAP };
+enum { N_ROWS, N_N, N_AFFINE, N_RESIDUAL, N_Y, N_SUM, N_EPS, N_GAP, N_XGAP, N_RGAP, N_SGAP };
 enum { N_Y_AT, N_X_AT, N_R_AT, N_SUM_AT, N_GAMMA, N_BETA };
 static const float norm_eps[] = {1e-5f, 1e-6f, 1e-12f, 0};
 
@@ -211,6 +244,31 @@ static void norm_cases(struct iso_cases *l) {
     iso_add(l, 1, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, 0, 5, 3, 1, 0, 1, 0, 1);
     for (size_t n = 1; n < 300; n += 19) /* NaN and infinities: classes only */
         iso_add(l, 2, ISO_FILL_SPECIAL, ISO_CASE_GOLDEN, 6, n, 3, 0, 0, 0, 0, 1);
+    ISO_EACH_NEW_FILL(fill) {
+        for (size_t n = 1; n <= 513; n = 2 * n + 21 - n % 2)
+            iso_add(l, 6, fill, 0, 2, n, n % 4, n / 2 % 2, n % 2, n % 3 == 1, 0, n % 2);
+    }
+    for (unsigned fill = 0; fill < ISO_FILL_COUNT; fill++)
+        iso_add(l, 4, fill, 0, 2, 75, 3, 0, 0, 0, 0, 1);
+    for (size_t n = 1; n <= 67; n += 66) { /* one alone is its own mean; then each lane */
+        for (size_t spot = 0; spot < 4 * n; spot++) {
+            iso_add_at(l, 30, ISO_FILL_TOP_AT, 0, spot, 1, n, 3, spot % 2, 0, 0, 0, 0);
+            ISO_EACH_POINT_FILL(fill)
+            iso_add_at(l, 60, fill, 0, spot, 2, n, 3, 1, spot % 3, spot % 2, 0, 1);
+        }
+    }
+    for (size_t i = 0; i < 4 * ISO_STRIDES; i++) { /* of y, x, residual and sum, mixed */
+        size_t a = i % ISO_STRIDES, b = i / 2 % ISO_STRIDES, d = i / 3 % ISO_STRIDES, n = 49 + i;
+        iso_add(l, 4, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, 4, n, 3, 1, i % 3, 1, 0,
+                iso_stride_gap(i * 7 / 2 % ISO_STRIDES, n), iso_stride_gap(a, n),
+                iso_stride_gap(b, n), iso_stride_gap(d, n));
+    }
+    static const size_t widths[] = {64, 384, 512, 768, 1024, 2048, 4096};
+    for (size_t i = 0; i < iso_count(widths); i++) {
+        for (size_t f = 0; f < 8; f++)
+            iso_add(l, 20, fills[f], ISO_CASE_TRAPLESS, 1 + f % 2, widths[i], 3, f / 2 % 2, 0,
+                    f / 4, 0, 0);
+    }
 }
 
 static void rms_cases(struct iso_cases *l) {
@@ -229,17 +287,17 @@ static void norm_setup(struct iso_operands *o, const struct iso_case *c) {
         iso_out(o, "y", rows, n, n + gap);
     bool x_out = c->p[N_Y] == 1 || c->p[N_SUM] == 2, r_out = c->p[N_Y] == 2 || c->p[N_SUM] == 3;
     if (x_out)
-        iso_inout_f32(o, "x", rows, n, n + gap / 2, c->fill);
+        iso_inout_f32(o, "x", rows, n, n + gap / 2 + c->p[N_XGAP], c->fill);
     else
-        iso_in_f32(o, "x", rows, n, n + gap / 2, c->fill);
+        iso_in_f32(o, "x", rows, n, n + gap / 2 + c->p[N_XGAP], c->fill);
     if (!c->p[N_RESIDUAL])
         iso_absent(o, "residual");
     else if (r_out)
-        iso_inout_f32(o, "residual", rows, n, n + gap, c->fill);
+        iso_inout_f32(o, "residual", rows, n, n + gap + c->p[N_RGAP], c->fill);
     else
-        iso_in_f32(o, "residual", rows, n, n + gap, c->fill);
+        iso_in_f32(o, "residual", rows, n, n + gap + c->p[N_RGAP], c->fill);
     if (c->p[N_SUM] == 1)
-        iso_out(o, "sum", rows, n, n + gap);
+        iso_out(o, "sum", rows, n, n + gap + c->p[N_SGAP]);
     else
         iso_absent(o, "sum");
     if (c->p[N_AFFINE] & 1)
@@ -302,6 +360,11 @@ static void norm_reference(struct iso_operands *o, const struct iso_case *c, boo
     const float *beta = c->p[N_AFFINE] & 2 ? ISO_HOST(float, o, N_BETA) : NULL;
     float eps = norm_eps[c->p[N_EPS]];
     unsigned y = norm_y(c);
+    if (c->p[N_SUM])
+        memcpy(iso_exact(o, norm_sum(c)), t, rows * n * sizeof *t);
+    /* sums that overflow: RMS says what then, layer norm only that all sets agree */
+    if (iso_fill_may_overflow(c->fill) && (!rms || c->fill != ISO_FILL_HUGE))
+        return;
     double *expect = iso_expect(o, y), *bound = iso_bound(o, y);
     for (size_t i = 0; i < rows; i++) {
         if (rms)
@@ -309,8 +372,6 @@ static void norm_reference(struct iso_operands *o, const struct iso_case *c, boo
         else
             oracle_layernorm(expect + i * n, bound + i * n, t + i * n, n, gamma, beta, eps);
     }
-    if (c->p[N_SUM])
-        memcpy(iso_exact(o, norm_sum(c)), t, rows * n * sizeof *t);
 }
 
 static void layernorm_reference(struct iso_operands *o, const struct iso_case *c) {
@@ -326,12 +387,13 @@ static double norm_bytes(const struct iso_case *c) {
            (double)(2 + (c->p[N_RESIDUAL] != 0) + (c->p[N_SUM] != 0));
 }
 
-#define NORM_PARAMS "rows n affine residual y sum eps# gap"
+#define NORM_PARAMS "rows n affine residual y sum eps# gap xgap rgap sgap"
 
 static void norm_random(struct iso_case *c, struct iso_random *r) {
-    static const unsigned fills[] = {ISO_FILL_UNIFORM, ISO_FILL_NORMAL, ISO_FILL_OFFSET,
-                                     ISO_FILL_EQUAL,   ISO_FILL_RISING, ISO_FILL_CANCEL,
-                                     ISO_FILL_WIDE,    ISO_FILL_TINY};
+    static const unsigned fills[] = {ISO_FILL_UNIFORM,  ISO_FILL_NORMAL,     ISO_FILL_OFFSET,
+                                     ISO_FILL_EQUAL,    ISO_FILL_RISING,     ISO_FILL_CANCEL,
+                                     ISO_FILL_WIDE,     ISO_FILL_TINY,       ISO_FILL_PLATEAU,
+                                     ISO_FILL_OPPOSITE, ISO_FILL_SPIKE_LAST, ISO_FILL_POWERS};
     c->p[N_ROWS] = iso_random_log(r, 9);
     c->p[N_N] = 1 + iso_random_log(r, 2200);
     c->p[N_AFFINE] = iso_random_below(r, 4);
@@ -341,6 +403,9 @@ static void norm_random(struct iso_case *c, struct iso_random *r) {
     c->p[N_SUM] = sum == c->p[N_Y] + 1 && sum > 1 ? 1 : sum; /* not the same place twice */
     c->p[N_EPS] = iso_random_below(r, 3);
     c->p[N_GAP] = iso_random_gap(r);
+    c->p[N_XGAP] = iso_random_gap(r);
+    c->p[N_RGAP] = iso_random_gap(r);
+    c->p[N_SGAP] = iso_random_gap(r);
     c->fill = fills[iso_random_below(r, iso_count(fills))];
     c->flags = ISO_CASE_TRAPLESS;
 }

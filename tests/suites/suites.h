@@ -11,5 +11,41 @@
 #define iso_add(list, thin, kind, flag_bits, ...)                                                  \
     iso_cases_add(                                                                                 \
         list, (struct iso_case){.p = {__VA_ARGS__}, .fill = (kind), .flags = (flag_bits)}, thin)
+/* The same with iso_case.spot. */
+#define iso_add_at(list, thin, kind, flag_bits, where, ...)                                        \
+    iso_cases_add(list,                                                                            \
+                  (struct iso_case){                                                               \
+                      .p = {__VA_ARGS__}, .fill = (kind), .flags = (flag_bits), .spot = (where)},  \
+                  thin)
+
+/* The fills that no golden case has: those without a spot, and one element that is not finite. */
+#define ISO_EACH_NEW_FILL(fill) for (unsigned fill = ISO_FILL_COUNT; fill < ISO_FILL_TOP_AT; fill++)
+#define ISO_EACH_POINT_FILL(fill)                                                                  \
+    for (unsigned fill = ISO_FILL_NAN_AT; fill <= ISO_FILL_MINUS_INF_AT; fill++)
+
+/* Strides that are special, by number: what a row of `cols` elements has behind it. */
+enum { ISO_STRIDES = 6 };
+static inline size_t iso_stride_gap(size_t kind, size_t cols) {
+    size_t prime = cols + 1;
+    switch (kind) {
+    case 0: return 0;
+    case 1: return 1;
+    case 2: return 3;
+    case 3: /* the next prime */
+        for (size_t d = 2; d < prime; d++) {
+            if (prime % d == 0)
+                prime++, d = 1;
+        }
+        return prime - cols;
+    case 4: return 1024 - cols % 1024;  /* pages: all rows fall on the same cache lines */
+    default: return 1040 - cols % 1024; /* and one line beside */
+    }
+}
+
+/* Of iso_activation. */
+static inline const char *iso_act_name(size_t act) {
+    static const char *const names[] = {"none", "relu", "silu", "gelu-erf", "gelu-tanh", "tanh"};
+    return act < iso_count(names) ? names[act] : "?";
+}
 
 #endif
