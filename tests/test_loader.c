@@ -115,6 +115,17 @@ static const header_case cases[] = {
     /* Names. */
     {ISOBIT_E_DUPLICATE, 16, "{" T("a", "2", "0", "8") "," T("a", "2", "8", "16") "}"},
     {ISOBIT_E_DUPLICATE, 16, "{" T("a", "2", "0", "8") "," T("\\u0061", "2", "8", "16") "}"},
+/* The first and the last code point of each length, escaped and as they are. */
+#define TWICE(escaped, plain)                                                                      \
+    { ISOBIT_E_DUPLICATE, 16, "{" T(escaped, "2", "0", "8") "," T(plain, "2", "8", "16") "}" }
+    TWICE("\\u0001", "\\u0001"),
+    TWICE("\\u007f", "\x7f"),
+    TWICE("\\u0080", "\xc2\x80"),
+    TWICE("\\u07ff", "\xdf\xbf"),
+    TWICE("\\u0800", "\xe0\xa0\x80"),
+    TWICE("\\uffff", "\xef\xbf\xbf"),
+    TWICE("\\ud800\\udc00", "\xf0\x90\x80\x80"),
+    TWICE("\\udbff\\udfff", "\xf4\x8f\xbf\xbf"),
     {ISOBIT_E_DUPLICATE, 0, "{\"__metadata__\":{},\"__metadata__\":{}}"},
     {ISOBIT_E_DUPLICATE, 0, "{\"__metadata__\":{\"a\":\"\",\"b\":\"\",\"\\u0061\":\"x\"}}"},
     {ISOBIT_E_JSON, 8, "{" T("", "2", "0", "8") "}"},
@@ -124,6 +135,8 @@ static const header_case cases[] = {
     {ISOBIT_E_JSON, 0, "{\"__metadata__\":[]}"},
     {ISOBIT_E_JSON, 0, "{\"__metadata__\":{\"a\":\"b\",}}"},
     {ISOBIT_E_JSON, 0, "{\"__metadata__\":{\"a\"}}"},
+
+    {ISOBIT_E_JSON, 0, "{\"__metadata__\":{\"a\" \"b\"}}"},
 
     /* Fields. */
     {ISOBIT_E_MISSING, 8, ENTRY("")},
@@ -143,6 +156,10 @@ static const header_case cases[] = {
     {ISOBIT_E_JSON, 8, ENTRY(TYPE "," SHAPE ",\"data_offsets\":[]")},
     {ISOBIT_E_JSON, 8, ENTRY(TYPE "," SHAPE ",\"data_offsets\":[0,8,9]")},
     {ISOBIT_E_JSON, 8, ENTRY(TYPE " " SHAPE "," SPAN)},
+    {ISOBIT_E_JSON, 8, ENTRY("\"dtype\" \"F32\"," SHAPE "," SPAN)},
+    {ISOBIT_E_JSON, 8, ENTRY(TYPE "," SHAPE "," SPAN ",\"x\":{\"y\" 2}")},
+    {ISOBIT_E_JSON, 8, ENTRY(TYPE "," SHAPE "," SPAN ",\"x\":{\"y\":1,\"z\" 2}")},
+    {ISOBIT_E_JSON, 8, ENTRY(TYPE "," SHAPE "," SPAN ",\"x\":{\"y\":1,2:2}")},
     {ISOBIT_E_JSON, 8, ENTRY(TYPE "," SHAPE "," SPAN ",")},
     {ISOBIT_E_JSON, 8, ENTRY(TYPE "," SHAPE "," SPAN ",\"x\":nul")},
     {ISOBIT_E_JSON, 8, ENTRY(TYPE "," SHAPE "," SPAN ",\"x\":01")},
@@ -425,8 +442,44 @@ static void test_not_a_file(void **state) {
     assert_int_equal(mkdir(path, 0700), 0);
     assert_int_equal(load(&f, NULL, &error), ISOBIT_E_IO);
     assert_int_equal(rmdir(path), 0);
+    assert_int_equal(symlink("model.safetensors", path), 0); /* leads to itself */
+    assert_int_equal(load(&f, NULL, &error), ISOBIT_E_IO);
+    assert_non_null(strstr(error.message, "cannot be opened"));
+    assert_int_equal(unlink(path), 0);
     files_remove(&f);
     assert_int_equal(load(&f, NULL, &error), ISOBIT_E_MISSING); /* no directory */
+    (void)state;
+}
+
+/* An executor whose first region adds a byte to the weights, while they are being packed. */
+static void growing_for(void *user, size_t n, void (*fn)(void *, size_t), void *arg) {
+    const char **path = user;
+    if (*path) {
+        struct stat st;
+        assert_int_equal(stat(*path, &st), 0);
+        assert_int_equal(truncate(*path, st.st_size + 1), 0);
+        *path = NULL;
+    }
+    for (size_t i = 0; i < n; i++)
+        fn(arg, i);
+}
+
+static void test_file_grows(void **state) {
+    files f;
+    iso_error error = {0};
+    iso_model *model = NULL;
+    char path[160];
+    files_make(&f);
+    good_model(&f);
+    files_path(&f, "model.safetensors", path, sizeof path);
+    const char *grows = path;
+    const iso_executor executor = {growing_for, &grows, 2};
+    const iso_context context = {.size = sizeof context, .executor = &executor};
+    assert_int_equal(iso_model_load(&model, f.directory, NULL, &context, &error), ISOBIT_E_IO);
+    assert_null(grows);
+    assert_null(model);
+    assert_non_null(strstr(error.message, "changed"));
+    files_remove(&f);
     (void)state;
 }
 
@@ -487,6 +540,143 @@ static void test_tensors(void **state) {
     builder_tensor(&b, "something.else", 5, 3, 0, 1);
     builder_write(&b, &f);
     assert_int_equal(load(&f, NULL, &error), ISOBIT_OK);
+    files_remove(&f);
+    (void)state;
+}
+
+/* Sizes that no file can have by now, but that a change of a limit could let through. */
+static void test_impossible_sizes(void **state) {
+    iso_error error = {0};
+    model_arena arena = {0};
+    model_tensor t = {.name = "a", .name_bytes = 1, .dtype = MODEL_F32, .rank = 2};
+    model_checkpoint c = {.file.fd = -1, .header = {&t, 1}};
+    model_source source = {.checkpoint = &c, .arena = &arena, .error = &error};
+    const char *const names[] = {"a", "a"};
+    const float *rows;
+    iso_packed packed;
+    t.shape[0] = 1, t.shape[1] = SIZE_MAX / 16 + 1;
+    assert_int_equal(model_take_rows(&source, &rows, "a", 1, SIZE_MAX / 16 + 1), ISOBIT_E_OVERFLOW);
+    source.load = 1;
+    t.shape[0] = SIZE_MAX / 2 + 1, t.shape[1] = 1;
+    assert_int_equal(model_take_packed(&source, &packed, names, 2, SIZE_MAX / 2 + 1, 1),
+                     ISOBIT_E_OVERFLOW);
+    assert_int_equal(model_take_packed(&source, &packed, names, 1, SIZE_MAX / 2 + 1, 1),
+                     ISOBIT_E_OVERFLOW);
+    model_arena_free(&source.scratch);
+    model_arena_free(&arena);
+    (void)state;
+}
+
+/* Two embeddings of their own, of which one or both are not there. */
+static void test_unshared_embeddings(void **state) {
+    files f;
+    iso_error error;
+    files_make(&f);
+    files_config(&f, "marian", V, D, 2, FFN, IDS ",\"share_encoder_decoder_embeddings\":false");
+    for (int have = 0; have < 4; have++) {
+        builder b = {.state = 1, .skip = "model.shared.weight"};
+        builder_model(&b, V, D, FFN, 1);
+        if (have & 1)
+            builder_tensor(&b, "model.encoder.embed_tokens.weight", V, D, 0, 1);
+        if (have & 2)
+            builder_tensor(&b, "model.decoder.embed_tokens.weight", V, D, 0, 1);
+        builder_write(&b, &f);
+        assert_int_equal(load(&f, NULL, &error), have == 3 ? ISOBIT_OK : ISOBIT_E_MISSING);
+        if (have != 3)
+            assert_non_null(strstr(error.message, have == 2 ? "encoder.embed" : "decoder.embed"));
+    }
+    files_remove(&f);
+    (void)state;
+}
+
+/* A computed table of positions holds at most 2^26 elements. */
+static void test_most_positions(void **state) {
+    static const struct {
+        size_t d, positions;
+        iso_status status;
+    } tables[] = {{64, 1 << 20, ISOBIT_E_RANGE}, {265, 253241, ISOBIT_E_LIMIT}};
+    iso_load_options reject = {.size = sizeof reject, .reject_nonfinite = 1};
+    files f;
+    iso_error error;
+    files_make(&f);
+    for (size_t i = 0; i < 2; i++) {
+        char more[200];
+        builder b = {.state = 1, .skip = "model.shared.weight"};
+        (void)snprintf(more, sizeof more, IDS ",\"max_position_embeddings\":%zu",
+                       tables[i].positions);
+        files_config(&f, "marian", V, tables[i].d, 1, FFN, more);
+        builder_model(&b, V, tables[i].d, FFN, 1);
+        b.skip = NULL; /* ends the load before the table, which is found to be possible first */
+        builder_tensor(&b, "model.shared.weight", V, tables[i].d, NAN, 0);
+        builder_write(&b, &f);
+        assert_int_equal(load(&f, &reject, &error), tables[i].status);
+    }
+    files_remove(&f);
+    (void)state;
+}
+
+/* Text files of just the most bytes that are read at all (then they are not JSON), and one more. */
+static void test_largest_texts(void **state) {
+    static const struct {
+        const char *name;
+        off_t most;
+    } texts[] = {{"config.json", (off_t)4 << 20},
+                 {"tokenizer_config.json", (off_t)4 << 20},
+                 {"vocab.json", (off_t)64 << 20}};
+    files f;
+    iso_error error;
+    iso_tokenizer *t;
+    files_make(&f);
+    for (size_t i = 0; i < 3; i++)
+        for (int more = 0; more < 2; more++) {
+            char path[160];
+            files_text(&f, "config.json", "{}");
+            files_text(&f, "tokenizer_config.json", "{\"tokenizer_class\":\"isobit-characters\"}");
+            files_text(&f, "vocab.json", "{}");
+            files_path(&f, texts[i].name, path, sizeof path);
+            assert_int_equal(truncate(path, texts[i].most + more), 0);
+            assert_int_equal(i ? iso_tokenizer_load(&t, f.directory, &error)
+                               : load(&f, NULL, &error),
+                             more ? ISOBIT_E_LIMIT : ISOBIT_E_JSON);
+        }
+    files_remove(&f);
+    (void)state;
+}
+
+/* A table of positions is computed once, for both stacks; 1024 of them are most of this model. */
+static void test_positions_are_shared(void **state) {
+    files f;
+    iso_error error;
+    iso_model *model;
+    const size_t table = 1024 * D * sizeof(float);
+    files_make(&f);
+    good_model(&f);
+    assert_int_equal(iso_model_load(&model, f.directory, NULL, NULL, &error), ISOBIT_OK);
+    assert_ptr_equal(model->encoder.positions, model->decoder.positions);
+    const size_t bytes = iso_model_get_info(model)->weight_bytes;
+    assert_in_range(bytes, table, 2 * table - 1);
+    iso_model_free(model);
+    files_remove(&f);
+    (void)state;
+}
+
+static void test_arguments(void **state) {
+    files f;
+    iso_error error = {0};
+    iso_model *model = NULL;
+    files_make(&f);
+    good_model(&f);
+    assert_int_equal(iso_model_load(NULL, f.directory, NULL, NULL, &error), ISOBIT_E_NULL);
+    assert_int_equal(iso_model_load(&model, NULL, NULL, NULL, &error), ISOBIT_E_NULL);
+    iso_context context = {.size = 1};
+    assert_int_equal(iso_model_load(&model, f.directory, NULL, &context, &error), ISOBIT_E_SIZE);
+    /* A set that is none of the library's: found out when the first matrix is packed. */
+    context = (iso_context){.size = sizeof context, .isa = (const iso_isa *)(const void *)&error};
+    assert_int_equal(iso_model_load(&model, f.directory, NULL, &context, &error), ISOBIT_E_ISA);
+    assert_non_null(strstr(error.message, "packing"));
+    assert_null(model);
+    uint32_t code;
+    assert_int_equal(model_utf8("a", 0, &code), 0);
     files_remove(&f);
     (void)state;
 }
@@ -581,6 +771,25 @@ static const config_case configs[] = {
     {ISOBIT_OK, ",\"unknown\":{\"x\":[1]},\"num_beams\":null,\"max_length\":20.0", NULL},
     {ISOBIT_OK, ",\"model_max_length\":1000000000000000019884624838656", NULL},
     {ISOBIT_OK, ",\"bad_words_ids\":[[0],[1,2]],\"early_stopping\":\"never\"", NULL},
+    /* Each limit is allowed, and not one more or less. */
+    {ISOBIT_OK,
+     ",\"num_beams\":1024,\"max_length\":2,\"max_new_tokens\":1,\"min_length\":0,"
+     "\"min_new_tokens\":0,\"no_repeat_ngram_size\":0,\"repetition_penalty\":0.5",
+     NULL},
+    {ISOBIT_OK,
+     ",\"num_beams\":1,\"max_length\":2147483648,\"max_new_tokens\":2147483648,"
+     "\"min_length\":2147483648,\"min_new_tokens\":2147483648,"
+     "\"no_repeat_ngram_size\":2147483648,\"forced_eos_token_id\":[0,6]",
+     NULL},
+    {ISOBIT_E_CONFIG, ",\"max_length\":2147483649", "max_length"},
+    {ISOBIT_E_CONFIG, ",\"max_new_tokens\":2147483649", "max_new_tokens"},
+    {ISOBIT_E_CONFIG, ",\"min_length\":2147483649", "min_length"},
+    {ISOBIT_E_CONFIG, ",\"min_new_tokens\":2147483649", "min_new_tokens"},
+    {ISOBIT_E_CONFIG, ",\"no_repeat_ngram_size\":2147483649", "no_repeat_ngram_size"},
+    {ISOBIT_E_LIMIT, "{\"model_type\":\"marian\",\"d_model\":8208}", "513"},
+    {ISOBIT_OK, ",\"length_penalty\":-1000000,\"repetition_penalty\":1e30", NULL},
+    {ISOBIT_E_CONFIG, ",\"length_penalty\":-1000001", "length_penalty"},
+    {ISOBIT_E_CONFIG, ",\"repetition_penalty\":1.1e30", "repetition_penalty"},
     {ISOBIT_E_JSON, "", NULL},
     {ISOBIT_E_JSON, "[]", NULL},
     {ISOBIT_E_JSON, "{\"model_type\":\"marian\"", NULL},
@@ -610,6 +819,14 @@ static const config_case configs[] = {
      "{\"model_type\":\"isobit-transformer\",\"vocab_size\":9,"
      "\"layer_norm_epsilon\":0}",
      "layer_norm_epsilon"},
+    /* Without a default that would be refused under the same name. */
+    {ISOBIT_E_CONFIG,
+     "{\"model_type\":\"isobit-transformer\",\"vocab_size\":9,\"decoder_start_token_id\":1,"
+     "\"pad_token_id\":\"x\"}",
+     "pad_token_id"},
+    {ISOBIT_E_CONFIG,
+     "{\"model_type\":\"isobit-transformer\",\"vocab_size\":9,\"decoder_start_token_id\":\"x\"}",
+     "decoder_start_token_id"},
     {ISOBIT_E_CONFIG, "{\"model_type\":\"marian\",\"decoder_vocab_size\":9}", "decoder_vocab_size"},
     {ISOBIT_E_CONFIG, "{\"model_type\":\"marian\",\"vocab_size\":9}", "decoder_start_token_id"},
     {ISOBIT_E_CONFIG, ",\"forced_bos_token_id\":7", "forced_bos_token_id"},
@@ -648,14 +865,35 @@ static void test_config(void **state) {
             fail_msg("%s: status %d (%s), expected %d (%s)", c->text, (int)status, error.message,
                      (int)c->status, c->says ? c->says : "");
     }
-    /* Deep nesting, which a recursive parser would follow. */
+    /* The deepest nesting that is allowed; then one that a recursive parser would follow. */
     blob b = {0};
+    blob_add(&b, MARIAN ",\"x\":", sizeof MARIAN ",\"x\":" - 1);
+    for (int i = 0; i < 126; i++)
+        blob_add(&b, i < 63 ? "[" : "]", 1);
+    blob_add(&b, "}", 1);
+    files_write(&f, "config.json", b.bytes, b.count);
+    blob_free(&b);
+    assert_int_equal(load(&f, NULL, &error), ISOBIT_OK);
     blob_add(&b, "{\"x\":", 5);
     for (size_t i = 0; i < 100000; i++)
         blob_add(&b, "[", 1);
     files_write(&f, "config.json", b.bytes, b.count);
     assert_int_equal(load(&f, NULL, &error), ISOBIT_E_LIMIT);
     blob_free(&b);
+    /* Lists of 65536 ids (of bad words: their lengths included), and one more. */
+    for (int words = 0; words < 2; words++)
+        for (size_t count = 65536; count <= 65537; count++) {
+            const char *first =
+                words ? MARIAN ",\"bad_words_ids\":[[0" : MARIAN ",\"forced_eos_token_id\":[0";
+            b = (blob){0};
+            blob_add(&b, first, strlen(first));
+            for (size_t i = (size_t)words + 1; i < count; i++)
+                blob_add(&b, ",0", 2);
+            blob_add(&b, "]]}" + !words, 2 + (size_t)words);
+            files_write(&f, "config.json", b.bytes, b.count);
+            blob_free(&b);
+            assert_int_equal(load(&f, NULL, &error), count == 65536 ? ISOBIT_OK : ISOBIT_E_CONFIG);
+        }
     /* generation_config.json: its errors count, and its keys replace those of config.json. */
     files_text(&f, "config.json", MARIAN ",\"num_beams\":5,\"max_length\":9}");
     files_text(&f, "generation_config.json", "{\"num_beams\":0}");
@@ -727,14 +965,187 @@ static void test_tokenizer(void **state) {
     (void)state;
 }
 
+/* ----------------------------------------------------------------------- characters, one by one */
+
+static size_t put_code(char *to, uint32_t c) {
+    if (c < 0x80) {
+        to[0] = (char)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        to[0] = (char)(0xc0 | c >> 6);
+        to[1] = (char)(0x80 | (c & 0x3f));
+        return 2;
+    }
+    to[0] = (char)(0xe0 | c >> 12);
+    to[1] = (char)(0x80 | (c >> 6 & 0x3f));
+    to[2] = (char)(0x80 | (c & 0x3f));
+    return 3;
+}
+
+/* </s> is 0, <unk> is 1, and the code points from '#' to U+0180 are themselves. */
+static iso_tokenizer *letters_tokenizer(const files *f) {
+    iso_error error;
+    iso_tokenizer *t = NULL;
+    blob b = {0};
+    char entry[48];
+    blob_add(&b, "{\"</s>\":0,\"<unk>\":1", 20);
+    for (uint32_t c = 2; c <= 0x180; c++) {
+        char code[4] = {0};
+        (void)put_code(code, c);
+        const int bytes = c < '#' || c == '\\'
+                              ? snprintf(entry, sizeof entry, ",\"none %u\":%u", c, c)
+                              : snprintf(entry, sizeof entry, ",\"%s\":%u", code, c);
+        blob_add(&b, entry, (size_t)bytes);
+    }
+    blob_add(&b, "}", 1);
+    files_write(f, "vocab.json", b.bytes, b.count);
+    blob_free(&b);
+    files_text(f, "tokenizer_config.json",
+               "{\"tokenizer_class\":\"isobit-characters\",\"lowercase\":true,"
+               "\"split_words\":true}");
+    assert_int_equal(iso_tokenizer_load(&t, f->directory, &error), ISOBIT_OK);
+    return t;
+}
+
+/* The tokens of "a", the code point, "b"; how many sequences they are. */
+static size_t between(const iso_tokenizer *t, uint32_t c, uint32_t ids[8], size_t *count) {
+    char text[8] = "a";
+    size_t bytes = 1 + put_code(text + 1, c), lengths[3], sequences;
+    iso_error error;
+    text[bytes++] = 'b';
+    assert_int_equal(
+        iso_tokenizer_encode(t, text, bytes, ids, 8, count, lengths, 3, &sequences, &error),
+        ISOBIT_OK);
+    return sequences;
+}
+
+static void test_letters(void **state) {
+    static const uint32_t pairs[][2] = {
+        {'@', '@'},     {'A', 'a'},     {'Z', 'z'},     {'[', '['},     {0xbf, 0xbf},
+        {0xc0, 0xe0},   {0xd6, 0xf6},   {0xd7, 0xd7},   {0xd8, 0xf8},   {0xde, 0xfe},
+        {0xdf, 0xdf},   {0xff, 0xff},   {0x100, 0x101}, {0x101, 0x101}, {0x12e, 0x12f},
+        {0x12f, 0x12f}, {0x130, 'i'},   {0x131, 0x131}, {0x132, 0x133}, {0x136, 0x137},
+        {0x137, 0x137}, {0x138, 0x138}, {0x139, 0x13a}, {0x13a, 0x13a}, {0x147, 0x148},
+        {0x148, 0x148}, {0x149, 0x149}, {0x14a, 0x14b}, {0x14b, 0x14b}, {0x176, 0x177},
+        {0x177, 0x177}, {0x178, 0xff},  {0x179, 0x17a}, {0x17d, 0x17e}, {0x17e, 0x17e},
+        {0x17f, 0x17f}, {0x180, 0x180}, {0x2bc, '\''},  {0x2019, '\''}, {0x2018, 1},
+        {0x2bb, 1},     {0x2bd, 1},     {0x201a, 1},
+    };
+    static const uint32_t apart[] = {
+        ' ',    9,      10,     13,     0x85, 0xa0,   0x1680, 0x2000, 0x200a, 0x2028,
+        0x2029, 0x202f, 0x205f, 0x3000, '-',  0x2010, 0x2012, 0x2015, 0x2212,
+    };
+    static const uint32_t together[] = {
+        8,      14,     0x1f,   '!',    ',',    '.',    0x84,   0x86,   0x9f,
+        0xa1,   0x167f, 0x1681, 0x1fff, 0x200b, 0x200f, 0x2016, 0x2027, 0x202a,
+        0x202e, 0x2030, 0x205e, 0x2060, 0x2fff, 0x3001, 0x2211, 0x2213,
+    };
+    files f;
+    uint32_t ids[8];
+    size_t count;
+    files_make(&f);
+    iso_tokenizer *t = letters_tokenizer(&f);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        assert_int_equal(between(t, pairs[i][0], ids, &count), 1);
+        assert_int_equal(count, 4);
+        assert_int_equal(ids[0], 'a');
+        assert_int_equal(ids[1], pairs[i][1]);
+        assert_int_equal(ids[2], 'b');
+        assert_int_equal(ids[3], 0);
+    }
+    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
+        assert_int_equal(between(t, apart[i], ids, &count), 2);
+    for (size_t i = 0; i < sizeof together / sizeof *together; i++)
+        assert_int_equal(between(t, together[i], ids, &count), 1);
+    iso_tokenizer_free(t);
+    files_remove(&f);
+    (void)state;
+}
+
+static void test_tokenizer_arguments(void **state) {
+    files f;
+    uint32_t ids[16];
+    size_t count, lengths[4], sequences, needed;
+    char text[16];
+    iso_error error;
+    files_make(&f);
+    iso_tokenizer *t = letters_tokenizer(&f), *none = NULL;
+    assert_int_equal(iso_tokenizer_load(NULL, f.directory, &error), ISOBIT_E_NULL);
+    assert_int_equal(iso_tokenizer_load(&none, NULL, &error), ISOBIT_E_NULL);
+    assert_null(none);
+
+#define ENCODE(t, text, bytes, ids, room, count, lengths, sequence_room, sequences)                \
+    iso_tokenizer_encode(t, text, bytes, ids, room, count, lengths, sequence_room, sequences,      \
+                         &error)
+    assert_int_equal(ENCODE(NULL, "a", 1, ids, 9, &count, lengths, 4, &sequences), ISOBIT_E_NULL);
+    assert_int_equal(ENCODE(t, NULL, 1, ids, 9, &count, lengths, 4, &sequences), ISOBIT_E_NULL);
+    assert_int_equal(ENCODE(t, "a", 1, NULL, 9, &count, lengths, 4, &sequences), ISOBIT_E_NULL);
+    assert_int_equal(ENCODE(t, "a", 1, ids, 9, NULL, lengths, 4, &sequences), ISOBIT_E_NULL);
+    assert_int_equal(ENCODE(t, "a", 1, ids, 9, &count, NULL, 4, &sequences), ISOBIT_E_NULL);
+    assert_int_equal(ENCODE(t, "a", 1, ids, 9, &count, lengths, 4, NULL), ISOBIT_E_NULL);
+    assert_int_equal(ENCODE(t, NULL, 0, ids, 9, &count, lengths, 4, &sequences), ISOBIT_OK);
+    assert_int_equal(count + sequences, 0);
+    assert_int_equal(ENCODE(t, "a\xc3", 2, ids, 9, &count, lengths, 4, &sequences), ISOBIT_E_UTF8);
+    /* "ab c" is 5 ids in 2 sequences: just enough room, then too little of each. */
+    ids[5] = 77, lengths[2] = 77;
+    assert_int_equal(ENCODE(t, "ab c", 4, ids, 5, &count, lengths, 2, &sequences), ISOBIT_OK);
+    assert_true(count == 5 && sequences == 2 && lengths[0] == 3 && lengths[1] == 2);
+    assert_int_equal(ENCODE(t, "ab c", 4, ids, 4, &count, lengths, 2, &sequences),
+                     ISOBIT_E_WORKSPACE);
+    assert_int_equal(ENCODE(t, "ab c", 4, ids, 5, &count, lengths, 1, &sequences),
+                     ISOBIT_E_WORKSPACE);
+    assert_true(count == 5 && sequences == 2 && ids[5] == 77 && lengths[2] == 77);
+#undef ENCODE
+
+    assert_int_equal(iso_tokenizer_decode(NULL, ids, 5, text, 16, &needed), ISOBIT_E_NULL);
+    assert_int_equal(iso_tokenizer_decode(t, NULL, 5, text, 16, &needed), ISOBIT_E_NULL);
+    assert_int_equal(iso_tokenizer_decode(t, ids, 5, NULL, 16, &needed), ISOBIT_E_NULL);
+    /* </s> is left out. */
+    memset(text, 'x', sizeof text);
+    assert_int_equal(iso_tokenizer_decode(t, ids, 5, text, 4, &needed), ISOBIT_OK);
+    assert_int_equal(needed, 4);
+    assert_memory_equal(text, "abc\0x", 5);
+    assert_int_equal(iso_tokenizer_decode(t, ids, 5, text, 3, &needed), ISOBIT_E_WORKSPACE);
+    assert_string_equal(text, "ab");
+    assert_int_equal(iso_tokenizer_decode(t, ids, 5, NULL, 0, &needed), ISOBIT_E_WORKSPACE);
+    assert_int_equal(needed, 4);
+    assert_int_equal(iso_tokenizer_decode(t, NULL, 0, text, 1, NULL), ISOBIT_OK);
+    assert_int_equal(text[0], 0);
+    ids[0] = 0x180, ids[1] = 0x181;
+    assert_int_equal(iso_tokenizer_decode(t, ids, 1, text, 16, NULL), ISOBIT_OK);
+    assert_string_equal(text, "\xc6\x80");
+    assert_int_equal(iso_tokenizer_decode(t, ids, 2, text, 16, NULL), ISOBIT_E_RANGE);
+    assert_string_equal(iso_tokenizer_token(t, 0x180), "\xc6\x80");
+    assert_null(iso_tokenizer_token(t, 0x181));
+    assert_null(iso_tokenizer_token(NULL, 0));
+    iso_tokenizer_free(t);
+    files_remove(&f);
+    (void)state;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_header_rules),     cmocka_unit_test(test_header_limits),
-        cmocka_unit_test(test_header_mutations), cmocka_unit_test(test_file_length),
-        cmocka_unit_test(test_file_mutations),   cmocka_unit_test(test_not_a_file),
-        cmocka_unit_test(test_tensors),          cmocka_unit_test(test_nonfinite),
-        cmocka_unit_test(test_conversions),      cmocka_unit_test(test_config),
+        cmocka_unit_test(test_header_rules),
+        cmocka_unit_test(test_header_limits),
+        cmocka_unit_test(test_header_mutations),
+        cmocka_unit_test(test_file_length),
+        cmocka_unit_test(test_file_mutations),
+        cmocka_unit_test(test_not_a_file),
+        cmocka_unit_test(test_file_grows),
+        cmocka_unit_test(test_tensors),
+        cmocka_unit_test(test_nonfinite),
+        cmocka_unit_test(test_conversions),
+        cmocka_unit_test(test_config),
         cmocka_unit_test(test_tokenizer),
+        cmocka_unit_test(test_impossible_sizes),
+        cmocka_unit_test(test_unshared_embeddings),
+        cmocka_unit_test(test_positions_are_shared),
+        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_most_positions),
+        cmocka_unit_test(test_largest_texts),
+        cmocka_unit_test(test_letters),
+        cmocka_unit_test(test_tokenizer_arguments),
     };
     return cmocka_run_group_tests_name("loader", tests, NULL, NULL);
 }
