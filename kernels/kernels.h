@@ -15,6 +15,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/*
+ * Floats are computed as floats: not with the longer registers of the x87, nor in double, as gcc
+ * does on s390x when it is asked for ISO C. 16 speaks of types shorter than float.
+ */
+#if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0 && __FLT_EVAL_METHOD__ != 16
+#error "excess precision: compile with -msse2 -mfpmath=sse (x86) or -fexcess-precision=fast (s390x)"
+#endif
+
 /* Constants of the canonical order. Frozen: a change needs a new ISOBIT_NUMERICS_VERSION. */
 #define ISO_K_BLOCK 512  /* gemm: chains of at most so many products, then one add */
 #define ISO_LANES 32     /* virtual lanes of row reductions */

@@ -18,8 +18,16 @@ if(NOT ISOBIT_SANITIZE)
 endif()
 
 # The automatic choice on CPUs that an emulator pretends to be.
+if(ISOBIT_QEMU_BEFORE)
+  foreach(cpu neoverse-n1 max)
+    isobit_test(dispatch_qemu_${cpu} ${ISOBIT_QEMU_BEFORE} ${cpu} ${ISOBIT_QEMU_AFTER}
+      $<TARGET_FILE:test_dispatch>)
+    set_tests_properties(dispatch_qemu_${cpu} PROPERTIES
+      ENVIRONMENT ISOBIT_EXPECT_ISA=${ISOBIT_CROSS_ISA})
+  endforeach()
+endif()
 if(CMAKE_CROSSCOMPILING)
-  set_tests_properties(dispatch PROPERTIES ENVIRONMENT ISOBIT_EXPECT_ISA=neon)
+  set_tests_properties(dispatch PROPERTIES ENVIRONMENT ISOBIT_EXPECT_ISA=${ISOBIT_CROSS_ISA})
   set_tests_properties(threads PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT ISOBIT_SANITIZE)
   find_program(ISOBIT_QEMU_X86_64 qemu-x86_64)

@@ -44,7 +44,7 @@ endif()
 # instructions is used where it should not be.
 find_program(ISOBIT_QEMU_X86_64 qemu-x86_64)
 if(ISOBIT_QEMU_X86_64 AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT ISOBIT_SANITIZE)
-  foreach(cpu Nehalem Haswell)
+  foreach(cpu Nehalem SandyBridge Haswell)
     foreach(program kernels ops)
       if(TARGET test_${program})
         add_test(NAME ${program}.${cpu} COMMAND ${ISOBIT_QEMU_X86_64} -cpu ${cpu}
@@ -52,5 +52,41 @@ if(ISOBIT_QEMU_X86_64 AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT 
         set_tests_properties(${program}.${cpu} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200)
       endif()
     endforeach()
+  endforeach()
+endif()
+
+# The same on Arm, where the tests above run as a Cortex-A72.
+if(ISOBIT_QEMU_BEFORE)
+  foreach(cpu neoverse-n1 max)
+    isobit_test(kernels.${cpu} ${ISOBIT_QEMU_BEFORE} ${cpu} ${ISOBIT_QEMU_AFTER}
+      $<TARGET_FILE:test_kernels> --quick)
+  endforeach()
+endif()
+
+# The bits depend neither on how hard the compiler tries nor on what it may assume of the CPU: the
+# kernels once more, at other levels, linked with the same harness. -O3 is what all tests run.
+if(NOT ISOBIT_SANITIZE AND CMAKE_BUILD_TYPE STREQUAL "Release")
+  set(builds "O1" "O2")
+  if(NOT CMAKE_CROSSCOMPILING)
+    list(APPEND builds "O1,march=native" "O2,march=native" "O3,march=native")
+  endif()
+  foreach(build IN LISTS builds)
+    string(MAKE_C_IDENTIFIER "test_digest_${build}" program)
+    string(REPLACE "," ";-" flags "-${build}")
+    isobit_test_program(${program} test_kernels.c $<TARGET_OBJECTS:isobit_harness>
+      $<TARGET_OBJECTS:isobit_dispatch>)
+    target_link_options(${program} PRIVATE -Wl,-z,now)
+    foreach(layer IN LISTS ISOBIT_KERNEL_OBJECTS)
+      string(REPLACE isobit_kernels_ "" isa ${layer})
+      isobit_layer(${layer}_${program} ${PROJECT_SOURCE_DIR}/kernels/${isa}/${isa}.c)
+      target_include_directories(${layer}_${program} PRIVATE ${PROJECT_SOURCE_DIR}/kernels)
+      target_include_directories(${layer}_${program} SYSTEM PRIVATE ${ISOBIT_SLEEF_INCLUDE_DIR})
+      # At -O1 gcc leaves the upper halves of vectors as they are unless it is asked to clean them.
+      target_compile_options(${layer}_${program} PRIVATE
+        $<TARGET_PROPERTY:${layer},COMPILE_OPTIONS> ${flags}
+        $<$<C_COMPILER_ID:GNU>:-fexpensive-optimizations>)
+      target_sources(${program} PRIVATE $<TARGET_OBJECTS:${layer}_${program}>)
+    endforeach()
+    isobit_test(digest.${build} ${program} --quick)
   endforeach()
 endif()

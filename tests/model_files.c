@@ -4,6 +4,7 @@
  */
 #include "model_files.h"
 
+#include <endian.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +58,14 @@ void blob_add(blob *b, const void *data, size_t bytes) {
     b->count += bytes;
 }
 
+/* A number as files hold it: little-endian. */
+static void add_float(blob *b, float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits = htole32(bits);
+    blob_add(b, &bits, sizeof bits);
+}
+
 void blob_free(blob *b) {
     free(b->bytes);
     *b = (blob){0};
@@ -94,8 +103,7 @@ void builder_tensor(builder *b, const char *name, size_t n, size_t k, float cent
                    b->data.count + count * 4);
     blob_add(&b->header, entry, strlen(entry));
     for (size_t i = 0; i < count; i++) {
-        float x = centre + spread * builder_random(b);
-        blob_add(&b->data, &x, 4);
+        add_float(&b->data, centre + spread * builder_random(b));
     }
 }
 

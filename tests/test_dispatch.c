@@ -10,6 +10,7 @@
 #include "select.h"
 
 #include <isobit/isobit.h>
+#include <isobit/ops.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -378,9 +379,9 @@ static void test_names_and_caches(void **state) {
     raw.leaf0[ISO_EAX] = 0x1b;
     raw.ext0[ISO_EAX] = 0x8000001f;
     raw.ext1[ISO_ECX] = 1u << 22;
-    memcpy(raw.brand, "   Some  CPU\n\"@\\\x80 3.00GHz   ", 29);
+    memcpy(raw.brand, "   Some  CPU\n\"@\\~\x80 3.00GHz   ", 30);
     iso_cpu_decode_x86(&cpu, &raw);
-    assert_string_equal(cpu.name, "Some CPU\"@\\ 3.00GHz");
+    assert_string_equal(cpu.name, "Some CPU\"@\\~ 3.00GHz");
     assert_int_equal(cpu.l1d, 48 << 10);
     assert_int_equal(cpu.l2, 2 << 20);
     assert_int_equal(cpu.l3, 15 * 64 * 57344);
@@ -397,10 +398,22 @@ static void test_names_and_caches(void **state) {
     iso_cpu_decode_x86(&cpu, &raw);
     assert_int_equal(strlen(cpu.name), 48);
 
-    const struct iso_arm_raw arm = {2, 0, 0x410fd083};
-    iso_cpu_decode_arm(&cpu, &arm);
-    assert_string_equal(cpu.name, "Arm Cortex-A72");
-    assert_string_equal(cpu.architecture, "aarch64");
+    static const struct {
+        uint32_t midr;
+        const char *name;
+    } parts[] = {
+        {0x410fd034, "Arm Cortex-A53"},  {0x411fd071, "Arm Cortex-A57"},
+        {0x410fd083, "Arm Cortex-A72"},  {0x414fd0b1, "Arm Cortex-A76"},
+        {0x413fd0c1, "Arm Neoverse N1"}, {0x411fd401, "Arm Neoverse V1"},
+        {0x410fd490, "Arm Neoverse N2"}, {0x410fd4f1, "Arm Neoverse V2"},
+        {0x461f0010, "Fujitsu A64FX"},
+    };
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
+        const struct iso_arm_raw arm = {2, 0, parts[i].midr};
+        iso_cpu_decode_arm(&cpu, &arm);
+        assert_string_equal(cpu.name, parts[i].name);
+        assert_string_equal(cpu.architecture, "aarch64");
+    }
     const struct iso_arm_raw unknown = {2, 0, 0};
     iso_cpu_decode_arm(&cpu, &unknown);
     assert_string_equal(cpu.name, "aarch64");
@@ -434,7 +447,11 @@ static void test_expected_isa(void **state) {
 static void test_list(void **state) {
     (void)state;
     const size_t count = iso_isa_count();
+#if defined(__x86_64__) || defined(__aarch64__)
     assert_true(count >= 2);
+#else
+    assert_int_equal(count, 1);
+#endif
     assert_null(iso_isa_get(count));
     assert_null(iso_isa_get((size_t)-1));
     assert_string_equal(iso_isa_name(iso_isa_get(count - 1)), "scalar");
@@ -551,6 +568,13 @@ static void test_context(void **state) {
     iso_parallel(NULL, 4, count_calls, &calls);
     assert_int_equal(regions, 1);
     assert_int_equal(calls, 5 + 1 + 4 + 4);
+
+    /* A matrix without elements is nothing to share either. */
+    iso_packed packed;
+    executor.max_threads = 3;
+    assert_int_equal(iso_pack_f32(&packed, NULL, 0, NULL, 0, 0, 5, 0, &context), ISOBIT_OK);
+    assert_int_equal(iso_pack_f32(&packed, NULL, 0, NULL, 0, 5, 0, 0, &context), ISOBIT_OK);
+    assert_int_equal(regions, 1);
 }
 
 static void test_texts(void **state) {
@@ -713,7 +737,7 @@ static void test_info(void **state) {
     }
     /* A CPU with an odd name and masked features. */
     struct iso_cpu odd = iso_machine()->cpu;
-    strcpy(odd.name, "a\"b\\c\n\x80");
+    strcpy(odd.name, "a\"b\\c~ \n\x7f\x80");
     odd.present = ISO_HAS(AVX) | ISO_HAS(AVX512F) | ISO_HAS(SVE);
     odd.usable = ISO_HAS(AVX);
     odd.osxsave = false;
@@ -721,7 +745,7 @@ static void test_info(void **state) {
     assert_non_null(other);
     assert_int_equal(iso_info_json_of(other, needed + 256, NULL, &odd), ISOBIT_OK);
     assert_true(json_valid(other));
-    assert_non_null(strstr(other, "{\"name\": \"a\\\"b\\\\c\\u000a\\u0080\", "));
+    assert_non_null(strstr(other, "{\"name\": \"a\\\"b\\\\c~ \\u000a\\u007f\\u0080\", "));
     assert_non_null(strstr(other, "\"features\": [\"avx\"], \"masked\": [\"avx512f\", \"sve\"], "
                                   "\"xcr0\": null, "));
     free(other);

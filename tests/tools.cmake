@@ -8,7 +8,7 @@ if(TARGET isobit_cli)
   # What the tool chooses by itself, here and on emulated CPUs, and the bits that follow.
   set(choice sh ${CMAKE_CURRENT_SOURCE_DIR}/test_choice.sh ${PROJECT_SOURCE_DIR})
   if(CMAKE_CROSSCOMPILING)
-    isobit_test(cli_choice ${choice} neon ${CMAKE_CROSSCOMPILING_EMULATOR}
+    isobit_test(cli_choice ${choice} ${ISOBIT_CROSS_ISA} ${CMAKE_CROSSCOMPILING_EMULATOR}
                 $<TARGET_FILE:isobit_cli>)
   else()
     isobit_test(cli_choice ${choice} best $<TARGET_FILE:isobit_cli>)

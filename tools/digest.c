@@ -6,8 +6,8 @@
  */
 #include "cli.h"
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-               "the hash is defined over little-endian words");
+#include <endian.h>
+#include <string.h>
 
 bool digest_open(struct digest *digest) {
     digest->state = XXH3_createState();
@@ -20,18 +20,32 @@ void digest_close(struct digest *digest) {
 }
 
 void digest_size(struct digest *digest, size_t value) {
-    uint64_t word = value;
+    const uint64_t word = htole64(value);
     XXH3_64bits_update(digest->state, &word, sizeof word);
+}
+
+/* Words of 32 bits enter as little-endian bytes on every machine. */
+static void add_words(struct digest *digest, const void *words, size_t count) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    XXH3_64bits_update(digest->state, words, count * sizeof(uint32_t));
+#else
+    for (size_t i = 0; i < count; i++) {
+        uint32_t word;
+        memcpy(&word, (const char *)words + i * sizeof word, sizeof word);
+        word = htole32(word);
+        XXH3_64bits_update(digest->state, &word, sizeof word);
+    }
+#endif
 }
 
 void digest_ids(struct digest *digest, const uint32_t *ids, size_t count) {
     digest_size(digest, count);
-    XXH3_64bits_update(digest->state, ids, count * sizeof *ids);
+    add_words(digest, ids, count);
 }
 
 void digest_floats(struct digest *digest, const float *floats, size_t count) {
     digest_size(digest, count);
-    XXH3_64bits_update(digest->state, floats, count * sizeof *floats);
+    add_words(digest, floats, count);
 }
 
 void digest_generation(struct digest *digest, const iso_generation *generation) {

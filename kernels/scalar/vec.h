@@ -59,7 +59,7 @@ static inline float fma_exact(float a, float b, float c) {
     memcpy(&u, &s, sizeof u);
     uint32_t halfway = ((uint32_t)u & 0x1fffffff) == 0x10000000;
     uint32_t tiny = ((uint32_t)(u >> 32) & 0x7fffffff) - 1U < 0x38100000U - 1U; /* 0 is exact */
-    return __builtin_expect(halfway | tiny, 0) ? fma_to_odd(p, (double)c) : (float)s;
+    return __builtin_expect((long)(halfway | tiny), 0) ? fma_to_odd(p, (double)c) : (float)s;
 }
 #endif
 

@@ -35,7 +35,7 @@ static void check_header(const model_checkpoint *checkpoint, const uint8_t *data
         const size_t size = t->dtype == MODEL_F32                             ? 4
                             : t->dtype == MODEL_F16 || t->dtype == MODEL_BF16 ? 2
                                                                               : 0;
-        size_t elements = 1;
+        uint64_t elements = 1;
         for (size_t k = 0; size && k < t->rank; k++)
             elements *= t->shape[k];
         FUZZ_CHECK(!size || elements * size == t->end - t->begin);
