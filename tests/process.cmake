@@ -10,8 +10,9 @@ if(CMAKE_CROSSCOMPILING)
 endif()
 
 # Loads the shared libraries itself, so it is linked to neither of them. Not with sanitizers: their
-# runtimes change the process when a library is loaded, and cannot follow it through fork.
-if(NOT ISOBIT_SANITIZE)
+# runtimes change the process when a library is loaded, and cannot follow it through fork. Nor under
+# an emulator, which shares the process.
+if(NOT ISOBIT_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   add_executable(test_load test_load.c)
   target_include_directories(test_load PRIVATE ${PROJECT_SOURCE_DIR}/include)
   target_compile_definitions(test_load PRIVATE _GNU_SOURCE)

@@ -213,6 +213,7 @@ static int limited_child(void *arg) {
 /* Any one thread that cannot be had makes the pool smaller, and nothing else. */
 static int one_fails_child(void *arg) {
     (void)arg;
+    const size_t before = live_threads(); /* an emulator may have one of its own */
     for (int k = 1; k < 100; ++k) {
         iso_pool *pool = NULL;
         atomic_store(&created, 0);
@@ -230,10 +231,10 @@ static int one_fails_child(void *arg) {
             return 3;
         }
         iso_pool_destroy(pool);
-        for (int i = 0; i < 1000 && live_threads() != 1; ++i) {
+        for (int i = 0; i < 1000 && live_threads() != before; ++i) {
             usleep(1000);
         }
-        if (live_threads() != 1) {
+        if (live_threads() != before) {
             return 4;
         }
         if (k > calls) {
