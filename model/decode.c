@@ -70,14 +70,26 @@ typedef struct group {
     uint32_t *ids, *positions; /* [rows] */
     float *logits;             /* [rows][V] */
     float *weights;            /* the step's cross-attention, or NULL */
-    candidate *best;           /* [K] */
-    candidate *onward;         /* [beams] the next live beams */
-    candidate *next;           /* [beams] scratch */
-    float *merged;             /* [beams] */
-    size_t *order;             /* [beams] */
-    char *taken;               /* [beams] */
-    size_t K;
+    size_t K;                  /* candidates of a sentence */
+    size_t tasks;              /* of the search, at most */
+    struct scratch *scratch;   /* [tasks] */
+    int *finished;             /* [count] */
+    size_t length;             /* of the live beams */
 } group;
+
+/* What the search of one sentence at a time needs; a task has its own. */
+typedef struct scratch {
+    group *g;
+    iso_context context; /* one thread */
+    iso_status status;
+    float *row;        /* [V] log-probabilities of one beam, never of more */
+    candidate *best;   /* [K] */
+    candidate *onward; /* [beams] the next live beams */
+    candidate *next;   /* [beams] */
+    float *merged;     /* [beams] */
+    size_t *order;     /* [beams] */
+    char *taken;       /* [beams] */
+} scratch;
 
 static int is_eos(const plan *p, uint32_t token) {
     const model_ids *eos = &p->model->config.eos;
@@ -156,63 +168,92 @@ static void process(const plan *p, float *row, const uint32_t *history, size_t c
 
 /* ------------------------------------------------------------------------------ greedy search */
 
-static iso_status greedy_step(group *g, size_t c, int *finished) {
+/* y = log softmax(x) of one row. */
+static void log_softmax(scratch *t, float *y, const float *x) {
+    const size_t V = t->g->plan->model->config.target_vocabulary;
+    iso_softmax_options options = {.size = sizeof options, .log = 1, .safe = 1};
+    iso_status status = iso_softmax_f32(y, V, x, V, 1, V, &options, &t->context);
+    t->status = t->status ? t->status : status;
+}
+
+#define SCAN 64 /* elements that are skipped at a time */
+
+/* Whether one of n elements plus `add` is above the bound. No branch, so it takes vectors. */
+static int any_above(const float *row, size_t n, float add, float bound) {
+    int above = 0;
+    for (size_t i = 0; i < n; i++)
+        above |= row[i] + add > bound;
+    return above;
+}
+
+/* The first of the largest elements; a NaN is below all others. */
+static uint32_t largest(const float *row, size_t n) {
+    size_t best = 0;
+    for (size_t at = 0; at < n; at += SCAN) {
+        const size_t end = n - at < SCAN ? n : at + SCAN;
+        if (!isnan(row[best]) && !any_above(row + at, end - at, 0, row[best]))
+            continue;
+        for (size_t v = at; v < end; v++)
+            if (row[v] > row[best] || (isnan(row[best]) && !isnan(row[v])))
+                best = v;
+    }
+    return (uint32_t)best;
+}
+
+/* One sentence, its current length c; returns 1 when it is finished. */
+static int greedy_sentence(scratch *t, size_t place, size_t c) {
+    const group *g = t->g;
     const plan *p = g->plan;
     const size_t V = p->model->config.target_vocabulary;
-    iso_status status = ISOBIT_OK;
-    for (size_t a = 0; a < g->active_count; a++)
-        process(p, g->logits + a * V, g->active[a]->live.tokens, c);
-    if (p->search.renormalize)
-        status = model_log_softmax(&g->run, g->logits, g->active_count, V);
-    for (size_t a = 0; a < g->active_count && !status; a++) {
-        const float *row = g->logits + a * V;
-        uint32_t best = 0;
-        for (size_t v = 1; v < V; v++)
-            if (row[v] > row[best] || (isnan(row[best]) && !isnan(row[v])))
-                best = (uint32_t)v;
-        g->active[a]->live.tokens[c] = best;
-    }
-    if (!status && !p->search.renormalize)
-        status = model_log_softmax(&g->run, g->logits, g->active_count, V);
-    for (size_t a = 0; a < g->active_count && !status; a++) {
-        sentence *s = g->active[a];
-        const uint32_t token = s->live.tokens[c];
-        const float log_prob = g->logits[a * V + token];
-        s->live.log_probs[c - 1] = log_prob;
-        s->live.path[c - 1] = 0;
-        s->sums[0] += log_prob;
-        finished[a] = is_eos(p, token) || c >= p->max_new;
-        if (finished[a]) {
-            s->done = s->live;
-            s->scores[0] = s->sums[0];
-            s->length[0] = c;
-        }
-    }
-    return status;
+    sentence *s = g->active[place];
+    float *row = g->logits + place * V;
+    process(p, row, s->live.tokens, c);
+    log_softmax(t, t->row, row);
+    const uint32_t token = largest(p->search.renormalize ? t->row : row, V);
+    const float log_prob = t->row[token];
+    s->live.tokens[c] = token;
+    s->live.log_probs[c - 1] = log_prob;
+    s->live.path[c - 1] = 0;
+    s->sums[0] += log_prob;
+    if (!is_eos(p, token) && c < p->max_new)
+        return 0;
+    s->done = s->live;
+    s->scores[0] = s->sums[0];
+    s->length[0] = c;
+    return 1;
 }
 
 /* -------------------------------------------------------------------------------- beam search */
 
 /* The K best continuations of the live beams, best first; returns how many there are. */
-static size_t best_candidates(group *g, size_t place, size_t c) {
+static size_t best_candidates(scratch *t, size_t place, size_t c) {
+    const group *g = t->g;
     const plan *p = g->plan;
-    const size_t V = p->model->config.target_vocabulary, beams = p->search.beams;
+    const size_t V = p->model->config.target_vocabulary, beams = p->search.beams, K = g->K;
     const sentence *s = g->active[place];
-    candidate *best = g->best;
+    candidate *best = t->best;
+    float *row = t->row;
     size_t count = 0;
     for (size_t rank = 0; rank < beams; rank++) {
-        const float *row = g->logits + (place * beams + s->slot[rank]) * V;
+        const size_t slot = s->slot[rank];
         const float sum = s->sums[rank];
+        log_softmax(t, row, g->logits + (place * beams + slot) * V);
+        process(p, row, s->live.tokens + slot * (p->max_new + 1), c);
+        if (p->search.renormalize)
+            log_softmax(t, row, row);
         for (size_t v = 0; v < V; v++) {
+            if (v % SCAN == 0 && count == K)
+                while (v + SCAN < V && !any_above(row + v, SCAN, sum, best[count - 1].value))
+                    v += SCAN;
             float value = row[v] + sum;
-            if (count == g->K && !(value > best[count - 1].value))
+            if (count == K && !(value > best[count - 1].value))
                 continue;
             if (isnan(value))
                 value = -INFINITY;
-            size_t at = count < g->K ? count++ : count - 1;
+            size_t at = count < K ? count++ : count - 1;
             for (; at && value > best[at - 1].value; at--)
                 best[at] = best[at - 1];
-            best[at] = (candidate){value, row[v], s->slot[rank], (uint32_t)v, 0};
+            best[at] = (candidate){value, row[v], slot, (uint32_t)v, 0};
         }
     }
     for (size_t k = 0; k < count; k++)
@@ -236,73 +277,75 @@ static void keep(const group *g, sentence *s, size_t place, const candidate *k, 
  * Merges the candidates that finish, if ranked among the first `beams`, into the best done so far.
  * An entry with length 0 is one that transformers would carry along at about -1e9, unfinished.
  */
-static void update_done(group *g, sentence *s, size_t count, size_t c, int all_done) {
+static void update_done(scratch *t, sentence *s, size_t count, size_t c, int all_done) {
+    const group *g = t->g;
     const plan *p = g->plan;
     const size_t beams = p->search.beams;
     const float divisor = (float)pow((double)c, (double)p->search.length_penalty);
     const int closed = all_done && p->search.early_stopping == ISOBIT_EARLY_TRUE;
     size_t from_done = 0, from_new = 0;
-    memset(g->taken, 0, beams);
+    memset(t->taken, 0, beams);
     /* Both lists are merged by score, an older entry first among equals. Candidates come in the
      * order of their sums, which is that of their scores: all are divided by the same number. */
     for (size_t i = 0; i < beams; i++) {
         float score = 0;
-        while (from_new < count && from_new < beams && !g->best[from_new].hit)
+        while (from_new < count && from_new < beams && !t->best[from_new].hit)
             from_new++;
-        int is_new = from_new < count && from_new < beams && g->best[from_new].hit;
+        int is_new = from_new < count && from_new < beams && t->best[from_new].hit;
         if (is_new) {
-            score = g->best[from_new].value / divisor;
+            score = t->best[from_new].value / divisor;
             if (closed)
                 score += NEVER;
             if (!s->improvable)
                 score += NEVER;
             is_new = score > s->scores[from_done];
         }
-        g->merged[i] = is_new ? score : s->scores[from_done];
-        g->order[i] = is_new ? beams + from_new++ : from_done++;
+        t->merged[i] = is_new ? score : s->scores[from_done];
+        t->order[i] = is_new ? beams + from_new++ : from_done++;
         if (!is_new)
-            g->taken[s->place[g->order[i]]] = 1; /* this row of done stays in use */
+            t->taken[s->place[t->order[i]]] = 1; /* this row of done stays in use */
     }
     size_t free_row = 0;
     for (size_t i = 0; i < beams; i++) {
-        if (g->order[i] < beams) {
-            g->next[i] = (candidate){.slot = s->place[g->order[i]],
-                                     .token = (uint32_t)s->length[g->order[i]]};
+        if (t->order[i] < beams) {
+            t->next[i] = (candidate){.slot = s->place[t->order[i]],
+                                     .token = (uint32_t)s->length[t->order[i]]};
             continue;
         }
-        while (g->taken[free_row])
+        while (t->taken[free_row])
             free_row++;
-        g->taken[free_row] = 1;
-        keep(g, s, free_row, &g->best[g->order[i] - beams], c);
-        g->next[i] = (candidate){.slot = free_row, .token = (uint32_t)c};
+        t->taken[free_row] = 1;
+        keep(g, s, free_row, &t->best[t->order[i] - beams], c);
+        t->next[i] = (candidate){.slot = free_row, .token = (uint32_t)c};
     }
     for (size_t i = 0; i < beams; i++) {
-        s->scores[i] = g->merged[i];
-        s->place[i] = g->next[i].slot;
-        s->length[i] = g->next[i].token;
+        s->scores[i] = t->merged[i];
+        s->place[i] = t->next[i].slot;
+        s->length[i] = t->next[i].token;
     }
 }
 
 /* The next live beams take their slots; caches and histories follow. */
-static void move_beams(group *g, size_t place, size_t c) {
+static void move_beams(scratch *t, size_t place, size_t c) {
+    group *g = t->g;
     const plan *p = g->plan;
     const size_t beams = p->search.beams, ld = p->max_new + 1;
     sentence *s = g->active[place];
     const size_t none = beams;
-    memset(g->taken, 0, beams);
+    memset(t->taken, 0, beams);
     for (size_t i = 0; i < beams; i++) { /* the first child of a parent stays where it is */
-        const size_t parent = g->next[i].slot;
-        s->slot[i] = g->taken[parent] ? none : parent;
-        g->taken[parent] = 1;
+        const size_t parent = t->next[i].slot;
+        s->slot[i] = t->taken[parent] ? none : parent;
+        t->taken[parent] = 1;
     }
     for (size_t i = 0, to = 0; i < beams; i++) {
         if (s->slot[i] != none)
             continue;
-        while (g->taken[to])
+        while (t->taken[to])
             to++;
-        g->taken[to] = 1;
+        t->taken[to] = 1;
         s->slot[i] = to;
-        const size_t from = g->next[i].slot;
+        const size_t from = t->next[i].slot;
         memcpy(s->live.tokens + to * ld, s->live.tokens + from * ld, c * sizeof *s->live.tokens);
         memcpy(s->live.log_probs + to * ld, s->live.log_probs + from * ld,
                (c - 1) * sizeof *s->live.log_probs);
@@ -311,10 +354,10 @@ static void move_beams(group *g, size_t place, size_t c) {
     }
     for (size_t i = 0; i < beams; i++) {
         const size_t at = s->slot[i] * ld;
-        s->sums[i] = g->next[i].value;
-        s->live.tokens[at + c] = g->next[i].token;
-        s->live.log_probs[at + c - 1] = g->next[i].log_prob;
-        s->live.path[at + c - 1] = (uint16_t)g->next[i].slot;
+        s->sums[i] = t->next[i].value;
+        s->live.tokens[at + c] = t->next[i].token;
+        s->live.log_probs[at + c - 1] = t->next[i].log_prob;
+        s->live.path[at + c - 1] = (uint16_t)t->next[i].slot;
     }
 }
 
@@ -326,33 +369,34 @@ static int all_finished(const group *g, const sentence *s) {
 }
 
 /* One sentence, its current length c; returns 1 when it is finished. */
-static int beam_sentence(group *g, size_t place, size_t c) {
+static int beam_sentence(scratch *t, size_t place, size_t c) {
+    group *g = t->g;
     const plan *p = g->plan;
     const size_t beams = p->search.beams;
     const double lp = (double)p->search.length_penalty;
     sentence *s = g->active[place];
-    const size_t count = best_candidates(g, place, c);
+    const size_t count = best_candidates(t, place, c);
     size_t hits = 0;
 
     /* The beams that go on: those that ended are pushed behind all others. */
     size_t chosen = 0;
     for (size_t k = 0; k < count; k++) {
-        candidate live = g->best[k];
+        candidate live = t->best[k];
         hits += (size_t)live.hit;
         if (live.hit)
             live.value += NEVER;
-        if (chosen == beams && !(live.value > g->onward[chosen - 1].value))
+        if (chosen == beams && !(live.value > t->onward[chosen - 1].value))
             continue;
         size_t at = chosen < beams ? chosen++ : chosen - 1;
-        for (; at && live.value > g->onward[at - 1].value; at--)
-            g->onward[at] = g->onward[at - 1];
-        g->onward[at] = live;
+        for (; at && live.value > t->onward[at - 1].value; at--)
+            t->onward[at] = t->onward[at - 1];
+        t->onward[at] = live;
     }
-    update_done(g, s, count, c, all_finished(g, s));
+    update_done(t, s, count, c, all_finished(g, s));
 
     const size_t longest =
         p->search.early_stopping == ISOBIT_EARLY_NEVER && lp > 0 ? p->max_new : c;
-    const float hope = g->onward[0].value / (float)pow((double)longest, lp);
+    const float hope = t->onward[0].value / (float)pow((double)longest, lp);
     const int all_done = all_finished(g, s);
     float worst = s->scores[0];
     int better = 0;
@@ -364,24 +408,36 @@ static int beam_sentence(group *g, size_t place, size_t c) {
     if (!s->improvable || hits == count ||
         (all_done && p->search.early_stopping == ISOBIT_EARLY_TRUE))
         return 1;
-    memcpy(g->next, g->onward, beams * sizeof *g->next);
-    move_beams(g, place, c);
+    memcpy(t->next, t->onward, beams * sizeof *t->next);
+    move_beams(t, place, c);
     return 0;
 }
 
-static iso_status beam_step(group *g, size_t c, int *finished) {
-    const plan *p = g->plan;
-    const size_t V = p->model->config.target_vocabulary, beams = p->search.beams;
-    const size_t all = g->active_count * beams;
-    iso_status status = model_log_softmax(&g->run, g->logits, all, V);
-    for (size_t r = 0; r < all && !status; r++)
-        process(p, g->logits + r * V,
-                g->active[r / beams]->live.tokens + (r % beams) * (p->max_new + 1), c);
-    if (!status && p->search.renormalize)
-        status = model_log_softmax(&g->run, g->logits, all, V);
-    for (size_t a = 0; a < g->active_count && !status; a++)
-        finished[a] = beam_sentence(g, a, c);
-    return status;
+/* ------------------------------------------------------------------------------------- a step */
+
+/*
+ * From the logits to the next tokens, a sentence at a time: log-softmax, processors, choice and
+ * beams of one are done while its numbers lie in the cache. One parallel region for all of it.
+ */
+static void search_task(void *arg, size_t task) {
+    group *g = arg;
+    scratch *t = &g->scratch[task];
+    for (size_t a = task; a < g->active_count; a += g->tasks)
+        g->finished[a] = g->plan->search.beams == 1 ? greedy_sentence(t, a, g->length)
+                                                    : beam_sentence(t, a, g->length);
+}
+
+static iso_status search_step(group *g, size_t c) {
+    const iso_executor *executor = g->run.context.executor;
+    iso_status status = ISOBIT_OK;
+    g->length = c;
+    if (g->tasks > 1)
+        executor->parallel_for(executor->user, g->tasks, search_task, g);
+    else
+        search_task(g, 0);
+    for (size_t i = 0; i < g->tasks && !status; i++)
+        status = g->scratch[i].status;
+    return model_run_fail(&g->run, status, "log-softmax");
 }
 
 /* ------------------------------------------------------------------------------------- groups */
@@ -441,13 +497,37 @@ static void keep_attention(group *g, size_t a) {
         }
 }
 
-static iso_status run_steps(group *g, int *finished) {
+/*
+ * What a profile tells of a step. It multiplies with all weights of the decoder but those for the
+ * keys and values of the sources.
+ */
+static void profile_step(const iso_model *model, double start, double flops) {
+    iso_profile *profile = model->profile;
+    const double seconds = model_now() - start;
+    double floats = (double)model->logits.w.n * (double)model->logits.w.k;
+    for (size_t l = 0; l < model->decoder.layers; l++) {
+        const model_layer *layer = &model->decoder.layer[l];
+        const model_linear *all[] = {&layer->self_qkv,  &layer->self_out, &layer->cross_q,
+                                     &layer->cross_out, &layer->fc1,      &layer->fc2};
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+            floats += (double)all[i]->w.n * (double)all[i]->w.k;
+    }
+    if (!profile->steps++ || seconds < profile->fastest_step)
+        profile->fastest_step = seconds;
+    profile->step_seconds += seconds;
+    profile->step_flops += profile->flops - flops;
+    profile->step_weight_bytes += floats * sizeof(float);
+}
+
+static iso_status run_steps(group *g) {
     const plan *p = g->plan;
     const iso_model *model = p->model;
     const size_t beams = p->search.beams, ld = p->max_new + 1;
     iso_status status = ISOBIT_OK;
     for (size_t c = 1; g->active_count && !status; c++) {
         const size_t all = g->active_count * beams;
+        const double start = model->profile ? model_now() : 0;
+        const double flops = model->profile ? model->profile->flops : 0;
         for (size_t r = 0; r < all; r++)
             g->ids[r] = g->active[r / beams]->live.tokens[(r % beams) * ld + c - 1];
         if ((status = model_decode_step(&g->cache, &g->run, g->ids, g->positions, g->active_count,
@@ -459,10 +539,11 @@ static iso_status run_steps(group *g, int *finished) {
                 keep_attention(g, a);
             g->active[a]->steps++;
         }
-        status = beams == 1 ? greedy_step(g, c, finished) : beam_step(g, c, finished);
+        status = search_step(g, c);
+        model_lap(&g->run, ISOBIT_PROFILE_SEARCH);
         /* From the last to the first, so that who moves into a gap has been looked at. */
         for (size_t a = g->active_count; a-- && !status;) {
-            if (!finished[a])
+            if (!g->finished[a])
                 continue;
             const size_t last = --g->active_count;
             if (a != last) {
@@ -470,6 +551,9 @@ static iso_status run_steps(group *g, int *finished) {
                 g->active[a] = g->active[last];
             }
         }
+        model_lap(&g->run, ISOBIT_PROFILE_CACHE);
+        if (model->profile)
+            profile_step(model, start, flops);
     }
     return status;
 }
@@ -498,27 +582,50 @@ static iso_status give_hypothesis(iso_hypothesis *out, const group *g, const sen
     return ISOBIT_OK;
 }
 
+/* Sentences below so many logits are searched by one thread. */
+#define SMALL_SEARCH ((size_t)1 << 16)
+
+static int make_scratch(group *g, size_t all) {
+    const plan *p = g->plan;
+    const iso_executor *executor = g->run.context.executor;
+    const size_t beams = p->search.beams, V = p->model->config.target_vocabulary;
+    model_arena *arena = &g->run.arena;
+    g->tasks =
+        executor && executor->parallel_for && all * V >= SMALL_SEARCH ? executor->max_threads : 1;
+    g->tasks = g->tasks < g->count ? g->tasks : g->count;
+    g->scratch = model_alloc(arena, g->tasks, sizeof *g->scratch);
+    for (size_t i = 0; i < g->tasks && g->scratch; i++) {
+        scratch *t = &g->scratch[i];
+        *t = (scratch){.g = g,
+                       .context = {.size = sizeof t->context, .isa = g->run.context.isa},
+                       .row = model_alloc(arena, V, sizeof *t->row),
+                       .best = model_alloc(arena, g->K, sizeof *t->best),
+                       .onward = model_alloc(arena, beams, sizeof *t->onward),
+                       .next = model_alloc(arena, beams, sizeof *t->next),
+                       .merged = model_alloc(arena, beams, sizeof *t->merged),
+                       .order = model_alloc(arena, beams, sizeof *t->order),
+                       .taken = model_alloc(arena, beams, sizeof *t->taken)};
+        if (!t->row || !t->best || !t->onward || !t->next || !t->merged || !t->order || !t->taken)
+            return 0;
+    }
+    return g->scratch != NULL;
+}
+
 static iso_status make_group(group *g, const model_item *items, size_t count) {
     const plan *p = g->plan;
     const iso_model *model = p->model;
     const size_t beams = p->search.beams, all = count * beams, V = model->config.target_vocabulary;
-    const size_t K = (model->config.eos.count ? 1 + model->config.eos.count : 2) * beams;
     model_arena *arena = &g->run.arena;
     g->count = g->active_count = count;
-    g->K = K;
+    g->K = (model->config.eos.count ? 1 + model->config.eos.count : 2) * beams;
     g->sentences = model_alloc(arena, count, sizeof *g->sentences);
     g->active = model_alloc(arena, count, sizeof *g->active);
     g->ids = model_alloc(arena, all, sizeof *g->ids);
     g->positions = model_alloc(arena, all, sizeof *g->positions);
+    g->finished = model_alloc(arena, count, sizeof *g->finished);
     g->logits = model_alloc3(arena, all, V, 1, sizeof *g->logits);
-    g->best = model_alloc(arena, K, sizeof *g->best);
-    g->next = model_alloc(arena, beams, sizeof *g->next);
-    g->onward = model_alloc(arena, beams, sizeof *g->onward);
-    g->merged = model_alloc(arena, beams, sizeof *g->merged);
-    g->order = model_alloc(arena, beams, sizeof *g->order);
-    g->taken = model_alloc(arena, beams, sizeof *g->taken);
-    int ok = g->sentences && g->active && g->ids && g->positions && g->logits && g->best &&
-             g->next && g->onward && g->merged && g->order && g->taken;
+    int ok = g->sentences && g->active && g->ids && g->positions && g->finished && g->logits &&
+             make_scratch(g, all);
     if (ok && p->attention) {
         g->weights = model_alloc3(arena, model->decoder.layers * model->decoder.H, all, items[0].S,
                                   sizeof *g->weights);
@@ -531,10 +638,10 @@ static iso_status make_group(group *g, const model_item *items, size_t count) {
     return ok ? ISOBIT_OK : model_fail(g->run.error, ISOBIT_E_NOMEM, "out of memory");
 }
 
-/* `count` sources, the longest first. */
+/* `count` sources, the longest first; their memory is left in `memory` for the next ones. */
 static iso_status run_group(const plan *p, const model_item *items, size_t count,
                             const uint32_t *sources, iso_hypothesis *best, model_arena *results,
-                            const iso_context *context, iso_error *error) {
+                            model_arena *memory, const iso_context *context, iso_error *error) {
     group g = {.plan = p};
     size_t tokens = 0;
     for (size_t i = 0; i < count; i++)
@@ -542,14 +649,10 @@ static iso_status run_group(const plan *p, const model_item *items, size_t count
     const size_t all = count * p->search.beams;
     model_batch batch;
     iso_status status =
-        model_run_begin(&g.run, p->model, context, tokens > all ? tokens : all, error);
+        model_run_begin(&g.run, memory, p->model, context, tokens > all ? tokens : all, error);
     if (status)
         return status;
-    int *finished = model_alloc(&g.run.arena, count, sizeof *finished);
-    if (!finished)
-        status = model_fail(error, ISOBIT_E_NOMEM, "out of memory");
-    if (!status)
-        status = model_batch_sources(&batch, &g.run.arena, p->model, items, count, sources, error);
+    status = model_batch_sources(&batch, &g.run.arena, p->model, items, count, sources, error);
     if (!status)
         status = make_group(&g, items, count);
     if (!status)
@@ -561,11 +664,14 @@ static iso_status run_group(const plan *p, const model_item *items, size_t count
     if (!status)
         status = model_cache_workspace(&g.cache, &g.run, g.weights);
     if (!status)
-        status = run_steps(&g, finished);
+        status = run_steps(&g);
     for (size_t i = 0; i < count && !status; i++)
         for (size_t h = 0; h < p->hypotheses && !status; h++)
             status = give_hypothesis(&best[items[i].index * p->hypotheses + h], &g, &g.sentences[i],
                                      h, results);
+    model_arena_recycle(&g.run.arena);
+    *memory = g.run.arena;
+    g.run.arena = (model_arena){0};
     return model_run_end(&g.run, status);
 }
 
@@ -647,7 +753,7 @@ iso_status iso_generate(iso_generation **result, const iso_model *model, const u
     if (!result || !model)
         return model_fail(error, ISOBIT_E_NULL, "result and model must not be NULL");
     plan p;
-    model_arena arena = {0}, results = {0};
+    model_arena arena = {0}, results = {0}, memory = {0}; /* the last one: of groups */
     model_item *items;
     iso_status status = make_plan(&p, model, options, error);
     if (!status)
@@ -665,8 +771,9 @@ iso_status iso_generate(iso_generation **result, const iso_model *model, const u
     }
     for (size_t i = 0, n; i < count && !status; i += n) {
         n = group_size(&p, items + i, count - i);
-        status = run_group(&p, items + i, n, sources, best, &results, context, error);
+        status = run_group(&p, items + i, n, sources, best, &results, &memory, context, error);
     }
+    model_arena_free(&memory);
     model_arena_free(&arena);
     if (status) {
         model_arena_free(&results);

@@ -189,7 +189,7 @@ static iso_status take_positions(model_source *source, const model_config *c, mo
                           "are supported",
                           rows, c->d, MAX_COMPUTED);
     if (!source->load)
-        return status;
+        return model_source_plan(source, rows, c->d);
     float *table = model_alloc3(source->arena, rows, c->d, 1, sizeof(float));
     if (!table)
         return model_fail(source->error, ISOBIT_E_NOMEM,

@@ -89,25 +89,50 @@ static iso_status encode_batch(model_run *run, const model_batch *batch) {
     return model_encode(run, batch->ids, batch->positions, batch->spans, batch->count, batch->rows);
 }
 
-iso_status iso_encode_f32(float *y, const iso_model *model, const uint32_t *source, size_t length,
-                          const iso_context *context, iso_error *error) {
-    if (!model || !y || !source)
-        return model_fail(error, ISOBIT_E_NULL, "output, model and source must not be NULL");
-    model_arena arena = {0};
-    model_item *item;
-    model_batch batch;
+/* Some items of a batch, encoded; each goes to its place in y. */
+static iso_status encode_group(float *y, const iso_model *model, const model_item *items,
+                               size_t count, const uint32_t *sources, const iso_context *context,
+                               iso_error *error) {
+    const size_t d = model->config.d;
+    size_t rows = 0;
+    for (size_t i = 0; i < count; i++)
+        rows += items[i].S;
     model_run run;
-    iso_status status = model_items(&item, &arena, model, source, &length, NULL, NULL, 1, error);
+    model_batch batch;
+    iso_status status = model_run_begin(&run, NULL, model, context, rows, error);
+    if (status)
+        return status;
+    status = model_batch_sources(&batch, &run.arena, model, items, count, sources, error);
     if (!status)
-        status = model_batch_sources(&batch, &arena, model, item, 1, source, error);
-    if (!status && !(status = model_run_begin(&run, model, context, length, error))) {
         status = encode_batch(&run, &batch);
-        if (!status)
-            memcpy(y, run.x, length * model->config.d * sizeof *y);
-        model_run_end(&run, status);
+    for (size_t i = 0; i < count && !status; i++)
+        memcpy(y + items[i].first_source * d, run.x + batch.spans[i].first_q * d,
+               items[i].S * d * sizeof *y);
+    return model_run_end(&run, status);
+}
+
+iso_status iso_encode_batch_f32(float *y, const iso_model *model, const uint32_t *sources,
+                                const size_t *lengths, size_t count, const iso_context *context,
+                                iso_error *error) {
+    if (!model || (count && !y))
+        return model_fail(error, ISOBIT_E_NULL, "output and model must not be NULL");
+    model_arena arena = {0};
+    model_item *items = NULL;
+    iso_status status =
+        model_items(&items, &arena, model, sources, lengths, NULL, NULL, count, error);
+    for (size_t i = 0, n; i < count && !status; i += n) {
+        size_t tokens = items[i].S;
+        for (n = 1; i + n < count && tokens + items[i + n].S <= GROUP_TOKENS; n++)
+            tokens += items[i + n].S;
+        status = encode_group(y, model, items + i, n, sources, context, error);
     }
     model_arena_free(&arena);
     return status;
+}
+
+iso_status iso_encode_f32(float *y, const iso_model *model, const uint32_t *source, size_t length,
+                          const iso_context *context, iso_error *error) {
+    return iso_encode_batch_f32(y, model, source, &length, 1, context, error);
 }
 
 /*
@@ -175,7 +200,7 @@ iso_status iso_logits_f32(float *logits, const iso_model *model, const uint32_t 
         return model_fail(error, ISOBIT_E_NULL,
                           "logits, model, source and target must not be NULL");
     model_arena arena = {0};
-    model_item *item;
+    model_item *item = NULL;
     model_batch batch;
     model_run run;
     iso_status status =
@@ -184,7 +209,7 @@ iso_status iso_logits_f32(float *logits, const iso_model *model, const uint32_t 
         status = model_batch_sources(&batch, &arena, model, item, 1, source, error);
     size_t rows = source_length > target_length ? source_length : target_length;
     if (!status && target_length &&
-        !(status = model_run_begin(&run, model, context, rows, error))) {
+        !(status = model_run_begin(&run, NULL, model, context, rows, error))) {
         status = encode_batch(&run, &batch);
         if (!status && stepwise)
             status = logits_stepwise(&run, logits, target, target_length, &batch);
@@ -209,7 +234,7 @@ static iso_status score_group(float *log_probs, const iso_model *model, const mo
     model_run run;
     model_batch batch;
     iso_status status =
-        model_run_begin(&run, model, context, rows > target_rows ? rows : target_rows, error);
+        model_run_begin(&run, NULL, model, context, rows > target_rows ? rows : target_rows, error);
     if (status)
         return status;
     size_t most = V < LOGITS_FLOATS ? LOGITS_FLOATS / V : 1;
@@ -249,7 +274,7 @@ iso_status iso_score_f32(float *log_probs, const iso_model *model, const uint32_
     if (!model || (count && !target_lengths))
         return model_fail(error, ISOBIT_E_NULL, "model and target lengths must not be NULL");
     model_arena arena = {0};
-    model_item *items;
+    model_item *items = NULL;
     size_t total = 0, used = 0;
     iso_status status = model_items(&items, &arena, model, sources, source_lengths, targets,
                                     target_lengths, count, error);

@@ -31,12 +31,19 @@ const char *model_quote(model_quoted *out, const char *text, size_t bytes);
 
 /* Blocks that live and die together, each aligned to 64 bytes. All zero is an empty arena. */
 typedef struct model_arena {
-    void *newest;
+    struct model_block *newest, *spare;
     size_t bytes; /* handed out so far */
+    char *room;   /* what is left of a reserve */
+    size_t room_bytes;
 } model_arena;
 
 void *model_alloc(model_arena *arena, size_t count, size_t size); /* NULL: no memory, overflow */
 void *model_alloc3(model_arena *arena, size_t a, size_t b, size_t c, size_t size); /* a x b x c */
+/* The same for memory of which a large part may never be used. */
+void *model_alloc_sparse(model_arena *arena, size_t a, size_t b, size_t c, size_t size);
+/* One block for the next pieces, each rounded up to 64 bytes; 0: no memory. */
+int model_arena_reserve(model_arena *arena, size_t bytes);
+void model_arena_recycle(model_arena *arena); /* all that it gave is over, its memory is kept */
 void model_arena_free(model_arena *arena);
 
 /* ----------------------------------------------------------------------------------- files */
@@ -216,6 +223,7 @@ struct iso_model {
     model_stack encoder, decoder;
     model_linear logits;
     iso_model_info info;
+    iso_profile *profile; /* of the caller, or NULL */
     model_arena arena;
 };
 
@@ -228,6 +236,7 @@ typedef struct model_source {
     int load; /* 0: only names, element types and shapes are checked, and parameters counted */
     int reject_nonfinite;
     size_t parameters;
+    size_t bytes; /* that the weights will take */
     model_arena scratch;
     float *chunk; /* [chunk_floats] */
     uint16_t *halves;
@@ -235,6 +244,9 @@ typedef struct model_source {
 } model_source;
 
 #define MODEL_MAX_NAME 192
+
+/* While nothing is loaded yet: n x k floats will be needed. */
+iso_status model_source_plan(model_source *source, size_t n, size_t k);
 
 /* The first of `count` names that the file has, also without their leading "model."; or NULL. */
 const model_tensor *model_source_find(const model_source *source, const char *const *names,
@@ -261,6 +273,7 @@ typedef struct model_run {
     iso_context context;
     iso_error *error;
     model_arena arena;
+    double lap;     /* when the last lap ended, if there is a profile */
     size_t rows;    /* of the buffers */
     float *x;       /* [rows][d] the stream */
     float *h;       /* [rows][d] */
@@ -273,8 +286,9 @@ typedef struct model_span {
     size_t first_q, T, first_k, S;
 } model_span;
 
-iso_status model_run_begin(model_run *run, const iso_model *model, const iso_context *context,
-                           size_t rows, iso_error *error);
+/* `memory`: an arena to go on with, which the run takes over; NULL for a new one. */
+iso_status model_run_begin(model_run *run, model_arena *memory, const iso_model *model,
+                           const iso_context *context, size_t rows, iso_error *error);
 /* Gives the ops of this run at least so much workspace. */
 iso_status model_run_workspace(model_run *run, size_t bytes);
 /* Workspace for products of exactly `rows` rows; more rows may need less. */
@@ -282,6 +296,22 @@ iso_status model_run_linear_workspace(model_run *run, size_t rows);
 iso_status model_run_end(model_run *run, iso_status status);
 /* An op has failed, where none should. */
 iso_status model_run_fail(model_run *run, iso_status status, const char *where);
+
+/* profile.c: without a profile, as usual, a test of a pointer. */
+double model_now(void); /* seconds, from an arbitrary start */
+void model_profile_lap(model_run *run, iso_profile_kind kind);
+
+/* The time since the last lap was spent on `kind`. */
+static inline void model_lap(model_run *run, iso_profile_kind kind) {
+    if (run->model->profile && run->model->profile->by_kind)
+        model_profile_lap(run, kind);
+}
+
+/* So many multiply-adds. */
+static inline void model_count(const model_run *run, size_t m, size_t n, size_t k) {
+    if (run->model->profile)
+        run->model->profile->flops += 2.0 * (double)m * (double)n * (double)k;
+}
 
 /* layers.c: each a piece of the paper, rows x d. */
 iso_status model_embed(model_run *run, const model_stack *stack, float *x, const uint32_t *ids,

@@ -20,14 +20,20 @@ iso_status model_check_context(const iso_context *context, iso_error *error) {
     return ISOBIT_OK;
 }
 
-iso_status model_run_begin(model_run *run, const iso_model *model, const iso_context *context,
-                           size_t rows, iso_error *error) {
+iso_status model_run_begin(model_run *run, model_arena *memory, const iso_model *model,
+                           const iso_context *context, size_t rows, iso_error *error) {
     const size_t d = model->config.d;
     size_t width = 3 * d;
     *run = (model_run){.model = model, .context.size = sizeof run->context, .error = error};
+    if (model->profile)
+        run->lap = model_now();
+    if (memory) {
+        run->arena = *memory;
+        *memory = (model_arena){0};
+    }
     iso_status status = model_check_context(context, error);
     if (status)
-        return status;
+        return model_run_end(run, status);
     if (context) {
         run->context.isa = context->isa;
         run->context.executor = context->executor;
@@ -76,6 +82,7 @@ iso_status model_run_linear_workspace(model_run *run, size_t rows) {
 
 iso_status model_run_end(model_run *run, iso_status status) {
     model_arena_free(&run->arena);
+    model_lap(run, ISOBIT_PROFILE_OTHER);
     return status;
 }
 
@@ -101,6 +108,7 @@ iso_status model_embed(model_run *run, const model_stack *stack, float *x, const
     iso_status status =
         iso_embed_f32(x, d, ids, rows, table, V, d, scale, stack->positions, positions,
                       c->max_positions + c->position_offset, &run->context);
+    model_lap(run, ISOBIT_PROFILE_EMBEDDING);
     if (!status && stack->embedding_norm.gamma)
         return model_normalize(run, x, x, rows, &stack->embedding_norm);
     return model_run_fail(run, status, "embedding");
@@ -115,9 +123,10 @@ iso_status model_project(model_run *run, float *y, size_t ldy, const float *x, s
                                   .act = act,
                                   .residual = residual,
                                   .ldr = residual ? linear->w.n : 0};
-    return model_run_fail(run,
-                          iso_linear_f32(y, ldy, x, ldx, &linear->w, rows, &options, &run->context),
-                          "linear layer");
+    iso_status status = iso_linear_f32(y, ldy, x, ldx, &linear->w, rows, &options, &run->context);
+    model_count(run, rows, linear->w.n, linear->w.k);
+    model_lap(run, linear == &run->model->logits ? ISOBIT_PROFILE_LOGITS : ISOBIT_PROFILE_LINEAR);
+    return model_run_fail(run, status, "linear layer");
 }
 
 iso_status model_normalize(model_run *run, float *y, const float *x, size_t rows,
@@ -131,6 +140,7 @@ iso_status model_normalize(model_run *run, float *y, const float *x, size_t rows
     iso_status status = c->rms_norm
                             ? iso_rmsnorm_f32(y, d, x, d, rows, d, &options, &run->context)
                             : iso_layernorm_f32(y, d, x, d, rows, d, &options, &run->context);
+    model_lap(run, ISOBIT_PROFILE_NORM);
     return model_run_fail(run, status, "normalisation");
 }
 
@@ -224,6 +234,8 @@ iso_status model_attend_spans(model_run *run, float *o, const float *q, size_t l
         const size_t at_q = spans[i].first_q, at_k = spans[i].first_k;
         status = iso_attention_f32(o + at_q * d, q + at_q * ldq, k + at_k * ldk, v + at_k * ldk,
                                    &shape, &options, &run->context);
+        model_count(run, n * spans[i].T, spans[i].S, 2 * d);
     }
+    model_lap(run, ISOBIT_PROFILE_ATTENTION);
     return model_run_fail(run, status, "attention");
 }

@@ -99,7 +99,12 @@ static iso_status load(iso_model *model, const char *directory, const iso_load_o
     if (!status)
         status = make_stack(model, &model->decoder, c->decoder_layers, c->decoder_heads,
                             c->decoder_ffn, c->target_vocabulary, error);
-    for (source.load = 0; source.load <= 1 && !status; source.load++)
+    if (!status)
+        status = model_take_all(model, &source);
+    if (!status && !model_arena_reserve(&model->arena, source.bytes))
+        status = model_fail(error, ISOBIT_E_NOMEM, "out of memory for the weights");
+    source.load = 1;
+    if (!status)
         status = model_take_all(model, &source);
     if (!status)
         status = model_file_unchanged(&checkpoint.file, error);

@@ -148,8 +148,11 @@ iso_status model_cache_make(model_cache *cache, model_run *run, size_t sentences
     cache->panels_t = iso_key_panels_floats(T, dh);
     cache->panels_s = iso_key_panels_floats(S, dh);
     cache->source_lengths = model_alloc(&run->arena, sentences, sizeof(size_t));
-    cache->self_k = model_alloc3(&run->arena, layers, sentences, self_k, sizeof(float));
-    cache->self_v = model_alloc3(&run->arena, layers, sentences, self_v, sizeof(float));
+    /* Few positions fill their panels; of many, a search may need only the first. */
+    void *(*alloc)(model_arena *, size_t, size_t, size_t, size_t) =
+        T <= 64 ? model_alloc3 : model_alloc_sparse;
+    cache->self_k = alloc(&run->arena, layers, sentences, self_k, sizeof(float));
+    cache->self_v = alloc(&run->arena, layers, sentences, self_v, sizeof(float));
     cache->cross_k = model_alloc3(&run->arena, layers, sentences, cross_k, sizeof(float));
     cache->cross_v = model_alloc3(&run->arena, layers, sentences, cross_v, sizeof(float));
     if (!cache->source_lengths || !cache->self_k || !cache->self_v || !cache->cross_k ||
@@ -193,6 +196,7 @@ iso_status model_cache_sources(model_cache *cache, model_run *run, const model_s
             for (size_t s = 0; s < S; s++)
                 memcpy(v + s * dh, from + d + s * 2 * d, dh * sizeof(float));
         }
+        model_lap(run, ISOBIT_PROFILE_CACHE);
     }
     return model_run_fail(run, status, "keys and values of the source");
 }
@@ -319,10 +323,13 @@ iso_status model_decode_step(model_cache *cache, model_run *run, const uint32_t 
                                            &run->context);
             memcpy(self_v(cache, H, l, r, h, dh) + past * dh, k + d, dh * sizeof(float));
         }
+        model_lap(run, ISOBIT_PROFILE_CACHE);
         if (!status)
             status =
                 iso_attention_f32(run->h, qkv, self_k(cache, H, l, 0, 0),
                                   self_v(cache, H, l, 0, 0, dh), &self, &self_o, &run->context);
+        model_count(run, rows, past + 1, 2 * d);
+        model_lap(run, ISOBIT_PROFILE_ATTENTION);
         if (status) {
             model_run_fail(run, status, "self-attention");
             break;
@@ -337,6 +344,9 @@ iso_status model_decode_step(model_cache *cache, model_run *run, const uint32_t 
             break;
         status = iso_attention_f32(run->h, q, cross_k(cache, H, l, 0, 0),
                                    cross_v(cache, H, l, 0, 0, dh), &cross, &cross_o, &run->context);
+        for (size_t b = 0; b < sentences; b++)
+            model_count(run, cache->beams, cache->source_lengths[b], 2 * d);
+        model_lap(run, ISOBIT_PROFILE_ATTENTION);
         if (status) {
             model_run_fail(run, status, "attention over the encoder");
             break;

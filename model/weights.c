@@ -135,6 +135,16 @@ static iso_status reserve_chunk(model_source *source, size_t k) {
     return ISOBIT_OK;
 }
 
+iso_status model_source_plan(model_source *source, size_t n, size_t k) {
+    size_t bytes;
+    if (__builtin_mul_overflow(n, k, &bytes) ||
+        __builtin_mul_overflow(bytes, sizeof(float), &bytes) ||
+        __builtin_add_overflow(bytes, (size_t)63, &bytes) ||
+        __builtin_add_overflow(source->bytes, bytes & ~(size_t)63, &source->bytes))
+        return model_fail(source->error, ISOBIT_E_OVERFLOW, "the weights are too large");
+    return ISOBIT_OK;
+}
+
 iso_status model_take_packed(model_source *source, iso_packed *out, const char *const *names,
                              size_t parts, size_t n, size_t k) {
     size_t bytes, rows;
@@ -147,10 +157,12 @@ iso_status model_take_packed(model_source *source, iso_packed *out, const char *
         if (!source->load)
             source->parameters += n * k;
     }
-    if (!source->load)
-        return reserve_chunk(source, k);
     if (__builtin_mul_overflow(n, parts, &rows) || iso_pack_f32_bytes(&bytes, rows, k))
         return model_fail(error, ISOBIT_E_OVERFLOW, "tensor \"%s\" is too large", names[0]);
+    if (!source->load) {
+        status = model_source_plan(source, bytes / sizeof(float), 1);
+        return status ? status : reserve_chunk(source, k);
+    }
     char *data = model_alloc(source->arena, bytes, 1);
     if (!data)
         return model_fail(error, ISOBIT_E_NOMEM, "out of memory for tensor \"%s\"", names[0]);
@@ -199,7 +211,12 @@ iso_status model_take_vector(model_source *source, const float **out, const char
             source->parameters += n;
     }
     *out = data;
-    return status ? status : source->load ? ISOBIT_OK : reserve_chunk(source, 1);
+    if (status || source->load)
+        return status;
+    if (__builtin_mul_overflow(n, parts, &n))
+        return model_fail(source->error, ISOBIT_E_OVERFLOW, "\"%s\" is too large", names[0]);
+    status = model_source_plan(source, n, 1);
+    return status ? status : reserve_chunk(source, 1);
 }
 
 iso_status model_take_rows(model_source *source, const float **out, const char *name, size_t n,
@@ -210,7 +227,8 @@ iso_status model_take_rows(model_source *source, const float **out, const char *
         return status;
     if (!source->load) {
         source->parameters += n * k;
-        return reserve_chunk(source, k);
+        status = model_source_plan(source, n, k);
+        return status ? status : reserve_chunk(source, k);
     }
     float *data = model_alloc3(source->arena, n, k, 1, sizeof(float));
     if (!data)

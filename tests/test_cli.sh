@@ -84,6 +84,12 @@ fails 2 'whole number' 'zero beams' "$@" run --model "$model" --beam 0
 fails 2 'whole number' 'number with rubbish' "$@" run --model "$model" --threads 2x
 fails 2 '--model' 'no model' "$@" run word
 fails 2 'word' 'argument where none belongs' "$@" info word
+fails 2 '--model' 'bench without a model' "$@" bench
+fails 2 'exclude each other' 'bench of two models' "$@" bench --base --model "$model"
+fails 2 'seconds above 0' 'no time to measure' "$@" bench --base --seconds 0
+fails 2 'seconds above 0' 'time that is no number' "$@" bench --base --seconds 1x
+fails 2 'scalar' 'bench on an unknown instruction set' "$@" bench --model "$model" --isa sse9
+fails 1 "$work/nowhere" 'no place for the weights' env TMPDIR="$work/nowhere" "$@" bench --base
 fails 2 'decoder layers' 'layer out of range' "$@" run --model "$model" --attention "$work/a.svg" \
     --layer 99 word
 fails 2 'scalar' 'unknown instruction set lists the valid ones' "$@" run --model "$model" \
@@ -244,6 +250,40 @@ case $(cat "$work/code") in
 0 | 1) ;;
 *) problem "closed pipe: exit code $(cat "$work/code")" ;;
 esac
+
+# --------------------------------------------------------------------------------------- bench
+
+# Under an emulator it would take minutes, and say nothing.
+if [ $# -eq 1 ]; then
+    input ''
+    works 'bench' "$@" bench --model "$model" --seconds 0.01
+    for text in '^encode 1 x 128 .*%' '^encode 32 x 32 ' '^decode 1, greedy .* GB/s$' \
+        '^decode 8, 4 beams ' 'linear *logits' '^peak memory '; do
+        checks=$((checks + 1))
+        grep -q -e "$text" "$work/out" || problem "bench: no line like '$text'"
+    done
+    works 'bench --json' "$@" bench --model "$model" --seconds 0.01 --threads 2 --json
+    if command -v python3 >/dev/null 2>&1; then
+        checks=$((checks + 1))
+        python3 -c 'import json, sys
+bench = json.load(open(sys.argv[1]))
+assert bench["threads"] == 2 and bench["weight_bytes"] > 4 * bench["parameters"]
+assert bench["peak_memory_bytes"] > bench["weight_bytes"]
+assert len(bench["cases"]) == 6
+for case in bench["cases"]:
+    assert abs(sum(case["percent_of_time"].values()) - 100) < 0.01, case
+    assert case["tokens_per_second"] > 0 and case["percent_of_bound"] > 0, case
+    steps = "step_seconds" in case
+    assert steps == case["name"].startswith("decode"), case
+    assert case["percent_of_time"]["logits"] > 0 or not steps, case
+' "$work/out" || problem 'bench --json: wrong'
+    fi
+    mkdir "$work/full"
+    # shellcheck disable=SC2016 # the inner shell expands
+    fails 1 'cannot write the weights' 'weights that do not fit' sh -c 'ulimit -f 1000
+        TMPDIR=$1 "$2" bench --base' sh "$work/full" "$1"
+    [ -z "$(ls "$work/full")" ] || problem 'bench --base: leaves files behind where they do not fit'
+fi
 
 printf '%s checks, %s failed\n' "$checks" "$failures"
 [ "$failures" -eq 0 ]

@@ -746,6 +746,176 @@ static void test_g2p(void **state) {
     (void)state;
 }
 
+/* ----------------------------------------------------------------- many sentences, many tokens */
+
+/* A model whose vocabulary is wide enough for all that the search does with wide ones. */
+#define WIDE 3000
+static iso_model *load_wide(void) {
+    files f;
+    files_make(&f);
+    files_config(&f, "isobit-transformer", WIDE, 32, 2, 48,
+                 ",\"eos_token_id\":2,\"decoder_start_token_id\":1");
+    builder b = {.state = 11};
+    builder_model(&b, WIDE, 32, 48, 0);
+    builder_write(&b, &f);
+    iso_model *model = load(f.directory);
+    files_remove(&f);
+    return model;
+}
+
+/* One step of a search finds the largest log-probabilities, found here by sorting. */
+static void test_wide_vocabulary(void **state) {
+    enum { BEAMS = 40 };
+    static float row[WIDE];
+    iso_error error = {0};
+    iso_model *model = load_wide();
+    for (uint32_t i = 0; i < 20; i++) {
+        const uint32_t source[] = {i * 97 + 3, i * 31 + 9, 2}, start = 1;
+        const size_t S = 3, most = i % 2 ? BEAMS : 1;
+        iso_generation *g;
+        iso_softmax_options log = {.size = sizeof log, .log = 1};
+        iso_generate_options o = {
+            .size = sizeof o, .beams = most, .hypotheses = most, .max_new_tokens = 1};
+        ok(iso_generate(&g, model, source, &S, 1, &o, NULL, &error), &error);
+        ok(iso_logits_f32(row, model, source, S, &start, 1, 0, NULL, &error), &error);
+        assert_int_equal(iso_softmax_f32(row, WIDE, row, WIDE, 1, WIDE, &log, NULL), ISOBIT_OK);
+        for (size_t h = 0; h < most; h++) {
+            size_t best = 0;
+            for (size_t v = 1; v < WIDE; v++)
+                if (row[v] > row[best])
+                    best = v;
+            assert_int_equal(g->best[h].length, 1);
+            assert_int_equal(g->best[h].ids[0], best);
+            assert_memory_equal(&g->best[h].log_probs[0], &row[best], sizeof(float));
+            row[best] = -INFINITY;
+        }
+        iso_generation_free(g);
+    }
+    iso_model_free(model);
+    (void)state;
+}
+
+/* A pool searches sentences side by side; alone and together, the same. */
+static void test_wide_on_threads(void **state) {
+    static corpus c;
+    iso_error error = {0};
+    iso_pool *pool;
+    iso_model *model = load_wide();
+    make_corpus(&c, WIDE);
+    assert_int_equal(iso_pool_create(&pool, 3), ISOBIT_OK);
+    iso_context context = {.size = sizeof context, .executor = iso_pool_executor(pool)};
+    for (size_t beams = 1; beams <= 4; beams += 3) {
+        iso_generate_options o = {.size = sizeof o, .beams = beams, .hypotheses = beams};
+        iso_generation *a, *b;
+        ok(iso_generate(&a, model, c.ids, c.lengths, SENTENCES, &o, NULL, &error), &error);
+        ok(iso_generate(&b, model, c.ids, c.lengths, SENTENCES, &o, &context, &error), &error);
+        for (size_t i = 0; i < SENTENCES * beams; i++)
+            same_hypothesis(&a->best[i], &b->best[i], 0);
+        iso_generation_free(a);
+        iso_generation_free(b);
+    }
+    iso_pool_destroy(pool);
+    iso_model_free(model);
+    (void)state;
+}
+
+/* So many sequences that they take several groups: each as when it is alone. */
+static void test_encode_batch(void **state) {
+    enum { TIMES = 40 };
+    static corpus c;
+    static uint32_t ids[TIMES * SENTENCES * 32];
+    static size_t lengths[TIMES * SENTENCES];
+    iso_error error = {0};
+    iso_model *model = load_golden(golden[3], NULL);
+    const size_t d = iso_model_get_info(model)->d;
+    make_corpus(&c, iso_model_get_info(model)->source_vocabulary);
+    for (size_t i = 0; i < TIMES; i++) {
+        memcpy(ids + i * c.total, c.ids, c.total * sizeof *ids);
+        memcpy(lengths + i * SENTENCES, c.lengths, sizeof c.lengths);
+    }
+    assert_true(TIMES * c.total > 4096);
+    float *all = malloc(TIMES * c.total * d * sizeof *all), *one = malloc(32 * d * sizeof *one);
+    assert_true(all && one);
+    ok(iso_encode_batch_f32(all, model, ids, lengths, TIMES * SENTENCES, NULL, &error), &error);
+    for (size_t i = 0; i < SENTENCES; i++) {
+        ok(iso_encode_f32(one, model, c.ids + c.first[i], c.lengths[i], NULL, &error), &error);
+        for (size_t t = 0; t < TIMES; t++)
+            assert_memory_equal(all + (t * c.total + c.first[i]) * d, one,
+                                c.lengths[i] * d * sizeof *one);
+    }
+    ok(iso_encode_batch_f32(NULL, model, NULL, NULL, 0, NULL, &error), &error);
+    assert_int_equal(iso_encode_batch_f32(NULL, model, ids, lengths, 1, NULL, &error),
+                     ISOBIT_E_NULL);
+    free(all);
+    free(one);
+    iso_model_free(model);
+    (void)state;
+}
+
+/* ---------------------------------------------------------------------------------- profile */
+
+/* Multiply-adds of one row through a layer's products, times two. */
+static double row_flops(size_t d, size_t f, size_t squares) {
+    return 2.0 * ((double)squares * (double)d * (double)d + 2.0 * (double)d * (double)f);
+}
+
+static void test_profile(void **state) {
+    enum { S = 5, T = 7 };
+    const uint32_t source[S] = {3, 4, 5, 6, 2};
+    const size_t length = S;
+    iso_error error = {0};
+    iso_model *model = load_golden(golden[3], NULL);
+    const iso_model_info *i = iso_model_get_info(model);
+    const double d = (double)i->d, layers = (double)i->decoder_layers;
+    iso_profile p = {.size = sizeof p, .by_kind = 1}, wrong = {.size = 1};
+    static float x[S * 256], y[S * 256];
+    assert_true(i->d <= 256);
+    assert_int_equal(iso_model_set_profile(NULL, &p), ISOBIT_E_NULL);
+    assert_int_equal(iso_model_set_profile(model, &wrong), ISOBIT_E_SIZE);
+    ok(iso_encode_f32(x, model, source, S, NULL, &error), &error);
+    assert_int_equal(iso_model_set_profile(model, &p), ISOBIT_OK);
+    ok(iso_encode_f32(y, model, source, S, NULL, &error), &error);
+    assert_memory_equal(x, y, S * i->d * sizeof *x);
+    /* q, k, v, out and the feed-forward layer; S x S scores, and as much for the values. */
+    double expected =
+        (double)i->encoder_layers * (S * row_flops(i->d, i->encoder_ffn, 4) + 2.0 * S * S * 2 * d);
+    assert_true(p.flops == expected);
+    assert_true(
+        p.kind_seconds[ISOBIT_PROFILE_LINEAR] > 0 && p.kind_seconds[ISOBIT_PROFILE_ATTENTION] > 0 &&
+        p.kind_seconds[ISOBIT_PROFILE_NORM] > 0 && p.kind_seconds[ISOBIT_PROFILE_EMBEDDING] > 0);
+    assert_true(p.kind_seconds[ISOBIT_PROFILE_LOGITS] == 0 && p.steps == 0);
+
+    /* T steps: q, k, v, out, q, out. */
+    iso_generate_options o = {
+        .size = sizeof o, .beams = 1, .max_new_tokens = T, .min_length = T + 1};
+    iso_generation *g;
+    p = (iso_profile){.size = sizeof p, .by_kind = 1};
+    ok(iso_generate(&g, model, source, &length, 1, &o, NULL, &error), &error);
+    assert_int_equal(g->best[0].length, T);
+    iso_generation_free(g);
+    assert_int_equal(p.steps, T);
+    const double logits = d * (double)i->target_vocabulary;
+    const double rows = layers * row_flops(i->d, i->decoder_ffn, 6) + 2 * logits;
+    /* Self-attention over 1 ... T positions, and over the source. */
+    assert_true(p.step_flops ==
+                T * rows + layers * 2 * 2 * d * (T * (T + 1) / 2) + T * layers * 2 * 2 * d * S);
+    assert_true(p.step_weight_bytes == T * rows * 2); /* 4 bytes for each multiply-add */
+    assert_true(p.fastest_step > 0 && p.fastest_step * T <= p.step_seconds);
+    double sum = 0;
+    for (int k = 0; k < ISOBIT_PROFILE_KINDS; k++)
+        sum += p.kind_seconds[k];
+    assert_true(sum >= p.step_seconds * 0.999);
+    assert_true(p.kind_seconds[ISOBIT_PROFILE_LOGITS] > 0 &&
+                p.kind_seconds[ISOBIT_PROFILE_SEARCH] > 0);
+
+    const iso_profile before = p;
+    assert_int_equal(iso_model_set_profile(model, NULL), ISOBIT_OK);
+    ok(iso_encode_f32(y, model, source, S, NULL, &error), &error);
+    assert_memory_equal(&before, &p, sizeof p);
+    iso_model_free(model);
+    (void)state;
+}
+
 /* ------------------------------------------------------------------------------ allocations */
 
 /* The linker sends every allocation of the libraries through here (model.cmake, --wrap). */
@@ -940,6 +1110,10 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_lengths),
         cmocka_unit_test(test_nothing_is_finite),
         cmocka_unit_test(test_g2p),
+        cmocka_unit_test(test_wide_vocabulary),
+        cmocka_unit_test(test_wide_on_threads),
+        cmocka_unit_test(test_encode_batch),
+        cmocka_unit_test(test_profile),
         cmocka_unit_test(test_steps_allocate_nothing),
         cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_memory),

@@ -5,6 +5,7 @@
  *   input.c    lines from arguments, a file or a pipe    batch.c    lines to sequences of ids
  *   output.c   stdout with its errors, text widths       digest.c   the hash of results
  *   progress.c the line on stderr                        svg.c      the attention picture
+ *   random_model.c  a model to measure
  * Functions that return int return an exit code: 0, 1 (failed) or 2 (wrong usage); whoever finds
  * an error prints its one line, through fail() or usage().
  */
@@ -45,13 +46,16 @@ enum {
     OPT_LAYER = 1 << 10,
     OPT_TEXT = 1 << 11,
     OPT_ALSO = 1 << 12,
-    OPT_ROW = 1 << 13
+    OPT_ROW = 1 << 13,
+    OPT_BASE = 1 << 14,
+    OPT_SECONDS = 1 << 15
 };
 
 struct options {
     const char *model, *isa, *attention, *text, *also;
     size_t beam, max_length, threads, layer; /* 0: not given */
-    bool scores, json, hex, digest, row;
+    double seconds;                          /* 0: not given */
+    bool scores, json, hex, digest, row, base;
     int count; /* what is left: lines given as arguments */
     char **arguments;
 };
@@ -73,6 +77,7 @@ int cmd_run(const struct options *options);
 int cmd_generate(const struct options *options);
 int cmd_score(const struct options *options);
 int cmd_demo(const struct options *options);
+int cmd_bench(const struct options *options);
 int cmd_check(int argc, char **argv);
 
 /* ---------------------------------------------------------------------------------- session */
@@ -91,6 +96,14 @@ void session_close(struct session *session);
 
 /* Sets the instruction set of the context from --isa and ISOBIT_ISA. */
 int choose_isa(iso_context *context, const struct options *options);
+
+/*
+ * The base model of the paper with random weights, in a new temporary directory; remove it also
+ * when making failed.
+ */
+enum { RANDOM_MODEL_PATH = 512 };
+int random_model_make(char directory[RANDOM_MODEL_PATH]);
+void random_model_remove(const char *directory);
 
 /* ------------------------------------------------------------------------------------ input */
 

@@ -34,6 +34,10 @@ static const struct command commands[] = {
      "compares the hashes of all outputs and scores. Exit code 1 when they differ.",
      OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_TEXT | OPT_ATTENTION | OPT_LAYER | OPT_ALSO | OPT_ROW,
      false, cmd_demo, NULL},
+    {"bench", "", "how fast a model is, and how fast it could be at best",
+     "Encodes and decodes made-up sequences, and compares with what this machine can do: fused\n"
+     "multiply-adds, and reading as many bytes as the decoder has weights.",
+     OPT_MODEL | OPT_BASE | OPT_SECONDS | OPT_THREADS | OPT_ISA | OPT_JSON, false, cmd_bench, NULL},
     {"info", "", "the machine, its instruction sets, and which one was chosen and why", NULL,
      OPT_JSON, false, cmd_info, NULL},
     {"check", "", "every kernel on every instruction set, against the truth", NULL, 0, false, NULL,
@@ -94,7 +98,9 @@ static int unknown_command(const char *name) {
 }
 
 int main(int argc, char **argv) {
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error like a full disk, and said so */
+    /* A closed pipe and a limit of file sizes are errors like a full disk, and said so. */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     if (argc < 2)
         return usage("no command given; see isobit --help");
     const char *name = argv[1];

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KIND_FLAG, KIND_NUMBER, KIND_STRING };
+enum { KIND_FLAG, KIND_NUMBER, KIND_SECONDS, KIND_STRING };
 
 static const struct {
     const char *name, *value, *help;
@@ -47,6 +47,10 @@ static const struct {
      KIND_STRING, offsetof(struct options, also)},
     {"row", NULL, "print one row for --also only: name, words per second, hash", OPT_ROW, KIND_FLAG,
      offsetof(struct options, row)},
+    {"base", NULL, "instead of --model: the base model of the paper, random weights", OPT_BASE,
+     KIND_FLAG, offsetof(struct options, base)},
+    {"seconds", "S", "measure each case for so long (default: 2)", OPT_SECONDS, KIND_SECONDS,
+     offsetof(struct options, seconds)},
 };
 enum { OPTION_COUNT = sizeof table / sizeof table[0], FIRST_CODE = 256, HELP_CODE = 'h' };
 
@@ -80,19 +84,34 @@ static bool parse_number(size_t *value, const char *text) {
     return true;
 }
 
+/* A decimal number above 0, at most an hour. */
+static bool parse_seconds(double *value, const char *text) {
+    char *end = NULL;
+    double number = strtod(text, &end);
+    if (strspn(text, "0123456789.") != strlen(text) || end == text || *end != '\0' ||
+        !(number > 0) || number > 3600)
+        return false;
+    *value = number;
+    return true;
+}
+
 static bool store(struct options *options, size_t index, const char *value) {
     char *member = (char *)options + table[index].member;
     if (table[index].kind == KIND_FLAG)
         *(bool *)(void *)member = true;
     else if (table[index].kind == KIND_STRING)
         *(const char **)(void *)member = value;
+    else if (table[index].kind == KIND_SECONDS)
+        return parse_seconds((double *)(void *)member, value);
     else
         return parse_number((size_t *)(void *)member, value);
     return true;
 }
 
 static int check(const struct options *options, const struct command *command) {
-    if ((command->options & OPT_MODEL) != 0 && options->model == NULL)
+    if (options->base && options->model != NULL)
+        return usage("%s: --base and --model exclude each other", command->name);
+    if ((command->options & OPT_MODEL) != 0 && options->model == NULL && !options->base)
         return usage("%s: --model DIR is missing, as in --model models/g2p-en", command->name);
     if (options->json && options->digest)
         return usage("%s: --json and --digest exclude each other", command->name);
@@ -138,8 +157,9 @@ bool options_parse(struct options *options, const struct command *command, int a
         }
         size_t index = (size_t)(found - FIRST_CODE);
         if (!store(options, index, optarg)) {
-            *code = usage("%s: --%s %s: give a whole number from 1 on", command->name,
-                          table[index].name, optarg);
+            *code = usage("%s: --%s %s: give a %s", command->name, table[index].name, optarg,
+                          table[index].kind == KIND_SECONDS ? "number of seconds above 0"
+                                                            : "whole number from 1 on");
             return false;
         }
     }

@@ -78,6 +78,12 @@ ISOBIT_API const iso_model_info *iso_model_get_info(const iso_model *model);
 ISOBIT_API iso_status iso_encode_f32(float *y, const iso_model *model, const uint32_t *source,
                                      size_t length, const iso_context *context, iso_error *error);
 
+/* The same for `count` sequences, one after the other in `sources` and in y. */
+ISOBIT_API iso_status iso_encode_batch_f32(float *y, const iso_model *model,
+                                           const uint32_t *sources, const size_t *lengths,
+                                           size_t count, const iso_context *context,
+                                           iso_error *error);
+
 /*
  * Logits of a given target, one sequence: logits [target_length][target_vocabulary], row t being
  * the prediction after target[0..t]; target begins with the decoder start token. `stepwise` 0
@@ -147,6 +153,35 @@ ISOBIT_API iso_status iso_generate(iso_generation **result, const iso_model *mod
                                    size_t count, const iso_generate_options *options,
                                    const iso_context *context, iso_error *error);
 ISOBIT_API void iso_generation_free(iso_generation *result); /* NULL is allowed */
+
+/*
+ * Where the time goes, for benchmarks. While a profile is set, each call on the model adds to it;
+ * the caller owns it, and may run one call at a time only. It changes no result.
+ */
+typedef enum iso_profile_kind {
+    ISOBIT_PROFILE_LINEAR = 0, /* products with weights, but for the logits */
+    ISOBIT_PROFILE_LOGITS,     /* products with the weights of the logits */
+    ISOBIT_PROFILE_ATTENTION,
+    ISOBIT_PROFILE_NORM,
+    ISOBIT_PROFILE_EMBEDDING,
+    ISOBIT_PROFILE_CACHE,  /* keys and values into the caches, beams moving there */
+    ISOBIT_PROFILE_SEARCH, /* from logits to tokens: log-softmax, the choice, beams */
+    ISOBIT_PROFILE_OTHER,  /* memory, copies, results */
+    ISOBIT_PROFILE_KINDS
+} iso_profile_kind;
+
+typedef struct iso_profile {
+    size_t size;  /* sizeof(iso_profile) */
+    int by_kind;  /* 1: fill kind_seconds, which takes a look at the clock for each operation */
+    double flops; /* of matrix products and attention, two for each multiply-add */
+    double kind_seconds[ISOBIT_PROFILE_KINDS];
+    /* Of that, the steps of decoding: one position of all sentences of a group each. */
+    size_t steps;
+    double step_seconds, fastest_step, step_flops;
+    double step_weight_bytes; /* of the matrices that they multiply with */
+} iso_profile;
+
+ISOBIT_API iso_status iso_model_set_profile(iso_model *model, iso_profile *profile); /* or NULL */
 
 /*
  * Text in and out for models whose directory has a tokenizer that the library knows:
