@@ -644,7 +644,7 @@ static const struct broken broken_kernels[] = {
     SLOPPY(rmsnorm, rmsnorm_estimates_root, "of the group "),
     SLOPPY(attention, attention_sloppy_reciprocal, "of the group plain"),
     SLOPPY(gemm_epilogue, epilogue_sloppy_tanh, "of the group tanh"),
-    /* the calling convention; abi_*.S */
+/* the calling convention; abi_*.S */
 #if defined(__x86_64__) || defined(__aarch64__)
     SPOILT(illegal, "illegal instruction"),
     SPOILT(canary, "wrote to the stack of its caller"),
@@ -767,13 +767,16 @@ int iso_self_test(const struct iso_run *base) {
         missed += !found(b->name, &run, b->text);
     }
     /* the committed files: a number that is another, and a file without the line */
+#define TEXT_(a) #a
+#define TEXT(a) TEXT_(a)
+#define NUMERICS TEXT(ISOBIT_NUMERICS_VERSION)
     static const struct {
         const char *name, *line, *text;
         bool errors;
     } files[] = {
-        {"tampered golden hash", "embed 1 0123456789abcdef", "the bits are not those committed",
-         false},
-        {"missing golden hash", "other 1 0123456789abcdef", "no committed hash", false},
+        {"tampered golden hash", "embed " NUMERICS " 0123456789abcdef",
+         "the bits are not those committed", false},
+        {"missing golden hash", "other " NUMERICS " 0123456789abcdef", "no committed hash", false},
         {"tampered rms", "embed quick plain 9 0.1 1 0", "rms error of the group plain", true},
         {"tampered quantile", "embed quick plain 9 1 0.1 0", "quantile of the errors of the", true},
         {"missing errors", "embed full plain 9 1 1 0", "no calibrated errors of the group", true}};

@@ -45,7 +45,7 @@ extern "C" {
 #define ISOBIT_VERSION_PATCH 0
 
 /* Changes whenever any result of any function may change a bit. */
-#define ISOBIT_NUMERICS_VERSION 1
+#define ISOBIT_NUMERICS_VERSION 2
 
 /* ------------------------------------------------------------------------------------ status */
 

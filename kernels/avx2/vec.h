@@ -17,6 +17,7 @@ typedef __m256 vm;
 #define VF_N 8
 #define VF_REGS 16
 #define VF_FMA_CHAINS 12
+#define VF_TOGETHER 2
 
 static inline __m256i vi_first(size_t n) {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
@@ -54,14 +55,17 @@ static inline vf vf_div(vf a, vf b) { return _mm256_div_ps(a, b); }
 static inline vf vf_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
 static inline vf vf_max(vf a, vf b) { return _mm256_max_ps(a, b); }
 static inline vf vf_min(vf a, vf b) { return _mm256_min_ps(a, b); }
+static inline vf vf_minus_abs(vf x) { return _mm256_or_ps(x, _mm256_set1_ps(-0.0f)); }
+static inline vf vf_with_sign(vf x, vf s) {
+    const vf sign = _mm256_set1_ps(-0.0f);
+    return _mm256_or_ps(_mm256_andnot_ps(sign, x), _mm256_and_ps(sign, s));
+}
 static inline vm vf_lt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
 static inline vm vf_eq(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
 static inline vf vf_select(vm m, vf a, vf b) { return _mm256_blendv_ps(b, a, m); }
 static inline int vm_any(vm m) { return _mm256_movemask_ps(m) != 0; }
 static inline int vm_all(vm m) { return _mm256_movemask_ps(m) == 0xff; }
 static inline vm vm_or(vm a, vm b) { return _mm256_or_ps(a, b); }
-static inline vf vf_erf(vf x) { return Sleef_cinz_erff8_u10avx(x); }
-static inline vf vf_tanh(vf x) { return Sleef_cinz_tanhf8_u10avx(x); }
 static inline vf vf_log(vf x) { return Sleef_cinz_logf8_u10avx(x); }
 
 static inline vf vf_ldexp(vf x, vf n) {

@@ -16,6 +16,7 @@ typedef __mmask16 vm;
 #define VF_N 16
 #define VF_REGS 32
 #define VF_FMA_CHAINS 16
+#define VF_TOGETHER 4
 
 static inline vm vm_first(size_t n) { return (vm)_cvtu32_mask16((1U << n) - 1U); }
 
@@ -36,6 +37,12 @@ static inline vf vf_div(vf a, vf b) { return _mm512_div_ps(a, b); }
 static inline vf vf_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 static inline vf vf_max(vf a, vf b) { return _mm512_max_ps(a, b); }
 static inline vf vf_min(vf a, vf b) { return _mm512_min_ps(a, b); }
+static inline vf vf_minus_abs(vf x) { return _mm512_or_ps(x, _mm512_set1_ps(-0.0f)); }
+static inline vf vf_with_sign(vf x, vf s) {
+    /* Bit by bit: the sign's mask chooses s, else x. */
+    return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(
+        _mm512_castps_si512(x), _mm512_castps_si512(s), _mm512_set1_epi32((int)0x80000000U), 0xd8));
+}
 static inline vm vf_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 static inline vm vf_eq(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
 static inline vf vf_select(vm m, vf a, vf b) { return _mm512_mask_blend_ps(m, b, a); }
@@ -47,8 +54,6 @@ static inline vf vf_ldexp_down(vf x, vf n, vf t) {
     return _mm512_scalef_ps(x, n);
 }
 static inline vf vf_ldexp(vf x, vf n) { return _mm512_scalef_ps(x, n); }
-static inline vf vf_erf(vf x) { return Sleef_cinz_erff16_u10avx512fnofma(x); }
-static inline vf vf_tanh(vf x) { return Sleef_cinz_tanhf16_u10avx512fnofma(x); }
 static inline vf vf_log(vf x) { return Sleef_cinz_logf16_u10avx512fnofma(x); }
 
 static inline vm vm_bytes(const uint8_t *p, size_t n) {

@@ -17,6 +17,7 @@ typedef uint32x4_t vm;
 #define VF_N 4
 #define VF_REGS 32
 #define VF_FMA_CHAINS 24
+#define VF_TOGETHER 2
 
 static inline vm vm_first(size_t n) {
     static const uint32_t lane[4] = {0, 1, 2, 3};
@@ -46,14 +47,16 @@ static inline vf vf_div(vf a, vf b) { return vdivq_f32(a, b); }
 static inline vf vf_fma(vf a, vf b, vf c) { return vfmaq_f32(c, a, b); }
 static inline vf vf_max(vf a, vf b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 static inline vf vf_min(vf a, vf b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
+static inline vf vf_minus_abs(vf x) {
+    return vreinterpretq_f32_u32(vorrq_u32(vreinterpretq_u32_f32(x), vdupq_n_u32(0x80000000U)));
+}
+static inline vf vf_with_sign(vf x, vf s) { return vbslq_f32(vdupq_n_u32(0x80000000U), s, x); }
 static inline vm vf_lt(vf a, vf b) { return vcltq_f32(a, b); }
 static inline vm vf_eq(vf a, vf b) { return vceqq_f32(a, b); }
 static inline vf vf_select(vm m, vf a, vf b) { return vbslq_f32(m, a, b); }
 static inline int vm_any(vm m) { return vmaxvq_u32(m) != 0; }
 static inline int vm_all(vm m) { return vminvq_u32(m) != 0; }
 static inline vm vm_or(vm a, vm b) { return vorrq_u32(a, b); }
-static inline vf vf_erf(vf x) { return Sleef_cinz_erff4_u10advsimdnofma(x); }
-static inline vf vf_tanh(vf x) { return Sleef_cinz_tanhf4_u10advsimdnofma(x); }
 static inline vf vf_log(vf x) { return Sleef_cinz_logf4_u10advsimdnofma(x); }
 
 static inline vf vf_ldexp(vf x, vf n) {

@@ -21,6 +21,7 @@ typedef int vm;   /* VF_N truth values */
 #define VF_N 1
 #define VF_REGS 16       /* registers that an algorithm may count on */
 #define VF_FMA_CHAINS 12 /* independent chains that keep the FMA units busy */
+#define VF_TOGETHER 1    /* vectors that a function of math.h takes at a time, at most */
 
 static inline uint32_t bits_of(float x) {
     uint32_t u;
@@ -85,15 +86,18 @@ static inline vf vf_fma(vf a, vf b, vf c) { return fma_exact(a, b, c); }
 /* The NaN rule: a > b ? a : b. So a NaN in either gives b, as do two zeros. */
 static inline vf vf_max(vf a, vf b) { return a > b ? a : b; }
 static inline vf vf_min(vf a, vf b) { return a < b ? a : b; }
+/* -|x|; and x >= 0 with the sign of s. */
+static inline vf vf_minus_abs(vf x) { return float_of(bits_of(x) | 0x80000000U); }
+static inline vf vf_with_sign(vf x, vf s) {
+    return float_of((bits_of(x) & 0x7fffffffU) | (bits_of(s) & 0x80000000U));
+}
 static inline vm vf_lt(vf a, vf b) { return a < b; } /* false for NaN */
 static inline vm vf_eq(vf a, vf b) { return a == b; }
 static inline vf vf_select(vm m, vf a, vf b) { return m ? a : b; }
 static inline int vm_any(vm m) { return m; }
 static inline int vm_all(vm m) { return m; }
 static inline vm vm_or(vm a, vm b) { return a | b; }
-/* SLEEF's functions that use no FMA and give the same bits on every instruction set. */
-static inline vf vf_erf(vf x) { return Sleef_cinz_erff1_u10purec(x); }
-static inline vf vf_tanh(vf x) { return Sleef_cinz_tanhf1_u10purec(x); }
+/* SLEEF's function that uses no FMA and gives the same bits on every instruction set. */
 static inline vf vf_log(vf x) { return Sleef_cinz_logf1_u10purec(x); }
 
 /*

@@ -28,7 +28,7 @@ direct_tile(float *c, size_t ldc, const float *a, size_t lda, const float *b, si
     ISO_UNROLLED (i, m * vectors)
         t[i] = vf_set1(0);
     for (size_t p = 0; p < k; p++) {
-        vf bv[GEMM_VECTORS(1)];
+        vf bv[GEMM_VECTORS(1) > GEMM_VECTORS(2) ? GEMM_VECTORS(1) : GEMM_VECTORS(2)];
         ISO_UNROLLED (j, vectors) {
             const float *q = b + j * VF_N / ISO_PANEL * bps + j * VF_N % ISO_PANEL;
             bv[j] = j + 1 == vectors && last < VF_N ? vf_load_n(q, last) : vf_load(q);

@@ -40,10 +40,17 @@ static inline __attribute__((always_inline)) vf keep_w(vf v, size_t w) {
     return w == VF_N ? v : vf_keep(v, w);
 }
 
+/* Spelt out: gcc for aarch64 leaves a loop over h rolled, and with it the lanes in memory. */
+#define LANES_HALVE(h)                                                                             \
+    if (LANE_REGS >= 2 * (h))                                                                      \
+        ISO_UNROLLED (j, (h))                                                                      \
+    t[j] = vf_add(t[j], t[j + (h)])
 static inline __attribute__((always_inline)) float lanes_tree(vf *t) {
-    ISO_UNROLL
-    for (size_t h = LANE_REGS / 2; h > 0; h /= 2)
-        ISO_UNROLLED (j, h)
-            t[j] = vf_add(t[j], t[j + h]);
+    LANES_HALVE(16);
+    LANES_HALVE(8);
+    LANES_HALVE(4);
+    LANES_HALVE(2);
+    LANES_HALVE(1);
     return vf_tree(t[0]);
 }
+#undef LANES_HALVE

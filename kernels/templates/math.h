@@ -1,95 +1,241 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions of one vector, written on the vocabulary: exp and the activations.
+ * Functions of vectors, written on the vocabulary: exp, erf and the activations. They are inlined,
+ * because a call to a library spills every vector register of the caller: softmax is about 1.6
+ * times as fast for it.
+ *
+ * A function of one vector is one chain of dependent operations, and a CPU holds too few waiting
+ * operations to overlap as many chains as its units could feed. So the functions take k vectors at
+ * a time, step by step: EACH is a step for all of them. k is a constant after inlining.
  *
  * exp: x = n ln 2 + r, |r| <= ln(2)/2, e^r by a polynomial of degree 6 (minimax of the relative
  * error, 3e-9), scaled by 2^n with one rounding, so subnormal results are right too. At most
- * 1 ULP over all floats (tests/suites/unary.c). It is inlined, because a call to a library spills
- * every vector register of the caller: softmax is about 1.6 times as fast for it.
+ * 1 ULP over all floats (tests/suites/eltwise.c).
+ *
+ * The other polynomials are minimax as well (Remez, 40 digits), their coefficients rounded to
+ * floats; the errors given are those after rounding, u = 2^-24.
  */
+#define EACH ISO_UNROLLED (j, k)
+#define ISO_INLINE static inline __attribute__((always_inline))
+/* p = p x + c */
+#define HORNER(x, c) EACH p[j] = vf_fma(p[j], (x)[j], vf_set1(c))
 
 /* e^x = p 2^n for x in [-128, 89], p in [0.7, 1.42], t as vf_ldexp_down wants it. NaN gives NaN in
- * p. */
-static inline __attribute__((always_inline)) vf exp_parts(vf x, vf *n_out, vf *t_out) {
+ * p. x is overwritten. */
+ISO_INLINE void exp_parts(vf *p, vf *n, vf *t, vf *x, const size_t k) {
     const vf magic = vf_set1(0x1.8p23f); /* adding it rounds to an integer, to nearest even */
-    vf t = vf_fma(x, vf_set1(0x1.715476p+0f), magic), n = vf_sub(t, magic);
-    vf r = vf_fma(n, vf_set1(-0x1.62e430p-1f), x);
-    r = vf_fma(n, vf_set1(0x1.05c610p-29f), r);
-    vf p = vf_set1(0x1.6a2434p-10f);
-    p = vf_fma(p, r, vf_set1(0x1.1239e2p-7f));
-    p = vf_fma(p, r, vf_set1(0x1.5558f2p-5f));
-    p = vf_fma(p, r, vf_set1(0x1.555492p-3f));
-    p = vf_fma(p, r, vf_set1(0x1.fffffcp-2f));
-    p = vf_fma(p, r, vf_set1(1.0f));
-    *n_out = n, *t_out = t;
-    return vf_fma(p, r, vf_set1(1.0f));
+    EACH t[j] = vf_fma(x[j], vf_set1(0x1.715476p+0f), magic);
+    EACH n[j] = vf_sub(t[j], magic);
+    EACH x[j] = vf_fma(n[j], vf_set1(-0x1.62e430p-1f), x[j]);
+    EACH x[j] = vf_fma(n[j], vf_set1(0x1.05c610p-29f), x[j]);
+    EACH p[j] = vf_fma(vf_set1(0x1.6a2434p-10f), x[j], vf_set1(0x1.1239e2p-7f));
+    HORNER(x, 0x1.5558f2p-5f);
+    HORNER(x, 0x1.555492p-3f);
+    HORNER(x, 0x1.fffffcp-2f);
+    HORNER(x, 1.0f);
+    HORNER(x, 1.0f);
 }
 
 /* Beyond the clamps the result is 0 or Inf. Their order of arguments lets NaN through. */
-static inline __attribute__((always_inline)) vf vf_exp(vf x) {
-    vf n, t, p = exp_parts(vf_min(vf_set1(89.0f), vf_max(vf_set1(-104.0f), x)), &n, &t);
-    return vf_ldexp(p, n);
+ISO_INLINE void vf_exps(vf *y, const vf *v, const size_t k) {
+    vf x[VF_TOGETHER], n[VF_TOGETHER], t[VF_TOGETHER], p[VF_TOGETHER];
+    EACH x[j] = vf_min(vf_set1(89.0f), vf_max(vf_set1(-104.0f), v[j]));
+    exp_parts(p, n, t, x, k);
+    EACH y[j] = vf_ldexp(p[j], n[j]);
 }
 /* For x <= 0 or NaN. */
-static inline __attribute__((always_inline)) vf vf_exp_neg(vf x) {
-    vf n, t, p = exp_parts(vf_max(vf_set1(-104.0f), x), &n, &t);
-    return vf_ldexp_down(p, n, t);
+ISO_INLINE void vf_exps_neg(vf *y, const vf *v, const size_t k) {
+    vf x[VF_TOGETHER], n[VF_TOGETHER], t[VF_TOGETHER], p[VF_TOGETHER];
+    EACH x[j] = vf_max(vf_set1(-104.0f), v[j]);
+    exp_parts(p, n, t, x, k);
+    EACH y[j] = vf_ldexp_down(p[j], n[j], t[j]);
+}
+ISO_INLINE vf vf_exp_neg(vf x) {
+    vf_exps_neg(&x, &x, 1);
+    return x;
 }
 
 static inline vf vf_neg(vf x) { return vf_sub(vf_set1(-0.0f), x); }
+
+/* Beyond `to` as at `to`. NaN passes. */
+ISO_INLINE vf vf_clamp(vf x, float to) { return vf_min(vf_set1(to), vf_max(vf_set1(-to), x)); }
 
 /*
  * x / (1 + exp(-y)) with z = x, but bounded by +-128. Below y = -85, where exp(-y) nears overflow
  * and 1 + exp(-y) is exp(-y), it is z exp(y), scaled last: so the result keeps its accuracy down
  * to the subnormal numbers, and is -0 in the end.
  */
-static inline vf times_sigmoid(vf x, vf z, vf y) {
+ISO_INLINE void times_sigmoid(vf *q, const vf *x, const vf *z, const vf *y, const size_t k) {
     const vf deep = vf_set1(-85.0f);
-    vf n, t, p = exp_parts(vf_min(vf_set1(128.0f), vf_max(vf_set1(-104.0f), vf_neg(y))), &n, &t);
-    vf q = vf_div(x, vf_add(vf_set1(1.0f), vf_ldexp(p, vf_min(vf_set1(123.0f), n))));
-    if (vm_any(vf_lt(y, deep))) {
-        n = vf_min(vf_set1(0), vf_neg(n)); /* 0 in lanes that are not deep */
-        vf far = vf_ldexp_down(vf_div(z, p), n, vf_add(n, vf_set1(0x1.8p23f)));
-        q = vf_select(vf_lt(y, deep), far, q);
+    vf a[VF_TOGETHER], n[VF_TOGETHER], t[VF_TOGETHER], p[VF_TOGETHER], r[VF_TOGETHER];
+    EACH a[j] = vf_min(vf_set1(128.0f), vf_max(vf_set1(-104.0f), vf_neg(y[j])));
+    exp_parts(p, n, t, a, k);
+    EACH r[j] = vf_ldexp(p[j], vf_min(vf_set1(123.0f), n[j]));
+    EACH r[j] = vf_add(vf_set1(1.0f), r[j]);
+    EACH r[j] = vf_div(x[j], r[j]);
+    vm any = vf_lt(y[0], deep);
+    ISO_UNROLL
+    for (size_t j = 1; j < k; j++)
+        any = vm_or(any, vf_lt(y[j], deep));
+    if (vm_any(any)) {
+        EACH {
+            vf down = vf_min(vf_set1(0), vf_neg(n[j])); /* 0 in lanes that are not deep */
+            vf far = vf_ldexp_down(vf_div(z[j], p[j]), down, vf_add(down, vf_set1(0x1.8p23f)));
+            r[j] = vf_select(vf_lt(y[j], deep), far, r[j]);
+        }
     }
-    return q;
+    EACH q[j] = r[j];
 }
 
-static inline vf vf_relu(vf x) { return vf_max(vf_set1(0), x); }
-static inline vf vf_silu(vf x) { return times_sigmoid(x, vf_max(vf_set1(-128.0f), x), x); }
-/* Beyond these SLEEF's functions are 1 already, but raise exceptions. NaN passes. */
-static inline vf vf_clamp(vf x, float to) { return vf_min(vf_set1(to), vf_max(vf_set1(-to), x)); }
-static inline vf vf_tanh_quiet(vf x) { return vf_tanh(vf_clamp(x, 16.0f)); }
-static inline vf vf_erf_quiet(vf x) { return vf_erf(vf_clamp(x, 6.0f)); }
+static inline vf vf_relu(vf x) {
+    vf zero = vf_set1(0);
+#if defined(__clang__) && defined(__aarch64__)
+    /* clang 14 turns 0 > x ? 0 : x into fmax, which makes +0 of -0: hide that it is 0. */
+    __asm__("" : "+w"(zero));
+#endif
+    return vf_max(zero, x);
+}
 
-/* SLEEF's erf is up to 2 ULP off where it underflows; there the first term of the series is all. */
-static inline vf vf_erf_exact(vf x) {
-    const vf tiny = vf_set1(0x1p-90f);
-    vf y = vf_erf_quiet(x),
-       series = vf_fma(x, vf_set1(0x1.20dd74p+0f), vf_mul(x, vf_set1(0x1.0429b6p-24f)));
-    return vf_select(vf_lt(vf_max(vf_neg(x), x), tiny), series, y);
+ISO_INLINE void vf_silus(vf *y, const vf *x, const size_t k) {
+    vf z[VF_TOGETHER];
+    EACH z[j] = vf_max(vf_set1(-128.0f), x[j]);
+    times_sigmoid(y, x, z, x, k);
 }
-static inline vf vf_gelu_erf(vf x) {
-    vf e = vf_erf_quiet(vf_mul(x, vf_set1(0x1.6a09e6p-1f)));
-    vf y = vf_mul(vf_mul(vf_set1(0.5f), x), vf_add(vf_set1(1.0f), e));
-    return vf_select(vf_eq(x, vf_set1(-__builtin_inff())), vf_set1(-0.0f), y);
-}
+
 /* 0.5 (1 + tanh z) = 1 / (1 + exp(-2z)), and 2z = x (c1 x^2 + c0). */
-static inline vf vf_gelu_tanh(vf x) {
-    const float c0 = 0x1.988454p+0f, c1 = 0x1.2444f2p-4f; /* 2 sqrt(2/pi), 0.044715 of it */
+ISO_INLINE void vf_gelus_tanh(vf *y, const vf *x, const size_t k) {
+    /* 2 sqrt(2/pi), and 0.044715 of it, a little less: c0 was rounded up, and so they err less
+     * together, by less than 2 u |x| in the result. */
+    const float c0 = 0x1.988454p+0f, c1 = 0x1.2444eep-4f;
+    vf z[VF_TOGETHER], a[VF_TOGETHER];
     /* There the result is x or 0 already; keeps x^3 from overflowing. */
-    vf z = vf_clamp(x, 16.0f);
-    vf y = vf_mul(z, vf_fma(vf_mul(z, z), vf_set1(c1), vf_set1(c0)));
-    return times_sigmoid(x, z, y);
+    EACH z[j] = vf_clamp(x[j], 16.0f);
+    EACH a[j] = vf_mul(z[j], vf_fma(vf_mul(z[j], z[j]), vf_set1(c1), vf_set1(c0)));
+    times_sigmoid(y, x, z, a, k);
 }
 
-static inline __attribute__((always_inline)) vf vf_activation(vf x, const int act) {
-    switch (act) {
-    case 1: return vf_relu(x);
-    case 2: return vf_silu(x);
-    case 3: return vf_gelu_erf(x);
-    case 4: return vf_gelu_tanh(x);
-    case 5: return vf_tanh_quiet(x);
-    default: return x;
+/* scale 2^(x h), the product not rounded; x h in [-190, 0]; scale 1 or 0.5. The polynomial 2^r =
+ * p(r), |r| <= 0.5, has a relative error of 0.09 u. */
+ISO_INLINE void exp2_product(vf *y, const vf *x, const vf *h, const float scale, const size_t k) {
+    const vf magic = vf_set1(0x1.8p23f);
+    vf t[VF_TOGETHER], n[VF_TOGETHER], r[VF_TOGETHER], p[VF_TOGETHER];
+    EACH t[j] = vf_fma(x[j], h[j], magic);
+    EACH r[j] = vf_fma(x[j], h[j], vf_sub(magic, t[j]));
+    EACH n[j] = vf_sub(t[j], magic);
+    EACH p[j] = vf_fma(vf_set1(scale * 0x1.4bbeacp-13f), r[j], vf_set1(scale * 0x1.5fc046p-10f));
+    HORNER(r, scale * 0x1.3b21c8p-7f);
+    HORNER(r, scale * 0x1.c6ada6p-5f);
+    HORNER(r, scale * 0x1.ebfbe6p-3f);
+    HORNER(r, scale * 0x1.62e432p-1f);
+    HORNER(r, scale);
+    EACH y[j] = vf_ldexp_down(p[j], n[j], t[j]);
+}
+
+/*
+ * x Phi(x): with x = -|x| the weight w = Phi(x) = 0.5 2^(x h(x)) of the normal distribution's tail
+ * has a small relative error, and the result is x w on the left and x - |x| w on the right. h, of
+ * degree 9 on [-5.5, 0], errs so that w does by 0.08 u for |x| <= 1, and Phi by as much further
+ * out. Beyond 5.5, where w < 2^-25, h stays what it is there: w goes to 0 more slowly than it
+ * should, but from a value that is next to nothing; from 36 on it is 0.
+ */
+ISO_INLINE void vf_gelus_erf(vf *y, const vf *v, const size_t k) {
+    vf x[VF_TOGETHER], near[VF_TOGETHER], p[VF_TOGETHER], w[VF_TOGETHER];
+    EACH x[j] = vf_max(vf_set1(-36.0f), vf_minus_abs(v[j]));
+    EACH near[j] = vf_max(vf_set1(-5.5f), x[j]);
+    EACH p[j] = vf_fma(vf_set1(-0x1.4a14b6p-25f), near[j], vf_set1(-0x1.1d9bfcp-20f));
+    HORNER(near, -0x1.abe6b4p-17f);
+    HORNER(near, -0x1.62c97ep-14f);
+    HORNER(near, -0x1.3b07c4p-12f);
+    HORNER(near, -0x1.f0f950p-16f);
+    HORNER(near, 0x1.c5d4e4p-8f);
+    HORNER(near, 0x1.ad8ae4p-5f);
+    HORNER(near, -0x1.d63e0ap-2f);
+    HORNER(near, 0x1.26aec6p+0f);
+    exp2_product(w, x, p, 0.5f, k);
+    /* -0 and not 0: so 0 keeps its sign, and -Inf gives -0. */
+    EACH y[j] = vf_fma(x[j], w[j], vf_max(vf_set1(-0.0f), v[j]));
+}
+
+/*
+ * erf: below 1 x + x p(x^2), p of degree 6, relative error 0.03 u; above it q(|x| - 2.6796875), q
+ * of degree 15 on [1, 4], absolute error 0.06 u. Of all numbers near the middle of [1, 4] it is
+ * there that erf is closest to a float, so that the constant of q is exact. From 4 on erf rounds
+ * to 1. At most 1 ULP over all floats.
+ */
+ISO_INLINE void vf_erfs(vf *y, const vf *v, const size_t k) {
+    vf x[VF_TOGETHER], s[VF_TOGETHER], p[VF_TOGETHER], near[VF_TOGETHER];
+    EACH x[j] = vf_min(vf_set1(4.0f), vf_neg(vf_minus_abs(v[j])));
+    EACH s[j] = vf_mul(x[j], x[j]);
+    EACH p[j] = vf_fma(vf_set1(0x1.4771fep-14f), s[j], vf_set1(-0x1.a3515ep-11f));
+    HORNER(s, 0x1.53f224p-8f);
+    HORNER(s, -0x1.b7f71ap-6f);
+    HORNER(s, 0x1.ce2ce6p-4f);
+    HORNER(s, -0x1.81273ep-2f);
+    HORNER(s, 0x1.06eba8p-3f);
+    EACH near[j] = vf_fma(x[j], p[j], x[j]);
+    EACH s[j] = vf_sub(x[j], vf_set1(2.6796875f));
+    EACH p[j] = vf_fma(vf_set1(-0x1.788384p-22f), s[j], vf_set1(-0x1.fcc206p-25f));
+    HORNER(s, 0x1.2dfab2p-18f);
+    HORNER(s, -0x1.8dbdaep-18f);
+    HORNER(s, -0x1.0c28fcp-16f);
+    HORNER(s, 0x1.22f430p-14f);
+    HORNER(s, -0x1.d29f82p-14f);
+    HORNER(s, -0x1.14b306p-15f);
+    HORNER(s, 0x1.64038cp-11f);
+    HORNER(s, -0x1.041642p-9f);
+    HORNER(s, 0x1.cdee86p-9f);
+    HORNER(s, -0x1.1d9bfcp-8f);
+    HORNER(s, 0x1.f5580ep-9f);
+    HORNER(s, -0x1.2da546p-9f);
+    HORNER(s, 0x1.c2466ap-11f);
+    HORNER(s, 0x1.ffec3ap-1f);
+    EACH p[j] = vf_select(vf_lt(x[j], vf_set1(1.0f)), near[j], p[j]);
+    EACH y[j] = vf_with_sign(p[j], v[j]);
+}
+
+/*
+ * tanh: below 1 x + x^3 p(x^2), p of degree 6, relative error 0.09 u; above it, with e =
+ * exp(-2|x|), 1 - e q(e), where q, of degree 4, is 2 / (1 + e) but for 0.08 u. From 10 on tanh
+ * rounds to 1.
+ */
+ISO_INLINE void vf_tanhs(vf *y, const vf *v, const size_t k) {
+    vf x[VF_TOGETHER], s[VF_TOGETHER], p[VF_TOGETHER], near[VF_TOGETHER], h[VF_TOGETHER];
+    EACH x[j] = vf_max(vf_set1(-10.0f), vf_minus_abs(v[j]));
+    EACH s[j] = vf_mul(x[j], x[j]);
+    EACH p[j] = vf_fma(vf_set1(-0x1.77dd2cp-12f), s[j], vf_set1(0x1.2da4f6p-9f));
+    HORNER(s, -0x1.0460c4p-7f);
+    HORNER(s, 0x1.600992p-6f);
+    HORNER(s, -0x1.b96222p-5f);
+    HORNER(s, 0x1.110be2p-3f);
+    HORNER(s, -0x1.55553cp-2f);
+    EACH s[j] = vf_mul(s[j], x[j]);
+    EACH near[j] = vf_fma(s[j], p[j], x[j]);
+    EACH h[j] = vf_set1(0x1.715476p+1f);
+    exp2_product(s, x, h, 1.0f, k);
+    EACH p[j] = vf_fma(vf_set1(0x1.5f0842p+0f), s[j], vf_set1(-0x1.ea21f0p+0f));
+    HORNER(s, 0x1.fe98fap+0f);
+    HORNER(s, -0x1.fff5d2p+0f);
+    HORNER(s, 0x1.ffffe8p+0f);
+    EACH p[j] = vf_fma(s[j], p[j], vf_set1(-1.0f));
+    EACH p[j] = vf_select(vf_lt(vf_set1(-1.0f), x[j]), near[j], p[j]);
+    EACH y[j] = vf_with_sign(p[j], v[j]);
+}
+
+/* k <= VF_TOGETHER vectors. y may be x. */
+ISO_INLINE void vf_functions(vf *y, const vf *x, const int function, const size_t k) {
+    switch (function) {
+    case 1: EACH y[j] = vf_relu(x[j]); break;
+    case 2: vf_silus(y, x, k); break;
+    case 3: vf_gelus_erf(y, x, k); break;
+    case 4: vf_gelus_tanh(y, x, k); break;
+    case 5: vf_tanhs(y, x, k); break;
+    case ISO_UNARY_EXP: vf_exps(y, x, k); break;
+    case ISO_UNARY_ERF: vf_erfs(y, x, k); break;
+    default: EACH y[j] = x[j];
     }
 }
+ISO_INLINE vf vf_activation(vf x, const int act) {
+    vf_functions(&x, &x, act, 1);
+    return x;
+}
+#undef HORNER

@@ -6,89 +6,153 @@
  * constant row then gives exactly beta, and a large common offset costs no accuracy.
  *   t_i = x_i + residual_i;  mean = t_0 + sum(t_i - t_0) / n;  d_i = t_i - mean;
  *   r = 1 / sqrt(sum(d_i^2 by fma) / n + eps);  y_i = (d_i r) gamma_i + beta_i (fma with both)
+ *
+ * A row is a chain: a sum, its tree, a division, the next sum. So two rows go side by side where
+ * their lanes fill no more than half of the registers and the rows stay in the L1 cache, which four
+ * would not; they also share the loads of gamma and beta. The order of operations of a row does not
+ * change by that.
  */
+#define NORM_ROWS (LANE_REGS <= VF_REGS / 4 ? 2 : 1)
+#define NORM_N 2048
 
-/* t = x + residual, written where it is wanted or, failing that, to y; returns where it stands. */
-static const float *norm_input(float *y, const float *x, const float *residual, float *sum,
-                               size_t n) {
-    if (!residual && (!sum || sum == x))
-        return x;
-    float *t = sum ? sum : y;
-    size_t i = 0;
-    for (; i + VF_N <= n; i += VF_N) {
-        vf v = vf_load(x + i);
-        vf_store(t + i, residual ? vf_add(v, vf_load(residual + i)) : v);
+#define EACH_ROW ISO_UNROLLED (q, k)
+
+/* Between the steps of a sum whose lanes are many: gcc for aarch64 else loads a whole block ahead,
+ * and spills lanes to make room for it. */
+#define NO_LOADS_AHEAD                                                                             \
+    if (LANE_REGS > 4)                                                                             \
+    __asm__ volatile("" ::: "memory")
+
+/* A group of k rows. t: where x + residual goes if there is a residual, else x. */
+struct norm_group {
+    float *y, *t;
+    const float *x, *residual;
+    size_t ldy, ldt, ldx, ldr;
+};
+
+/* Elements i .. i+w-1 of each row: ((t - mean) r) gamma + beta. */
+ISO_INLINE void norm_output_step(const struct norm_group *g, const vf *mean, const vf *r,
+                                 const float *gamma, const float *beta, size_t i, size_t w,
+                                 const int centred, const int affine, const size_t k) {
+    vf scale = vf_set1(0), shift = vf_set1(0);
+    if (affine & 1)
+        scale = load_w(gamma + i, w);
+    if (affine & 2)
+        shift = load_w(beta + i, w);
+    /* All loads before the stores: rows often lie a multiple of 4 KiB apart, where CPUs take a load
+     * for one of what was just stored. */
+    vf d[NORM_ROWS];
+    EACH_ROW d[q] = load_w(g->t + q * g->ldt + i, w);
+    EACH_ROW {
+        if (centred)
+            d[q] = vf_sub(d[q], mean[q]);
+        d[q] = vf_mul(d[q], r[q]);
+        if (affine == 3)
+            d[q] = vf_fma(d[q], scale, shift);
+        else if (affine == 1)
+            d[q] = vf_mul(d[q], scale);
+        else if (affine == 2)
+            d[q] = vf_add(d[q], shift);
     }
-    if (i < n) {
-        vf v = vf_load_n(x + i, n - i);
-        vf_store_n(t + i, residual ? vf_add(v, vf_load_n(residual + i, n - i)) : v, n - i);
-    }
-    return t;
+    EACH_ROW store_w(g->y + q * g->ldy + i, d[q], w);
 }
 
-static inline __attribute__((always_inline)) void norm_output(float *y, const float *t, float mean,
-                                                              float r, const float *gamma,
-                                                              const float *beta, size_t n,
-                                                              const int centred) {
-    for (size_t i = 0; i < n; i += VF_N) {
-        size_t w = n - i < VF_N ? n - i : VF_N;
-        vf d = load_w(t + i, w);
-        if (centred)
-            d = vf_sub(d, vf_set1(mean));
-        d = vf_mul(d, vf_set1(r));
-        if (gamma && beta)
-            d = vf_fma(d, load_w(gamma + i, w), load_w(beta + i, w));
-        else if (gamma)
-            d = vf_mul(d, load_w(gamma + i, w));
-        else if (beta)
-            d = vf_add(d, load_w(beta + i, w));
-        store_w(y + i, d, w);
+ISO_INLINE void norm_output(const struct norm_group *g, const vf *mean, const vf *r,
+                            const float *gamma, const float *beta, size_t n, const int centred,
+                            const int affine, const size_t k) {
+    size_t i = 0;
+    for (; i + VF_N <= n; i += VF_N)
+        norm_output_step(g, mean, r, gamma, beta, i, VF_N, centred, affine, k);
+    if (i < n)
+        norm_output_step(g, mean, r, gamma, beta, i, n - i, centred, affine, k);
+}
+
+/* The first sum over the lanes: of t - first, or of t^2; with a residual t is made on the way. */
+ISO_INLINE void norm_first_sum(vf (*acc)[LANE_REGS], const struct norm_group *g, const vf *first,
+                               size_t n, const int centred, const int added, const size_t k) {
+#define FIRST_STEP(l, i, w)                                                                        \
+    do {                                                                                           \
+        vf v[NORM_ROWS];                                                                           \
+        EACH_ROW v[q] = load_w(g->x + q * g->ldx + (i), w);                                        \
+        if (added) {                                                                               \
+            EACH_ROW v[q] = vf_add(v[q], load_w(g->residual + q * g->ldr + (i), w));               \
+            EACH_ROW store_w(g->t + q * g->ldt + (i), v[q], w);                                    \
+        }                                                                                          \
+        if (centred)                                                                               \
+            EACH_ROW acc[q][l] = vf_add(acc[q][l], keep_w(vf_sub(v[q], first[q]), w));             \
+        else                                                                                       \
+            EACH_ROW acc[q][l] = vf_fma(v[q], v[q], acc[q][l]);                                    \
+    } while (0)
+    EACH_ROW ISO_UNROLLED (l, LANE_REGS) acc[q][l] = vf_set1(0);
+    LANES_EACH(n, FIRST_STEP);
+#undef FIRST_STEP
+}
+
+ISO_INLINE void norm_rows(const struct norm_group *rows, size_t n, const struct iso_norm *o,
+                          const int centred, const size_t k) {
+    const struct norm_group local = *rows, *g = &local;
+    vf acc[NORM_ROWS][LANE_REGS], first[NORM_ROWS], mean[NORM_ROWS], r[NORM_ROWS];
+    if (g->residual) {
+        EACH_ROW first[q] = vf_set1(g->x[q * g->ldx] + g->residual[q * g->ldr]);
+        norm_first_sum(acc, g, first, n, centred, 1, k);
+    } else {
+        EACH_ROW first[q] = vf_set1(g->x[q * g->ldx]);
+        norm_first_sum(acc, g, first, n, centred, 0, k);
+    }
+    if (centred) {
+        EACH_ROW mean[q] = vf_set1(g->t[q * g->ldt] + lanes_tree(acc[q]) / (float)n);
+        vf d[NORM_ROWS];
+        EACH_ROW ISO_UNROLLED (l, LANE_REGS) acc[q][l] = vf_set1(0);
+#define VARIANCE_STEP(l, i, w)                                                                     \
+    do {                                                                                           \
+        EACH_ROW d[q] = load_w(g->t + q * g->ldt + (i), w);                                        \
+        EACH_ROW d[q] = keep_w(vf_sub(d[q], mean[q]), w);                                          \
+        EACH_ROW acc[q][l] = vf_fma(d[q], d[q], acc[q][l]);                                        \
+        NO_LOADS_AHEAD;                                                                            \
+    } while (0)
+        LANES_EACH(n, VARIANCE_STEP);
+#undef VARIANCE_STEP
+    }
+    EACH_ROW r[q] = vf_set1(1.0f / __builtin_sqrtf(lanes_tree(acc[q]) / (float)n + o->eps));
+    const float *beta = centred ? o->beta : NULL;
+    if (o->gamma && beta)
+        norm_output(g, mean, r, o->gamma, beta, n, centred, 3, k);
+    else if (o->gamma)
+        norm_output(g, mean, r, o->gamma, NULL, n, centred, 1, k);
+    else if (centred && beta)
+        norm_output(g, mean, r, NULL, beta, n, centred, 2, k);
+    else
+        norm_output(g, mean, r, NULL, NULL, n, centred, 0, k);
+}
+
+ISO_INLINE void norm(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
+                     const struct iso_norm *o, const int centred) {
+    for (size_t row = 0; row < rows;) {
+        const size_t k = rows - row < NORM_ROWS || n > NORM_N ? 1 : NORM_ROWS;
+        struct norm_group g = {.y = y + row * ldy, .ldy = ldy, .x = x + row * ldx, .ldx = ldx};
+        g.t = o->sum ? o->sum + row * o->lds : g.y;
+        g.ldt = o->sum ? o->lds : ldy;
+        if (o->residual) {
+            g.residual = o->residual + row * o->ldr, g.ldr = o->ldr;
+        } else {
+            for (size_t q = 0; q < k && o->sum && o->sum != x; q++) /* a copy is wanted */
+                memmove(g.t + q * g.ldt, g.x + q * ldx, n * sizeof(float));
+            g.t = (float *)(uintptr_t)g.x, g.ldt = ldx; /* is only read */
+        }
+        if (k > 1)
+            norm_rows(&g, n, o, centred, NORM_ROWS);
+        else
+            norm_rows(&g, n, o, centred, 1);
+        row += k;
     }
 }
 
 static void layernorm(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
                       const struct iso_norm *o) {
-    for (size_t row = 0; row < rows; row++, y += ldy, x += ldx) {
-        const float *t = norm_input(y, x, o->residual ? o->residual + row * o->ldr : NULL,
-                                    o->sum ? o->sum + row * o->lds : NULL, n);
-        vf acc[LANE_REGS];
-        const vf first = vf_set1(t[0]);
-        ISO_UNROLLED (r, LANE_REGS)
-            acc[r] = vf_set1(0);
-#define MEAN_STEP(r, i, w) acc[r] = vf_add(acc[r], keep_w(vf_sub(load_w(t + (i), w), first), w))
-        LANES_EACH(n, MEAN_STEP);
-#undef MEAN_STEP
-        const float mean = t[0] + lanes_tree(acc) / (float)n;
-        ISO_UNROLLED (r, LANE_REGS)
-            acc[r] = vf_set1(0);
-#define VARIANCE_STEP(r, i, w)                                                                     \
-    do {                                                                                           \
-        vf d_ = keep_w(vf_sub(load_w(t + (i), w), vf_set1(mean)), w);                              \
-        acc[r] = vf_fma(d_, d_, acc[r]);                                                           \
-    } while (0)
-        LANES_EACH(n, VARIANCE_STEP);
-#undef VARIANCE_STEP
-        const float r = 1.0f / __builtin_sqrtf(lanes_tree(acc) / (float)n + o->eps);
-        norm_output(y, t, mean, r, o->gamma, o->beta, n, 1);
-    }
+    norm(y, ldy, x, ldx, rows, n, o, 1);
 }
 
 static void rmsnorm(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
                     const struct iso_norm *o) {
-    for (size_t row = 0; row < rows; row++, y += ldy, x += ldx) {
-        const float *t = norm_input(y, x, o->residual ? o->residual + row * o->ldr : NULL,
-                                    o->sum ? o->sum + row * o->lds : NULL, n);
-        vf acc[LANE_REGS];
-        ISO_UNROLLED (r, LANE_REGS)
-            acc[r] = vf_set1(0);
-#define SQUARE_STEP(r, i, w)                                                                       \
-    do {                                                                                           \
-        vf v_ = load_w(t + (i), w);                                                                \
-        acc[r] = vf_fma(v_, v_, acc[r]);                                                           \
-    } while (0)
-        LANES_EACH(n, SQUARE_STEP);
-#undef SQUARE_STEP
-        const float r = 1.0f / __builtin_sqrtf(lanes_tree(acc) / (float)n + o->eps);
-        norm_output(y, t, 0, r, o->gamma, NULL, n, 0);
-    }
+    norm(y, ldy, x, ldx, rows, n, o, 0);
 }

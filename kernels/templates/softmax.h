@@ -18,6 +18,55 @@ static inline __attribute__((always_inline)) vf softmax_load(const float *x, con
     return v;
 }
 
+/*
+ * exp(x - m) of k vectors or, in the last call, of the first w lanes of one, with 0 for what does
+ * not take part. Written to e and added to the lanes, unless these are NULL.
+ */
+ISO_INLINE void softmax_exp_step(vf *t, size_t first, float *e, const float *x, const uint8_t *mask,
+                                 vf m, size_t i, size_t w, const size_t k) {
+    vf v[VF_TOGETHER];
+    EACH v[j] = vf_sub(softmax_load(x, mask, i + j * VF_N, w), m);
+    vf_exps_neg(v, v, k);
+    if (mask)
+        EACH v[j] = vf_select(vm_bytes(mask + i + j * VF_N, w), v[j], vf_set1(0));
+    if (e)
+        EACH store_w(e + i + j * VF_N, v[j], w);
+    if (t)
+        EACH t[(first + j) % LANE_REGS] = vf_add(t[(first + j) % LANE_REGS], keep_w(v[j], w));
+}
+
+ISO_INLINE void softmax_exps(vf *t, float *e, const float *x, const uint8_t *mask, vf m, size_t n) {
+    const size_t at_once = VF_TOGETHER * VF_N, block = at_once > ISO_LANES ? at_once : ISO_LANES;
+    size_t i = 0;
+    for (; i + block <= n; i += block)
+        ISO_UNROLLED (g, block / at_once)
+            softmax_exp_step(t, g * VF_TOGETHER, e, x, mask, m, i + g * at_once, VF_N, VF_TOGETHER);
+#define EXP_STEP(r, p, w) softmax_exp_step(t, r, e, x, mask, m, i + (p), w, 1)
+    LANES_EACH(n - i, EXP_STEP);
+#undef EXP_STEP
+}
+
+/* exp(x - m), and their sums over the lanes. Where the lanes take more registers than the constants
+ * of exp leave free, the sums are of pieces that were just written: to y, or to a buffer. */
+enum { SOFTMAX_PIECE = 256 };
+ISO_INLINE void softmax_sum(vf *t, float *y, const float *x, const uint8_t *mask, vf m, size_t n) {
+    ISO_UNROLLED (r, LANE_REGS)
+        t[r] = vf_set1(0);
+    if (LANE_REGS <= 4) {
+        softmax_exps(t, y, x, mask, m, n);
+        return;
+    }
+    float buffer[SOFTMAX_PIECE];
+    for (size_t i = 0; i < n; i += SOFTMAX_PIECE) {
+        const size_t piece = n - i < SOFTMAX_PIECE ? n - i : SOFTMAX_PIECE;
+        float *e = y ? y + i : buffer;
+        softmax_exps(NULL, e, x + i, mask ? mask + i : NULL, m, piece);
+#define SUM_STEP(r, p, w) t[r] = vf_add(t[r], load_w(e + (p), w))
+        LANES_EACH(piece, SUM_STEP);
+#undef SUM_STEP
+    }
+}
+
 static inline __attribute__((always_inline)) void
 softmax_row(float *y, const float *x, const uint8_t *mask, size_t n, int flags) {
     const vf minus_inf = vf_set1(-__builtin_inff());
@@ -48,13 +97,8 @@ softmax_row(float *y, const float *x, const uint8_t *mask, size_t n, int flags) 
             return;
     }
 
-    ISO_UNROLLED (r, LANE_REGS)
-        t[r] = vf_set1(0);
     if (flags & ISO_SOFTMAX_LOG) {
-#define SUM_STEP(r, i, w)                                                                          \
-    t[r] = vf_add(t[r], keep_w(vf_exp_neg(vf_sub(softmax_load(x, mask, i, w), m)), w))
-        LANES_EACH(n, SUM_STEP);
-#undef SUM_STEP
+        softmax_sum(t, NULL, x, mask, m, n);
         /* A vector of it: SLEEF's scalar function computes on the garbage that a register holds
          * beside its argument, and may raise INVALID. */
         const vf s = vf_log(vf_set1(lanes_tree(t)));
@@ -67,23 +111,20 @@ softmax_row(float *y, const float *x, const uint8_t *mask, size_t n, int flags) 
         }
         return;
     }
-#define EXP_STEP(r, i, w)                                                                          \
-    do {                                                                                           \
-        vf e_ = keep_w(vf_exp_neg(vf_sub(softmax_load(x, mask, i, w), m)), w);                     \
-        if (mask)                                                                                  \
-            e_ = vf_select(vm_bytes(mask + (i), w), e_, vf_set1(0));                               \
-        store_w(y + (i), e_, w);                                                                   \
-        t[r] = vf_add(t[r], e_);                                                                   \
-    } while (0)
-    LANES_EACH(n, EXP_STEP);
-#undef EXP_STEP
+    softmax_sum(t, y, x, mask, m, n);
     const vf inverse = vf_set1(1.0f / lanes_tree(t));
-    for (size_t i = 0; i < n; i += VF_N) {
-        size_t w = n - i < VF_N ? n - i : VF_N;
-        vf v = vf_mul(load_w(y + i, w), inverse);
+    size_t i = 0;
+    for (; i + VF_N <= n; i += VF_N) {
+        vf v = vf_mul(vf_load(y + i), inverse);
         if (mask)
-            v = vf_select(vm_bytes(mask + i, w), v, absent);
-        store_w(y + i, v, w);
+            v = vf_select(vm_bytes(mask + i, VF_N), v, absent);
+        vf_store(y + i, v);
+    }
+    if (i < n) {
+        vf v = vf_mul(vf_load_n(y + i, n - i), inverse);
+        if (mask)
+            v = vf_select(vm_bytes(mask + i, n - i), v, absent);
+        vf_store_n(y + i, v, n - i);
     }
 }
 

@@ -31,6 +31,9 @@ static const float hard_points[] = {
     -0x1.7c16d4p+2f,  0x1.46a6bep+0f,   -0x1.643678p+6f,                    /* SiLU */
     0x1.366b66p+0f,   -0x1.036494p-8f,  -0x1.4150cp+3f,                     /* GELU with tanh */
     0x1.29602ap+0f,   -0x1.f6d87ap-1f,  -0x1.458decp+3f,                    /* GELU with erf */
+    -0x1.4e7e16p-2f,  0x1.25871cp+0f,   -0x1.6p+2f,                         /* and its ranges */
+    0x1.fda8fep-1f,   0x1.005158p+0f,   0x1.fffffep-1f,                     /* erf, tanh */
+    -0x1.2p+5f,       0x1p+2f,          0x1.4p+3f,                          /* where they end */
     0x1.154248p+3f,   0x1.4cec68p+2f,   -0x1.aaf86cp+4f,                    /* tanh, exp */
     0x1.45c41ep+6f,   -0x1.45c51p+6f};
 

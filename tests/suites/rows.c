@@ -269,6 +269,13 @@ static void norm_cases(struct iso_cases *l) {
             iso_add(l, 20, fills[f], ISO_CASE_TRAPLESS, 1 + f % 2, widths[i], 3, f / 2 % 2, 0,
                     f / 4, 0, 0);
     }
+    /* rows go in pairs: an odd one at the end, and rows too long for that */
+    for (size_t n = 2047; n <= 2049; n++)
+        iso_add(l, 3, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, 3, n, 3, n % 2, 0, n % 2, 0, 3);
+    for (size_t rows = 4; rows <= 9; rows++)
+        for (size_t f = 0; f < 8; f++)
+            iso_add(l, 5, fills[f], ISO_CASE_TRAPLESS, rows, 20 * f + rows, f % 4, f / 2 % 2, f / 4,
+                    f % 2, 0, f % 3);
 }
 
 static void rms_cases(struct iso_cases *l) {
