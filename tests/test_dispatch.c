@@ -514,8 +514,11 @@ static void count_calls(void *arg, size_t i) {
     ++*(size_t *)arg;
 }
 
+static size_t most_tasks;
+
 static void foreign_for(void *user, size_t n, void (*fn)(void *, size_t), void *arg) {
     ++*(size_t *)user;
+    most_tasks = n > most_tasks ? n : most_tasks;
     for (size_t i = n; i-- > 0;) {
         fn(arg, i);
     }
@@ -575,6 +578,14 @@ static void test_context(void **state) {
     assert_int_equal(iso_pack_f32(&packed, NULL, 0, NULL, 0, 0, 5, 0, &context), ISOBIT_OK);
     assert_int_equal(iso_pack_f32(&packed, NULL, 0, NULL, 0, 5, 0, 0, &context), ISOBIT_OK);
     assert_int_equal(regions, 1);
+
+    /* Rows are shared out among the threads, not one by one. */
+    static float rows[1024][64];
+    most_tasks = 0;
+    assert_int_equal(iso_softmax_f32(rows[0], 64, rows[0], 64, 1024, 64, NULL, &context),
+                     ISOBIT_OK);
+    assert_int_equal(regions, 2);
+    assert_int_equal(most_tasks, 3);
 }
 
 static void test_texts(void **state) {
@@ -728,9 +739,10 @@ static void test_info(void **state) {
                  missing ? "\"" : "", missing ? missing : "null", missing ? "\"" : "");
         assert_non_null(strstr(text, piece));
     }
-    static const char *const keys[] = {"cpu",      "features", "xcr0",        "caches", "isas",
-                                       "threads",  "usable",   "affinity",    "sleef",  "libcpuid",
-                                       "versions", "compiler", "cgroup_cpus", "isobit", "numerics"};
+    static const char *const keys[] = {
+        "cpu",      "features", "xcr0",     "caches",   "isas",     "threads",     "usable",
+        "affinity", "sleef",    "libcpuid", "versions", "compiler", "cgroup_cpus", "isobit",
+        "numerics", "l1d",      "l2",       "l3",       "isa",      "architecture"};
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); ++i) {
         snprintf(piece, sizeof(piece), "\"%s\": ", keys[i]);
         assert_non_null(strstr(text, piece));

@@ -229,6 +229,30 @@ static void test_header_rules(void **state) {
     (void)state;
 }
 
+/* Eight elements of each type span as many bytes as one element has bits. */
+static void test_types(void **state) {
+    static const struct {
+        const char *name;
+        uint64_t bits;
+    } types[] = {{"F32", 32},    {"F16", 16},        {"BF16", 16},       {"BOOL", 8},
+                 {"U8", 8},      {"I8", 8},          {"F8_E5M2", 8},     {"F8_E4M3", 8},
+                 {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"I16", 16},
+                 {"U16", 16},    {"I32", 32},        {"U32", 32},        {"I64", 64},
+                 {"U64", 64},    {"F64", 64},        {"C64", 64},        {"F4", 4},
+                 {"F6_E2M3", 6}, {"F6_E3M2", 6}};
+    iso_error error;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        for (uint64_t bytes = types[i].bits - 1; bytes <= types[i].bits + 1; bytes++) {
+            char text[160];
+            int n = snprintf(text, sizeof text,
+                             "{\"a\":{\"dtype\":\"%s\",\"shape\":[8],\"data_offsets\":[0,%d]}}",
+                             types[i].name, (int)bytes);
+            assert_int_equal(parse(text, (size_t)n, bytes, &error),
+                             bytes == types[i].bits ? ISOBIT_OK : ISOBIT_E_OFFSET);
+        }
+    (void)state;
+}
+
 static void test_header_limits(void **state) {
     iso_error error = {0};
     blob b = {0};
@@ -677,6 +701,16 @@ static void test_arguments(void **state) {
     assert_null(model);
     uint32_t code;
     assert_int_equal(model_utf8("a", 0, &code), 0);
+    /* Too long, a surrogate, beyond the last one; and their neighbours, which are right. */
+    assert_int_equal(model_utf8("\xe0\x9f\xbf", 3, &code), 0);
+    assert_int_equal(model_utf8("\xe0\xa0\x80", 3, &code), 3);
+    assert_int_equal(model_utf8("\xf0\x8f\xbf\xbf", 4, &code), 0);
+    assert_int_equal(model_utf8("\xf0\x90\x80\x80", 4, &code), 4);
+    assert_int_equal(model_utf8("\xed\xa0\x80", 3, &code), 0);
+    assert_int_equal(model_utf8("\xed\x9f\xbf", 3, &code), 3);
+    assert_int_equal(model_utf8("\xf4\x90\x80\x80", 4, &code), 0);
+    assert_int_equal(model_utf8("\xf4\x8f\xbf\xbf", 4, &code), 4);
+    assert_int_equal(code, 0x10ffff);
     files_remove(&f);
     (void)state;
 }
@@ -889,7 +923,7 @@ static void test_config(void **state) {
             blob_add(&b, first, strlen(first));
             for (size_t i = (size_t)words + 1; i < count; i++)
                 blob_add(&b, ",0", 2);
-            blob_add(&b, "]]}" + !words, 2 + (size_t)words);
+            blob_add(&b, words ? "]]}" : "]}", 2 + (size_t)words);
             files_write(&f, "config.json", b.bytes, b.count);
             blob_free(&b);
             assert_int_equal(load(&f, NULL, &error), count == 65536 ? ISOBIT_OK : ISOBIT_E_CONFIG);
@@ -912,6 +946,15 @@ static void test_config(void **state) {
     assert_int_equal(info->pad_id, 0);
     assert_int_equal(info->unk_id, UINT32_MAX);
     iso_model_free(model);
+    /* A default is lowered to what the positions allow, and not further. */
+    for (size_t positions = 10; positions <= 12; positions++) {
+        char text[400];
+        (void)snprintf(text, sizeof text, MARIAN ",\"max_position_embeddings\":%zu}", positions);
+        files_text(&f, "config.json", text);
+        assert_int_equal(iso_model_load(&model, f.directory, NULL, NULL, &error), ISOBIT_OK);
+        assert_int_equal(iso_model_get_info(model)->default_max_length, positions == 10 ? 11 : 12);
+        iso_model_free(model);
+    }
     files_remove(&f);
     (void)state;
 }
@@ -1127,6 +1170,7 @@ static void test_tokenizer_arguments(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_header_rules),
+        cmocka_unit_test(test_types),
         cmocka_unit_test(test_header_limits),
         cmocka_unit_test(test_header_mutations),
         cmocka_unit_test(test_file_length),

@@ -430,19 +430,27 @@ static void gemm_is_the_same_every_way(void **state) {
     }
 }
 
-/* Sums that lie next to the middle of two floats, and that double rounds to just that middle. */
+/*
+ * Sums that lie next to the middle of two floats, and that double rounds to just that middle, or,
+ * where floats are subnormal, to two steps of double beyond it.
+ */
 static void gemm_rounds_once(void **state) {
     (void)state;
-    const float sum = 0x1.000002p0f, near = 0x1.0002p0f, b[] = {1, 0x1.fffcp-25f};
+    static const struct {
+        float sum, a, b;
+    } cases[] = {{0x1.000002p0f, 0x1.0002p0f, 0x1.fffcp-25f},
+                 {0x1p-127f, 0x1.000f8ep-75f, 0x1.ffe0e6p-76f}};
     for (size_t i = 0; i < iso_isa_count(); i++)
-        for (int sign = -1; sign <= 1; sign += 2) {
+        for (size_t k = 0; k < 4; k++) {
             const iso_context context = {.size = sizeof context, .isa = iso_isa_get(i)};
-            const float a[] = {sum, (float)sign * near};
+            const float sum = cases[k / 2].sum, near = k % 2 ? cases[k / 2].a : -cases[k / 2].a;
+            const float a[] = {0x1p64f * sum, near}, b[] = {0x1p-64f, cases[k / 2].b};
+            const float expected = fmaf(near, b[1], sum);
             float c = 0;
             if (iso_isa_missing(context.isa))
                 continue;
             assert_ok(iso_gemm_f32(&c, 1, a, 2, b, 1, 1, 1, 2, NULL, &context));
-            assert_memory_equal(&c, &sum, sizeof c);
+            assert_memory_equal(&c, &expected, sizeof c);
         }
 }
 

@@ -757,8 +757,15 @@ static void test_cgroup_quota(void **state) {
     assert_int_equal(iso_cgroup_millicpus(top), 100);
     put_file("/sys/fs/cgroup/user.slice/app/cpu.max", "1 1000000\n"); /* never 0: that is none */
     assert_int_equal(iso_cgroup_millicpus(top), 1);
-    static const char *const odd[] = {
-        "", "\n", "max", "100000", "100000 0", "-5 100000", "x y", "99999999999999999999 100000"};
+    static const char *const odd[] = {"",
+                                      "\n",
+                                      "max",
+                                      "100000",
+                                      "100000 0",
+                                      "-5 100000",
+                                      "x y",
+                                      "1099511627777 1099511627777", /* beyond what is believed */
+                                      "99999999999999999999 100000"};
     for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); ++i) {
         put_file("/sys/fs/cgroup/user.slice/app/cpu.max", odd[i]);
         assert_int_equal(iso_cgroup_millicpus(top), 1500);
@@ -779,6 +786,8 @@ static void test_cgroup_quota(void **state) {
     /* Version 1. */
     put_file("/proc/self/mountinfo", MOUNT_V1);
     put_file("/proc/self/cgroup", "5:memory:/other\n4:cpuset:/\n3:cpu,cpuacct:/app\n0::/\n");
+    put_file("/sys/fs/cgroup/cpu,cpuacct/app/cpu.cfs_quota_us", "400000\n");
+    assert_int_equal(iso_cgroup_millicpus(top), 0); /* without a period */
     put_file("/sys/fs/cgroup/cpu,cpuacct/app/cpu.cfs_quota_us", "-1\n");
     put_file("/sys/fs/cgroup/cpu,cpuacct/app/cpu.cfs_period_us", "100000\n");
     assert_int_equal(iso_cgroup_millicpus(top), 0);
