@@ -51,8 +51,9 @@
 enum { ISO_STRIP_ASSIGN = 0, ISO_STRIP_ADD, ISO_STRIP_CONTINUE };
 
 /*
- * gemm_direct: the same sums, from +0, with A as it lies, row-major: element (i, p) at a[i*lda + p].
- * At most DIRECT_MR rows, which is fewer than MR: a row takes a register for its address. add: C = C
+ * gemm_direct: the same sums, from +0, with A as it lies, row-major: element (i, p) at a[i*lda +
+ * p]. At most DIRECT_MR rows, which is fewer than MR: a row takes a register for its address. add:
+ * C = C
  * + t, else C = t.
  *
  * gemm_strip_bt: the same sums with A as a strip and a transposed B: b[j*ldb + p]. At most MR rows.
@@ -147,8 +148,8 @@ enum { ISO_UNARY_EXP = 100, ISO_UNARY_ERF = 101 };
     ISO_UNROLL                                                                                     \
     for (size_t i = 0; i < (n); i++)
 
-/* What a pointer is computed from is hidden from here on: else compilers keep an offset for each row
- * of a matrix, more than there are registers, instead of adding a stride. */
+/* What a pointer is computed from is hidden from here on: else compilers keep an offset for each
+ * row of a matrix, more than there are registers, instead of adding a stride. */
 #define ISO_OPAQUE(pointer) __asm__("" : "+r"(pointer))
 
 /* A precondition: checked in debug builds, where a broken one stops the program at once. */
