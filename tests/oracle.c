@@ -119,7 +119,7 @@ double oracle_function_bound(double x, int function) {
         return x >= -1 && fabs(y) >= 0x1p-126 && 2.5 * oracle_ulp(y) < bound ? 2.5 * oracle_ulp(y)
                                                                              : bound;
     }
-    case ISOBIT_ACT_GELU_TANH: return 2.1 * ORACLE_U * ax + 0x1p-126;
+    case ISOBIT_ACT_GELU_TANH: return 2 * ORACLE_U * ax + 0x1p-126;
     case ISOBIT_ACT_TANH: /* x + x^3/3 half-way between two floats: a hair above 1 */
         return 1.0001 * oracle_ulp(y);
     default: return oracle_ulp(y);

@@ -18,32 +18,63 @@ static void gemv_rows(float *y, const float *w, size_t ldw, const float *x, size
 }
 
 /*
- * W is [k][ldw]: up to 32 columns at a time, with the 32 lanes of each on the stack (4 KiB). Rows
- * that go to the same lane are 32 apart; four of them are added between a load and a store of the
- * lane.
+ * W is [k][ldw]: a wide block of columns, some lanes of each at a time in registers. A pass goes
+ * through all of k and reads whole runs of a row, 256 bytes; each row is read in one pass only. The
+ * first step of the tree adds lanes 16 apart, so half of the lanes fit the stack (4 KiB).
  */
+#define GEMV_BLOCK 64
+#define GEMV_VECTORS (GEMV_BLOCK / VF_N)
+/* Lanes of a pass: half of the registers, where they are enough for one lane. */
+#define GEMV_WIDE (VF_REGS * VF_N >= 128)
+#define GEMV_AT_ONCE (GEMV_WIDE ? VF_REGS * VF_N / 128 : 1)
+
+static inline __attribute__((always_inline)) void gemv_step(vf *t, const float *row, float x,
+                                                            const size_t lane) {
+    const vf xv = vf_set1(x);
+    ISO_UNROLLED (j, GEMV_VECTORS)
+        t[lane * GEMV_VECTORS + j] =
+            vf_fma(vf_load(row + j * VF_N), xv, t[lane * GEMV_VECTORS + j]);
+}
+
+static void gemv_block(float *y, const float *w, size_t ldw, const float *x, size_t k) {
+    const size_t at_once = GEMV_AT_ONCE;
+    float sums[ISO_LANES / 2 * GEMV_BLOCK];
+    for (size_t i = 0; i < ISO_LANES; i += at_once) {
+        /* both lanes that the first step adds, one after the other */
+        const size_t half = i / at_once % 2, first = i / at_once / 2 * at_once + half * 16;
+        float *sum = sums + first % 16 * GEMV_BLOCK;
+        vf t[GEMV_AT_ONCE * GEMV_VECTORS];
+        ISO_UNROLLED (r, GEMV_AT_ONCE * GEMV_VECTORS)
+            t[r] = vf_set1(0);
+        size_t p = first;
+        for (; p + at_once <= k; p += ISO_LANES) {
+            const float *row = w + p * ldw;
+            ISO_UNROLLED (l, GEMV_AT_ONCE) {
+                gemv_step(t, row, x[p + l], l);
+                row += ldw;
+                ISO_OPAQUE(row);
+            }
+        }
+        ISO_UNROLLED (l, GEMV_AT_ONCE)
+            if (p + l < k)
+                gemv_step(t, w + (p + l) * ldw, x[p + l], l);
+        ISO_UNROLLED (r, GEMV_AT_ONCE * GEMV_VECTORS)
+            vf_store(sum + r * VF_N, half ? vf_add(vf_load(sum + r * VF_N), t[r]) : t[r]);
+    }
+    for (size_t h = ISO_LANES / 4; h > 0; h /= 2)
+        for (size_t j = 0; j < h * GEMV_BLOCK; j += VF_N)
+            vf_store(sums + j, vf_add(vf_load(sums + j), vf_load(sums + j + h * GEMV_BLOCK)));
+    for (size_t j = 0; j < GEMV_BLOCK; j += VF_N)
+        vf_store(y + j, vf_load(sums + j));
+}
+
+/* The last columns, up to 32: their lanes wait on the stack. */
 #define GEMV_COLUMNS 32
 
 static void gemv_columns(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k) {
     float lanes[ISO_LANES * GEMV_COLUMNS];
-    const size_t step = 4 * ISO_LANES;
     memset(lanes, 0, sizeof lanes);
-    size_t p = 0;
-    for (; n == GEMV_COLUMNS && p + step <= k; p += step)
-        for (size_t l = 0; l < ISO_LANES; l++) {
-            const float *row = w + (p + l) * ldw;
-            float *lane = lanes + l * GEMV_COLUMNS;
-            vf x4[4];
-            ISO_UNROLLED (q, 4)
-                x4[q] = vf_set1(x[p + l + q * ISO_LANES]);
-            ISO_UNROLLED (j, GEMV_COLUMNS / VF_N) {
-                vf t = vf_load(lane + j * VF_N);
-                ISO_UNROLLED (q, 4)
-                    t = vf_fma(vf_load(row + q * ISO_LANES * ldw + j * VF_N), x4[q], t);
-                vf_store(lane + j * VF_N, t);
-            }
-        }
-    for (; p < k; p++) {
+    for (size_t p = 0; p < k; p++) {
         float *lane = lanes + p % ISO_LANES * GEMV_COLUMNS;
         for (size_t j = 0; j < n; j += VF_N) {
             size_t wd = n - j < VF_N ? n - j : VF_N;
@@ -64,6 +95,9 @@ static void gemv(float *y, const float *w, size_t ldw, const float *x, size_t n,
         gemv_rows(y, w, ldw, x, n, k);
         return;
     }
-    for (size_t j = 0; j < n; j += GEMV_COLUMNS)
+    size_t j = 0;
+    for (; GEMV_WIDE && j + GEMV_BLOCK <= n; j += GEMV_BLOCK)
+        gemv_block(y + j, w + j, ldw, x, k);
+    for (; j < n; j += GEMV_COLUMNS)
         gemv_columns(y + j, w + j, ldw, x, n - j < GEMV_COLUMNS ? n - j : GEMV_COLUMNS, k);
 }

@@ -90,7 +90,7 @@ static void unary_setup(struct iso_operands *o, const struct iso_case *c) {
         memcpy(x, hard_points, sizeof hard_points);
     for (size_t i = 0; i < n && step; i++) {
         uint32_t bits = (uint32_t)(c->p[U_FIRST] + i * step);
-        if ((bits | 0x00400000) == ISO_CANARY_BITS) /* the result would look like none */
+        if ((bits | 0x80400000) == ISO_CANARY_BITS) /* the result could look like none */
             bits++;
         memcpy(&x[i], &bits, sizeof bits);
     }
