@@ -257,10 +257,10 @@ esac
 if [ $# -eq 1 ]; then
     input ''
     works 'bench' "$@" bench --model "$model" --seconds 0.01
-    for text in '^encode 1 x 128 .*%' '^encode 32 x 32 ' '^decode 1, greedy .* GB/s$' \
+    for text in '^encode 1 x 128 .*%' '^encode 32 x 32 ' '^decode 1, greedy .* (GB|GFLOP)/s$' \
         '^decode 8, 4 beams ' 'linear *logits' '^peak memory '; do
         checks=$((checks + 1))
-        grep -q -e "$text" "$work/out" || problem "bench: no line like '$text'"
+        grep -q -E -e "$text" "$work/out" || problem "bench: no line like '$text'"
     done
     works 'bench --json' "$@" bench --model "$model" --seconds 0.01 --threads 2 --json
     if command -v python3 >/dev/null 2>&1; then

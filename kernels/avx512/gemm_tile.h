@@ -8,7 +8,7 @@
  * latency of the FMA.
  */
 #define GEMM_MR 14
-#define GEMM_GROUP(m) ((m) == 1 ? 4 : (m) <= 3 ? 8 : (m) == 4 ? 6 : (m) <= 7 ? 4 : (m) <= 9 ? 3 : 2)
+#define GEMM_GROUP(m) ((m) <= 3 ? 8 : (m) == 4 ? 6 : (m) <= 7 ? 4 : (m) <= 9 ? 3 : 2)
 #define GEMM_VECTORS(m) GEMM_GROUP(m)
 #define GEMM_VECTORS_BT 1
 #define GEMM_DIRECT_MR 8
