@@ -145,8 +145,9 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
             t->kernels->gemm_pack(scratch, a, t->ai, t->ap, m, k, width);
             a = scratch;
         }
-        for (size_t j = 0; j < n; j += COLUMN_BLOCK) {
-            const size_t columns = min_size(n - j, COLUMN_BLOCK);
+        const size_t most = strips > 1 ? COLUMN_BLOCK : n; /* a single strip reads B once */
+        for (size_t j = 0; j < n; j += most) {
+            const size_t columns = min_size(n - j, most);
             const float *b =
                 t->b + (t->b_turned ? j0 + j : (j0 + j) / ISO_PANEL) * t->bps + p0 * t->bs;
             for (size_t i = 0; i < m; i += rows) {
