@@ -68,6 +68,67 @@ static void gemv_block(float *y, const float *w, size_t ldw, const float *x, siz
         vf_store(y + j, vf_load(sums + j));
 }
 
+/*
+ * A W that comes from afar is read in longer runs, 1 KiB of some rows at a time: those of one lane,
+ * whose sums stay in L1 in between. Lanes come in the order of their tree, and wait for their
+ * neighbours on the stack, a row of sums for each level of it: 5 KiB.
+ */
+#define GEMV_RUN 256
+#define GEMV_LONG 768                  /* columns: shorter rows follow each other closely enough */
+#define GEMV_FAR ((size_t)1 << 18)     /* floats of a W that L2 may not hold */
+#define GEMV_FARTHER ((size_t)1 << 22) /* nor L3 */
+
+/* `ahead`, a constant: rows lie so far apart that each is new to the hardware, so their next run is
+ * called while this one is used. */
+static inline __attribute__((always_inline)) void gemv_sweep(float *sum, const float *w,
+                                                             size_t step, const float *x,
+                                                             const size_t rows, int first,
+                                                             const int ahead) {
+    vf xv[VF_REGS / 2];
+    ISO_UNROLLED (r, rows)
+        xv[r] = vf_set1(x[r * ISO_LANES]);
+    for (size_t j = 0; j < GEMV_RUN; j += 16) {
+        vf t[16 / VF_N];
+        ISO_UNROLLED (v, 16 / VF_N)
+            t[v] = first ? vf_set1(0) : vf_load(sum + j + v * VF_N);
+        const float *row = w + j;
+        ISO_UNROLLED (r, rows) {
+            if (ahead)
+                __builtin_prefetch(row + GEMV_RUN, 0, 2);
+            ISO_UNROLLED (v, 16 / VF_N)
+                t[v] = vf_fma(vf_load(row + v * VF_N), xv[r], t[v]);
+            row += step;
+            ISO_OPAQUE(row);
+        }
+        ISO_UNROLLED (v, 16 / VF_N)
+            vf_store(sum + j + v * VF_N, t[v]);
+    }
+}
+
+static inline __attribute__((always_inline)) void
+gemv_run(float *y, const float *w, size_t ldw, const float *x, size_t k, const int ahead) {
+    static const unsigned char order[ISO_LANES] = {0,  16, 8,  24, 4,  20, 12, 28, 2,  18, 10,
+                                                   26, 6,  22, 14, 30, 1,  17, 9,  25, 5,  21,
+                                                   13, 29, 3,  19, 11, 27, 7,  23, 15, 31};
+    const size_t step = ISO_LANES * ldw, deep = ahead ? VF_REGS / 2 : 8;
+    float level[5][GEMV_RUN];
+    for (size_t i = 0; i < ISO_LANES; i++) {
+        size_t l = 0, p = order[i];
+        while (i >> l & 1)
+            l++;
+        float *sum = i + 1 == ISO_LANES ? y : level[l];
+        for (; p + (deep - 1) * ISO_LANES < k; p += deep * ISO_LANES)
+            gemv_sweep(sum, w + p * ldw, step, x + p, deep, p < ISO_LANES, ahead);
+        for (; p + 3 * ISO_LANES < k; p += 4 * ISO_LANES)
+            gemv_sweep(sum, w + p * ldw, step, x + p, 4, p < ISO_LANES, ahead);
+        for (; p < k; p += ISO_LANES)
+            gemv_sweep(sum, w + p * ldw, step, x + p, 1, p < ISO_LANES, ahead);
+        for (size_t from = 0; from < l; from++)
+            for (size_t j = 0; j < GEMV_RUN; j += VF_N)
+                vf_store(sum + j, vf_add(vf_load(level[from] + j), vf_load(sum + j)));
+    }
+}
+
 /* The last columns, up to 32: their lanes wait on the stack. */
 #define GEMV_COLUMNS 32
 
@@ -96,6 +157,12 @@ static void gemv(float *y, const float *w, size_t ldw, const float *x, size_t n,
         return;
     }
     size_t j = 0;
+    const int far = k >= ISO_LANES && n >= GEMV_LONG && n > GEMV_FAR / k;
+    const int farther = far && n > GEMV_FARTHER / k;
+    for (; farther && j + 2 * GEMV_RUN <= n; j += GEMV_RUN)
+        gemv_run(y + j, w + j, ldw, x, k, 1);
+    for (; far && j + GEMV_RUN <= n; j += GEMV_RUN)
+        gemv_run(y + j, w + j, ldw, x, k, 0);
     for (; GEMV_WIDE && j + GEMV_BLOCK <= n; j += GEMV_BLOCK)
         gemv_block(y + j, w + j, ldw, x, k);
     for (; j < n; j += GEMV_COLUMNS)

@@ -534,6 +534,11 @@ static void gemv_cases(struct iso_cases *l) {
         static const size_t sizes[][2] = {{64, 64}, {512, 512}, {768, 768}, {3072, 64}, {64, 4096}};
         for (size_t i = 0; i < iso_count(sizes); i++)
             iso_add(l, 9, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, sizes[i][0], sizes[i][1], trans, 0);
+        /* Matrices that L2 does not hold are read in another order. */
+        static const size_t far[][2] = {{770, 344}, {1027, 257}, {1024, 512}, {2100, 133}};
+        for (size_t i = 0; i < iso_count(far); i++)
+            iso_add(l, 10, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, far[i][0], far[i][1], trans,
+                    gaps[i]);
         for (size_t n = 1; n <= 65; n++)
             iso_add(l, 12, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, n, 37, trans, n % 2);
         ISO_EACH_NEW_FILL(fill) {
