@@ -392,7 +392,7 @@ static void test_kernels(void **state) {
     (void)state;
     const size_t calls = run_kernels(modes, 1, filtered());
     print_message("          (%zu calls%s)\n", calls, filtered() ? " without a system call" : "");
-    assert_true(calls > 500);
+    assert_true(calls > 400); /* where the scalar set is the only one */
 }
 
 static void test_kernels_in_other_modes(void **state) {
