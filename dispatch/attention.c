@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
  * Attention: argument checks, and the cut into heads and blocks of queries. Row-major keys are
- * laid into panels once for each head, in scratch as large as the keys.
+ * laid into panels once for each head, and where many queries use them, values whose rows lie apart
+ * are brought together: else they share few places in the caches. A task does this for a head and
+ * uses it while it is in the cache, in scratch for one head; where heads cannot be shared out
+ * evenly, it is done for all of them first.
  */
 #include "check.h"
 
 #include <isobit/ops.h>
 
 #include <math.h>
+#include <string.h>
 
 #define MAX_HEAD_WIDTH 512
 #define SMALL_WORK ((size_t)1 << 19)
+#define MANY 512 /* queries and keys from which on a copy of the values pays */
 
 struct job {
     const struct iso_kernels *kernels;
@@ -19,9 +24,10 @@ struct job {
     const iso_attention_shape *s;
     const iso_attention_options *opt;
     float scale;
-    const float *panels; /* of batch 0, head 0 */
-    size_t panels_batch, panels_head;
-    float *own_panels, *scratch;
+    /* Floats of a head's panels, and of its copy of the values, 0: none; one after the other. */
+    size_t panels_head, values_head;
+    float *heads, *scratch; /* [heads or tasks] panels and values; [tasks] */
+    int whole_heads;        /* a task has a head to itself */
     size_t query_blocks, tasks;
 };
 
@@ -29,54 +35,77 @@ static size_t keys_of(const struct job *t, size_t b) {
     return t->opt->key_lengths ? t->opt->key_lengths[b] : t->s->Sk;
 }
 
-static void pack_keys(void *arg, size_t task) {
-    const struct job *t = arg;
+/* Lays out the keys and values of head `at` (of B x H) as the `place`-th. */
+static void pack_head(const struct job *t, size_t at, size_t place) {
     const iso_attention_shape *s = t->s;
-    for (size_t at = task; at < s->B * s->H; at += t->tasks) {
-        const size_t b = at / s->H, h = at % s->H;
-        t->kernels->key_panels(t->own_panels + b * t->panels_batch + h * t->panels_head, 0,
-                               t->k + b * s->k.batch + h * s->k.head, s->k.seq, keys_of(t, b),
-                               s->dh);
+    const size_t b = at / s->H, h = at % s->H;
+    float *panels = t->heads + place * (t->panels_head + t->values_head);
+    float *values = panels + t->panels_head;
+    const float *v = t->v ? t->v + b * s->v.batch + h * s->v.head : NULL;
+    if (t->panels_head)
+        t->kernels->key_panels(panels, 0, t->k + b * s->k.batch + h * s->k.head, s->k.seq,
+                               keys_of(t, b), s->dh);
+    for (size_t j = 0; t->values_head && j < keys_of(t, b); j++)
+        memcpy(values + j * s->dh, v + j * s->v.seq, s->dh * sizeof *values);
+}
+
+static void pack_heads(void *arg, size_t task) {
+    const struct job *t = arg;
+    for (size_t at = task; at < t->s->B * t->s->H; at += t->tasks)
+        pack_head(t, at, at);
+}
+
+/* Block `block` of the queries of head `at`, whose keys and values are the `place`-th. */
+static void run_block(const struct job *t, size_t task, size_t at, size_t place, size_t block) {
+    const iso_attention_shape *s = t->s;
+    const iso_attention_options *opt = t->opt;
+    const size_t b = at / s->H, h = at % s->H, i = block * ISO_QUERY_BLOCK;
+    const float *panels = t->heads + place * (t->panels_head + t->values_head);
+    struct iso_attention a = {
+        .o = t->o + b * s->o.batch + h * s->o.head + i * s->o.seq,
+        .ldo = s->o.seq,
+        .q = t->q + b * s->q.batch + h * s->q.head + i * s->q.seq,
+        .ldq = s->q.seq,
+        .key_panels = opt->key_panels ? t->k + b * s->k.batch + h * s->k.head : panels,
+        .v = t->v ? t->v + b * s->v.batch + h * s->v.head : NULL,
+        .ldv = s->v.seq,
+        .nq = s->Sq - i < ISO_QUERY_BLOCK ? s->Sq - i : ISO_QUERY_BLOCK,
+        .nk = keys_of(t, b),
+        .dh = s->dh,
+        .causal = opt->causal,
+        .see = opt->past + i + 1,
+        .scale = t->scale,
+        .scratch = t->scratch + task * iso_round_up(ISO_ATTENTION_SCRATCH(s->dh), ISO_LINE),
+    };
+    if (t->values_head)
+        a.v = panels + t->panels_head, a.ldv = s->dh;
+    if (opt->bias) {
+        a.bias = opt->bias + b * opt->bias_strides.batch + h * opt->bias_strides.head +
+                 i * opt->bias_strides.seq;
+        a.ldb = opt->bias_strides.seq;
+    }
+    if (opt->weights) {
+        a.weights = opt->weights + b * opt->weights_strides.batch + h * opt->weights_strides.head +
+                    i * opt->weights_strides.seq;
+        a.ldw = opt->weights_strides.seq;
+        a.nk_weights = s->Sk;
+    }
+    t->kernels->attention(&a);
+}
+
+static void run_heads(void *arg, size_t task) {
+    const struct job *t = arg;
+    for (size_t at = task; at < t->s->B * t->s->H; at += t->tasks) {
+        pack_head(t, at, task);
+        for (size_t block = 0; block < t->query_blocks; block++)
+            run_block(t, task, at, task, block);
     }
 }
 
-static void run_queries(void *arg, size_t task) {
+static void run_blocks(void *arg, size_t task) {
     const struct job *t = arg;
-    const iso_attention_shape *s = t->s;
-    const iso_attention_options *opt = t->opt;
-    float *scratch = t->scratch + task * iso_round_up(ISO_ATTENTION_SCRATCH(s->dh), ISO_LINE);
-    for (size_t at = task; at < s->B * s->H * t->query_blocks; at += t->tasks) {
-        const size_t b = at / t->query_blocks / s->H, h = at / t->query_blocks % s->H;
-        const size_t i = at % t->query_blocks * ISO_QUERY_BLOCK;
-        struct iso_attention a = {
-            .o = t->o + b * s->o.batch + h * s->o.head + i * s->o.seq,
-            .ldo = s->o.seq,
-            .q = t->q + b * s->q.batch + h * s->q.head + i * s->q.seq,
-            .ldq = s->q.seq,
-            .key_panels = t->panels + b * t->panels_batch + h * t->panels_head,
-            .v = t->v ? t->v + b * s->v.batch + h * s->v.head : NULL,
-            .ldv = s->v.seq,
-            .nq = s->Sq - i < ISO_QUERY_BLOCK ? s->Sq - i : ISO_QUERY_BLOCK,
-            .nk = keys_of(t, b),
-            .dh = s->dh,
-            .causal = opt->causal,
-            .see = opt->past + i + 1,
-            .scale = t->scale,
-            .scratch = scratch,
-        };
-        if (opt->bias) {
-            a.bias = opt->bias + b * opt->bias_strides.batch + h * opt->bias_strides.head +
-                     i * opt->bias_strides.seq;
-            a.ldb = opt->bias_strides.seq;
-        }
-        if (opt->weights) {
-            a.weights = opt->weights + b * opt->weights_strides.batch +
-                        h * opt->weights_strides.head + i * opt->weights_strides.seq;
-            a.ldw = opt->weights_strides.seq;
-            a.nk_weights = s->Sk;
-        }
-        t->kernels->attention(&a);
-    }
+    for (size_t at = task; at < t->s->B * t->s->H * t->query_blocks; at += t->tasks)
+        run_block(t, task, at / t->query_blocks, at / t->query_blocks, at % t->query_blocks);
 }
 
 /* The extent of a strided tensor whose last dimension, of `last` elements, is contiguous. */
@@ -190,18 +219,24 @@ static iso_status plan(struct job *t, size_t *floats, size_t threads) {
     t->tasks = work < SMALL_WORK ? 1 : threads;
     if (t->tasks > heads * t->query_blocks)
         t->tasks = heads * t->query_blocks;
-    t->panels_head = 0, t->panels_batch = 0;
-    *floats = t->tasks * iso_round_up(ISO_ATTENTION_SCRATCH(s->dh), ISO_LINE);
+    t->whole_heads = heads % t->tasks == 0 || heads / t->tasks >= 4;
+    t->panels_head = t->values_head = 0;
     if (!t->opt->key_panels) {
-        size_t panels;
         t->panels_head = iso_key_panels_floats(s->Sk, s->dh);
-        if ((t->panels_head == 0 && s->Sk) ||
-            iso_mul_overflows(&t->panels_batch, t->panels_head, s->H) ||
-            iso_mul_overflows(&panels, t->panels_batch, s->B) ||
-            __builtin_add_overflow(*floats, panels, floats))
+        if (t->panels_head == 0 && s->Sk)
             return ISOBIT_E_OVERFLOW;
     }
-    return ISOBIT_OK;
+    if (s->Sq >= MANY && s->Sk >= MANY && s->v.seq != s->dh &&
+        iso_mul_overflows(&t->values_head, s->Sk, s->dh))
+        return ISOBIT_E_OVERFLOW;
+    size_t packed;
+    *floats = t->tasks * iso_round_up(ISO_ATTENTION_SCRATCH(s->dh), ISO_LINE);
+    t->values_head = iso_round_up(t->values_head, ISO_LINE);
+    return iso_mul_overflows(&packed, t->panels_head + t->values_head,
+                             t->whole_heads ? t->tasks : heads) ||
+                   __builtin_add_overflow(*floats, packed, floats)
+               ? ISOBIT_E_OVERFLOW
+               : ISOBIT_OK;
 }
 
 iso_status iso_attention_f32_workspace_bytes(size_t *bytes, const iso_attention_shape *shape,
@@ -251,15 +286,10 @@ iso_status iso_attention_f32(float *o, const float *q, const float *k, const flo
     if (status)
         return status;
     t.scratch = scratch;
-    if (t.opt->key_panels) {
-        t.panels = k, t.panels_batch = shape->k.batch, t.panels_head = shape->k.head;
-    } else {
-        t.own_panels = scratch + t.tasks * iso_round_up(ISO_ATTENTION_SCRATCH(shape->dh), ISO_LINE);
-        t.panels = t.own_panels;
-        if (shape->Sk)
-            iso_parallel(context, t.tasks, pack_keys, &t);
-    }
-    iso_parallel(context, t.tasks, run_queries, &t);
+    t.heads = scratch + t.tasks * iso_round_up(ISO_ATTENTION_SCRATCH(shape->dh), ISO_LINE);
+    if (!t.whole_heads && t.panels_head + t.values_head)
+        iso_parallel(context, t.tasks, pack_heads, &t);
+    iso_parallel(context, t.tasks, t.whole_heads ? run_heads : run_blocks, &t);
     free(owned);
     return ISOBIT_OK;
 }
