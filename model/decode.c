@@ -178,21 +178,25 @@ static void log_softmax(scratch *t, float *y, const float *x) {
 
 #define SCAN 64 /* elements that are skipped at a time */
 
-/* Whether one of n elements plus `add` is above the bound. No branch, so it takes vectors. */
-static int any_above(const float *row, size_t n, float add, float bound) {
-    int above = 0;
-    for (size_t i = 0; i < n; i++)
-        above |= row[i] + add > bound;
-    return above;
+/* From `at` on to the first block with an element above the bound, or to less than a block. */
+static size_t skip(const float *row, size_t at, size_t n, float bound) {
+    for (; at + SCAN <= n; at += SCAN) {
+        int above = 0;
+        for (size_t i = 0; i < SCAN; i++)
+            above |= row[at + i] > bound ? -1 : 0; /* as vectors compare: half the time of 1 */
+        if (above)
+            break;
+    }
+    return at;
 }
 
 /* The first of the largest elements; a NaN is below all others. */
 static uint32_t largest(const float *row, size_t n) {
     size_t best = 0;
     for (size_t at = 0; at < n; at += SCAN) {
+        if (!isnan(row[best]))
+            at = skip(row, at, n, row[best]);
         const size_t end = n - at < SCAN ? n : at + SCAN;
-        if (!isnan(row[best]) && !any_above(row + at, end - at, 0, row[best]))
-            continue;
         for (size_t v = at; v < end; v++)
             if (row[v] > row[best] || (isnan(row[best]) && !isnan(row[v])))
                 best = v;
@@ -225,6 +229,14 @@ static int greedy_sentence(scratch *t, size_t place, size_t c) {
 
 /* -------------------------------------------------------------------------------- beam search */
 
+/* A number x so that nothing up to x is above `value` with `sum` added; sums round in order. */
+static float no_gain(float value, float sum) {
+    float x = value - sum;
+    while (x + sum > value)
+        x = nextafterf(x, -INFINITY);
+    return x;
+}
+
 /* The K best continuations of the live beams, best first; returns how many there are. */
 static size_t best_candidates(scratch *t, size_t place, size_t c) {
     const group *g = t->g;
@@ -237,23 +249,27 @@ static size_t best_candidates(scratch *t, size_t place, size_t c) {
     for (size_t rank = 0; rank < beams; rank++) {
         const size_t slot = s->slot[rank];
         const float sum = s->sums[rank];
+        if (count == K && !(sum > best[count - 1].value))
+            continue; /* a log-probability is at most 0 */
         log_softmax(t, row, g->logits + (place * beams + slot) * V);
         process(p, row, s->live.tokens + slot * (p->max_new + 1), c);
         if (p->search.renormalize)
             log_softmax(t, row, row);
-        for (size_t v = 0; v < V; v++) {
-            if (v % SCAN == 0 && count == K)
-                while (v + SCAN < V && !any_above(row + v, SCAN, sum, best[count - 1].value))
-                    v += SCAN;
-            float value = row[v] + sum;
-            if (count == K && !(value > best[count - 1].value))
-                continue;
-            if (isnan(value))
-                value = -INFINITY;
-            size_t at = count < K ? count++ : count - 1;
-            for (; at && value > best[at - 1].value; at--)
-                best[at] = best[at - 1];
-            best[at] = (candidate){value, row[v], slot, (uint32_t)v, 0};
+        for (size_t from = 0; from < V; from += SCAN) {
+            if (count == K)
+                from = skip(row, from, V, no_gain(best[count - 1].value, sum));
+            const size_t end = V - from < SCAN ? V : from + SCAN;
+            for (size_t v = from; v < end; v++) {
+                float value = row[v] + sum;
+                if (count == K && !(value > best[count - 1].value))
+                    continue;
+                if (isnan(value))
+                    value = -INFINITY;
+                size_t at = count < K ? count++ : count - 1;
+                for (; at && value > best[at - 1].value; at--)
+                    best[at] = best[at - 1];
+                best[at] = (candidate){value, row[v], slot, (uint32_t)v, 0};
+            }
         }
     }
     for (size_t k = 0; k < count; k++)

@@ -273,12 +273,16 @@ typedef struct model_run {
     iso_context context;
     iso_error *error;
     model_arena arena;
-    double lap;     /* when the last lap ended, if there is a profile */
-    size_t rows;    /* of the buffers */
-    float *x;       /* [rows][d] the stream */
-    float *h;       /* [rows][d] */
-    float *wide;    /* [rows][max(3d, f)] */
-    uint32_t *iota; /* [rows] 0, 1, 2 ... */
+    iso_profile *profile; /* of the caller, or NULL */
+    double lap;           /* when the last lap ended, if there is a profile */
+    size_t rows;          /* of the buffers */
+    float *x;             /* [rows][d] the stream */
+    float *h;             /* [rows][d] */
+    float *wide;          /* [rows][3d] */
+    float *hidden;        /* [rows that go together][f] of the feed-forward layer */
+    uint32_t *iota;       /* [rows] 0, 1, 2 ... */
+    size_t threads;
+    struct model_part *parts; /* [threads], or NULL */
 } model_run;
 
 /* Attention over sequences that lie one after the other: queries and keys of one of them. */
@@ -286,7 +290,7 @@ typedef struct model_span {
     size_t first_q, T, first_k, S;
 } model_span;
 
-/* `memory`: an arena to go on with, which the run takes over; NULL for a new one. */
+/* run.c. `memory`: an arena to go on with, which the run takes over; NULL for a new one. */
 iso_status model_run_begin(model_run *run, model_arena *memory, const iso_model *model,
                            const iso_context *context, size_t rows, iso_error *error);
 /* Gives the ops of this run at least so much workspace. */
@@ -303,31 +307,39 @@ void model_profile_lap(model_run *run, iso_profile_kind kind);
 
 /* The time since the last lap was spent on `kind`. */
 static inline void model_lap(model_run *run, iso_profile_kind kind) {
-    if (run->model->profile && run->model->profile->by_kind)
+    if (run->profile && run->profile->by_kind)
         model_profile_lap(run, kind);
 }
 
 /* So many multiply-adds. */
 static inline void model_count(const model_run *run, size_t m, size_t n, size_t k) {
-    if (run->model->profile)
-        run->model->profile->flops += 2.0 * (double)m * (double)n * (double)k;
+    if (run->profile)
+        run->profile->flops += 2.0 * (double)m * (double)n * (double)k;
 }
 
 /* layers.c: each a piece of the paper, rows x d. */
-iso_status model_embed(model_run *run, const model_stack *stack, float *x, const uint32_t *ids,
-                       const uint32_t *positions, size_t rows);
 iso_status model_project(model_run *run, float *y, size_t ldy, const float *x, size_t ldx,
                          const model_linear *linear, size_t rows, iso_activation act,
                          const float *residual);
-iso_status model_normalize(model_run *run, float *y, const float *x, size_t rows,
-                           const model_norm *norm);
-/* The input of a sub-layer: x itself, or with pre-norm its norm, in run->h. */
-iso_status model_sublayer_begin(model_run *run, const float **in, const model_norm *norm,
-                                size_t rows);
-/* x = out(y) + x, then with post-norm its norm. */
-iso_status model_sublayer_end(model_run *run, const float *y, size_t ldy, const model_linear *out,
-                              const model_norm *norm, size_t rows);
-iso_status model_feed_forward(model_run *run, const model_layer *layer, size_t rows);
+
+/*
+ * What rows go through between one attention and the next, in this order; what is absent is left
+ * out. No row needs another one here.
+ */
+typedef struct model_positionwise {
+    const model_stack *embed; /* the stack whose embeddings of `ids` at `positions` are x */
+    const uint32_t *ids, *positions;
+    const model_linear *out; /* of the attention that run->h holds, with its norm */
+    const model_norm *out_norm;
+    const model_layer *feed_forward;
+    const model_linear *next; /* into the next attention, with its norm: to run->wide */
+    const model_norm *next_norm;
+    const model_norm *last; /* the norm at the end of a stack */
+} model_positionwise;
+
+iso_status model_between(model_run *run, const model_positionwise *p, size_t rows); /* run.c */
+/* The same without dealing out rows: an op after the other. */
+iso_status model_positionwise_rows(model_run *run, const model_positionwise *p, size_t rows);
 iso_status model_attend_spans(model_run *run, float *o, const float *q, size_t ldq, const float *k,
                               const float *v, size_t ldk, size_t H, const model_span *spans,
                               size_t count, int causal);

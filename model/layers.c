@@ -10,85 +10,24 @@
 #include <math.h>
 #include <string.h>
 
-iso_status model_run_fail(model_run *run, iso_status status, const char *where) {
-    return status ? model_fail(run->error, status, "%s: %s", where, iso_strerror(status)) : status;
-}
-
-iso_status model_check_context(const iso_context *context, iso_error *error) {
-    if (context && context->size != sizeof *context)
-        return model_fail(error, ISOBIT_E_SIZE, "the context has an unknown size");
-    return ISOBIT_OK;
-}
-
-iso_status model_run_begin(model_run *run, model_arena *memory, const iso_model *model,
-                           const iso_context *context, size_t rows, iso_error *error) {
-    const size_t d = model->config.d;
-    size_t width = 3 * d;
-    *run = (model_run){.model = model, .context.size = sizeof run->context, .error = error};
-    if (model->profile)
-        run->lap = model_now();
-    if (memory) {
-        run->arena = *memory;
-        *memory = (model_arena){0};
-    }
-    iso_status status = model_check_context(context, error);
-    if (status)
-        return model_run_end(run, status);
-    if (context) {
-        run->context.isa = context->isa;
-        run->context.executor = context->executor;
-    }
-    width = model->encoder.f > width ? model->encoder.f : width;
-    width = model->decoder.f > width ? model->decoder.f : width;
-    run->rows = rows;
-    run->x = model_alloc3(&run->arena, rows, d, 1, sizeof *run->x);
-    run->h = model_alloc3(&run->arena, rows, d, 1, sizeof *run->h);
-    run->wide = model_alloc3(&run->arena, rows, width, 1, sizeof *run->wide);
-    run->iota = model_alloc(&run->arena, rows, sizeof *run->iota);
-    if (!run->x || !run->h || !run->wide || !run->iota)
-        return model_run_end(run, model_fail(error, ISOBIT_E_NOMEM, "out of memory"));
-    for (size_t i = 0; i < rows; i++)
-        run->iota[i] = (uint32_t)i;
-    return ISOBIT_OK;
-}
-
-iso_status model_run_workspace(model_run *run, size_t bytes) {
-    const size_t old = run->context.workspace_bytes;
-    if (bytes <= old)
-        return ISOBIT_OK;
-    /* The smaller ones stay until the end of the call: grow so that they are few. */
-    bytes = bytes < old + old / 2 ? old + old / 2 : bytes;
-    run->context.workspace = model_alloc(&run->arena, bytes, 1);
-    run->context.workspace_bytes = run->context.workspace ? bytes : 0;
-    return run->context.workspace
-               ? ISOBIT_OK
-               : model_fail(run->error, ISOBIT_E_NOMEM, "out of memory for a workspace");
-}
-
-iso_status model_run_linear_workspace(model_run *run, size_t rows) {
-    const model_layer *e = run->model->encoder.layer, *d = run->model->decoder.layer;
-    const model_linear *all[] = {&e->self_qkv,  &e->self_out, &e->fc1,     &e->fc2,
-                                 &d->self_qkv,  &d->self_out, &d->cross_q, &d->cross_kv,
-                                 &d->cross_out, &d->fc1,      &d->fc2,     &run->model->logits};
-    iso_status status = ISOBIT_OK;
-    for (size_t i = 0; i < sizeof all / sizeof *all && !status; i++) {
-        size_t bytes;
-        status = iso_linear_f32_workspace_bytes(&bytes, &all[i]->w, rows, &run->context);
-        if (!status)
-            status = model_run_workspace(run, bytes);
-    }
-    return model_run_fail(run, status, "workspace");
-}
-
-iso_status model_run_end(model_run *run, iso_status status) {
-    model_arena_free(&run->arena);
-    model_lap(run, ISOBIT_PROFILE_OTHER);
-    return status;
+static iso_status normalize(model_run *run, float *y, const float *x, size_t rows,
+                            const model_norm *norm) {
+    const model_config *c = &run->model->config;
+    const size_t d = c->d;
+    iso_norm_options options = {.size = sizeof options,
+                                .gamma = norm->gamma,
+                                .beta = norm->beta,
+                                .eps = (float)c->norm_eps};
+    iso_status status = c->rms_norm
+                            ? iso_rmsnorm_f32(y, d, x, d, rows, d, &options, &run->context)
+                            : iso_layernorm_f32(y, d, x, d, rows, d, &options, &run->context);
+    model_lap(run, ISOBIT_PROFILE_NORM);
+    return model_run_fail(run, status, "normalisation");
 }
 
 /* x = E[id] sqrt(d) + P[position], rows x d. A tied E is gathered from the packed logits. */
-iso_status model_embed(model_run *run, const model_stack *stack, float *x, const uint32_t *ids,
-                       const uint32_t *positions, size_t rows) {
+static iso_status embed(model_run *run, const model_stack *stack, float *x, const uint32_t *ids,
+                        const uint32_t *positions, size_t rows) {
     const model_config *c = &run->model->config;
     const float *table = stack->embedding.rows;
     const size_t d = c->d;
@@ -110,7 +49,7 @@ iso_status model_embed(model_run *run, const model_stack *stack, float *x, const
                       c->max_positions + c->position_offset, &run->context);
     model_lap(run, ISOBIT_PROFILE_EMBEDDING);
     if (!status && stack->embedding_norm.gamma)
-        return model_normalize(run, x, x, rows, &stack->embedding_norm);
+        return normalize(run, x, x, rows, &stack->embedding_norm);
     return model_run_fail(run, status, "embedding");
 }
 
@@ -129,49 +68,55 @@ iso_status model_project(model_run *run, float *y, size_t ldy, const float *x, s
     return model_run_fail(run, status, "linear layer");
 }
 
-iso_status model_normalize(model_run *run, float *y, const float *x, size_t rows,
-                           const model_norm *norm) {
-    const model_config *c = &run->model->config;
-    const size_t d = c->d;
-    iso_norm_options options = {.size = sizeof options,
-                                .gamma = norm->gamma,
-                                .beta = norm->beta,
-                                .eps = (float)c->norm_eps};
-    iso_status status = c->rms_norm
-                            ? iso_rmsnorm_f32(y, d, x, d, rows, d, &options, &run->context)
-                            : iso_layernorm_f32(y, d, x, d, rows, d, &options, &run->context);
-    model_lap(run, ISOBIT_PROFILE_NORM);
-    return model_run_fail(run, status, "normalisation");
-}
-
-iso_status model_sublayer_begin(model_run *run, const float **in, const model_norm *norm,
-                                size_t rows) {
+/* The input of a sub-layer: x itself, or with pre-norm its norm, in run->h. */
+static iso_status sublayer_begin(model_run *run, const float **in, const model_norm *norm,
+                                 size_t rows) {
     *in = run->x;
     if (!run->model->config.pre_norm)
         return ISOBIT_OK;
     *in = run->h;
-    return model_normalize(run, run->h, run->x, rows, norm);
+    return normalize(run, run->h, run->x, rows, norm);
 }
 
-iso_status model_sublayer_end(model_run *run, const float *y, size_t ldy, const model_linear *out,
-                              const model_norm *norm, size_t rows) {
+/* x = out(y) + x, then with post-norm its norm. */
+static iso_status sublayer_end(model_run *run, const float *y, size_t ldy, const model_linear *out,
+                               const model_norm *norm, size_t rows) {
     const size_t d = run->model->config.d;
     iso_status status = model_project(run, run->x, d, y, ldy, out, rows, ISOBIT_ACT_NONE, run->x);
     if (!status && !run->model->config.pre_norm)
-        status = model_normalize(run, run->x, run->x, rows, norm);
+        status = normalize(run, run->x, run->x, rows, norm);
     return status;
 }
 
 /* FFN(x) = act(x W1 + b1) W2 + b2 */
-iso_status model_feed_forward(model_run *run, const model_layer *layer, size_t rows) {
+static iso_status feed_forward(model_run *run, const model_layer *layer, size_t rows) {
     const model_config *c = &run->model->config;
     const size_t f = layer->fc1.w.n;
     const float *in;
-    iso_status status = model_sublayer_begin(run, &in, &layer->ffn_norm, rows);
+    iso_status status = sublayer_begin(run, &in, &layer->ffn_norm, rows);
     if (!status) /* [rows][d] -> [rows][f] */
-        status = model_project(run, run->wide, f, in, c->d, &layer->fc1, rows, c->activation, NULL);
+        status =
+            model_project(run, run->hidden, f, in, c->d, &layer->fc1, rows, c->activation, NULL);
     if (!status) /* [rows][f] -> [rows][d] */
-        status = model_sublayer_end(run, run->wide, f, &layer->fc2, &layer->ffn_norm, rows);
+        status = sublayer_end(run, run->hidden, f, &layer->fc2, &layer->ffn_norm, rows);
+    return status;
+}
+
+iso_status model_positionwise_rows(model_run *run, const model_positionwise *p, size_t rows) {
+    const size_t d = run->model->config.d;
+    const float *in;
+    iso_status status = ISOBIT_OK;
+    if (p->embed) /* [rows] -> [rows][d] */
+        status = embed(run, p->embed, run->x, p->ids, p->positions, rows);
+    if (!status && p->out)
+        status = sublayer_end(run, run->h, d, p->out, p->out_norm, rows);
+    if (!status && p->feed_forward)
+        status = feed_forward(run, p->feed_forward, rows);
+    if (!status && p->next && !(status = sublayer_begin(run, &in, p->next_norm, rows)))
+        status = model_project(run, run->wide, p->next->w.n, in, d, p->next, rows, ISOBIT_ACT_NONE,
+                               NULL);
+    if (!status && p->last && p->last->gamma)
+        status = normalize(run, run->x, run->x, rows, p->last);
     return status;
 }
 

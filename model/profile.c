@@ -19,7 +19,7 @@ double model_now(void) {
 
 void model_profile_lap(model_run *run, iso_profile_kind kind) {
     const double now = model_now();
-    run->model->profile->kind_seconds[kind] += now - run->lap;
+    run->profile->kind_seconds[kind] += now - run->lap;
     run->lap = now;
 }
 

@@ -9,7 +9,10 @@
 #include "internal.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
+
+#define SMALL_APPEND ((size_t)1 << 11) /* so many floats of keys join the caches on one thread */
 
 iso_status model_check_ids(const uint32_t *ids, size_t length, size_t V, size_t limit,
                            const char *what, size_t sequence, iso_error *error) {
@@ -27,32 +30,59 @@ iso_status model_check_ids(const uint32_t *ids, size_t length, size_t V, size_t 
 
 /* --------------------------------------------------------------------------------- encoder */
 
+/* `p`, and then on into layer l, or after the last one out of the stack. */
+static model_positionwise into(model_positionwise p, const model_stack *stack, size_t l) {
+    if (l < stack->layers) {
+        p.next = &stack->layer[l].self_qkv;
+        p.next_norm = &stack->layer[l].self_norm;
+    } else {
+        p.last = &stack->final_norm;
+    }
+    return p;
+}
+
+/* What precedes the first attention of a stack: [rows] -> x [rows][d] -> q | k | v [rows][3d] */
+static iso_status begin_stack(model_run *run, const model_stack *stack, const uint32_t *ids,
+                              const uint32_t *positions, size_t rows) {
+    const model_positionwise p = {.embed = stack, .ids = ids, .positions = positions};
+    const model_positionwise all = into(p, stack, 0);
+    return model_between(run, &all, rows);
+}
+
+/* What follows the last attention of layer l: its output, FFN, and q | k | v of the next layer. */
+static iso_status end_layer(model_run *run, const model_stack *stack, size_t l,
+                            const model_linear *out, const model_norm *norm, size_t rows) {
+    const model_positionwise p = {.out = out, .out_norm = norm, .feed_forward = &stack->layer[l]};
+    const model_positionwise all = into(p, stack, l + 1);
+    return model_between(run, &all, rows);
+}
+
+/* What lies between the attentions of a decoder layer: -> x [rows][d] -> q [rows][d] */
+static iso_status self_to_cross(model_run *run, const model_layer *layer, size_t rows) {
+    const model_positionwise p = {.out = &layer->self_out,
+                                  .out_norm = &layer->self_norm,
+                                  .next = &layer->cross_q,
+                                  .next_norm = &layer->cross_norm};
+    return model_between(run, &p, rows);
+}
+
 iso_status model_encode(model_run *run, const uint32_t *ids, const uint32_t *positions,
                         const model_span *spans, size_t count, size_t rows) {
     const model_stack *stack = &run->model->encoder;
     const size_t d = run->model->config.d, H = stack->H;
-    float *x = run->x, *qkv = run->wide;
+    float *qkv = run->wide;
     iso_status status = model_run_linear_workspace(run, rows);
     if (!status)
         status = model_attend_workspace(run, H, 3 * d, 3 * d, spans, count, 0);
-    if (!status) /* [rows] -> [rows][d] */
-        status = model_embed(run, stack, x, ids, positions, rows);
+    if (!status)
+        status = begin_stack(run, stack, ids, positions, rows);
     for (size_t l = 0; l < stack->layers && !status; l++) {
         const model_layer *layer = &stack->layer[l];
-        const float *in;
-        if (/* self-attention: [rows][d] -> q | k | v [rows][3d] -> [rows][d] */
-            (status = model_sublayer_begin(run, &in, &layer->self_norm, rows)) ||
-            (status = model_project(run, qkv, 3 * d, in, d, &layer->self_qkv, rows, ISOBIT_ACT_NONE,
-                                    NULL)) ||
-            (status = model_attend_spans(run, run->h, qkv, 3 * d, qkv + d, qkv + 2 * d, 3 * d, H,
-                                         spans, count, 0)) ||
-            (status =
-                 model_sublayer_end(run, run->h, d, &layer->self_out, &layer->self_norm, rows)))
-            break;
-        status = model_feed_forward(run, layer, rows);
+        status = model_attend_spans(run, run->h, qkv, 3 * d, qkv + d, qkv + 2 * d, 3 * d, H, spans,
+                                    count, 0);
+        if (!status)
+            status = end_layer(run, stack, l, &layer->self_out, &layer->self_norm, rows);
     }
-    if (!status && stack->final_norm.gamma)
-        status = model_normalize(run, x, x, rows, &stack->final_norm);
     return status;
 }
 
@@ -63,7 +93,7 @@ iso_status model_decode_whole(model_run *run, const uint32_t *ids, const uint32_
                               size_t rows, const float *memory, float *kv, size_t memory_rows) {
     const model_stack *stack = &run->model->decoder;
     const size_t d = run->model->config.d, H = stack->H;
-    float *x = run->x, *qkv = run->wide, *q = run->wide;
+    float *qkv = run->wide, *q = run->wide;
     iso_status status = model_run_linear_workspace(run, rows);
     if (!status)
         status = model_run_linear_workspace(run, memory_rows);
@@ -71,35 +101,21 @@ iso_status model_decode_whole(model_run *run, const uint32_t *ids, const uint32_
         status = model_attend_workspace(run, H, 3 * d, 3 * d, self, count, 1);
     if (!status)
         status = model_attend_workspace(run, H, d, 2 * d, cross, count, 0);
-    if (!status) /* [rows] -> [rows][d] */
-        status = model_embed(run, stack, x, ids, positions, rows);
+    if (!status)
+        status = begin_stack(run, stack, ids, positions, rows);
     for (size_t l = 0; l < stack->layers && !status; l++) {
         const model_layer *layer = &stack->layer[l];
-        const float *in;
         if (/* masked self-attention: position t sees 0 .. t */
-            (status = model_sublayer_begin(run, &in, &layer->self_norm, rows)) ||
-            (status = model_project(run, qkv, 3 * d, in, d, &layer->self_qkv, rows, ISOBIT_ACT_NONE,
-                                    NULL)) ||
             (status = model_attend_spans(run, run->h, qkv, 3 * d, qkv + d, qkv + 2 * d, 3 * d, H,
                                          self, count, 1)) ||
-            (status =
-                 model_sublayer_end(run, run->h, d, &layer->self_out, &layer->self_norm, rows)))
-            break;
-        if (/* attention over the encoder: q [rows][d], k | v [memory_rows][2d] */
-            (status = model_sublayer_begin(run, &in, &layer->cross_norm, rows)) ||
-            (status =
-                 model_project(run, q, d, in, d, &layer->cross_q, rows, ISOBIT_ACT_NONE, NULL)) ||
+            (status = self_to_cross(run, layer, rows)) ||
+            /* attention over the encoder: q [rows][d], k | v [memory_rows][2d] */
             (status = model_project(run, kv, 2 * d, memory, d, &layer->cross_kv, memory_rows,
                                     ISOBIT_ACT_NONE, NULL)) ||
-            (status =
-                 model_attend_spans(run, run->h, q, d, kv, kv + d, 2 * d, H, cross, count, 0)) ||
-            (status =
-                 model_sublayer_end(run, run->h, d, &layer->cross_out, &layer->cross_norm, rows)))
+            (status = model_attend_spans(run, run->h, q, d, kv, kv + d, 2 * d, H, cross, count, 0)))
             break;
-        status = model_feed_forward(run, layer, rows);
+        status = end_layer(run, stack, l, &layer->cross_out, &layer->cross_norm, rows);
     }
-    if (!status && stack->final_norm.gamma)
-        status = model_normalize(run, x, x, rows, &stack->final_norm);
     return status;
 }
 
@@ -293,36 +309,62 @@ iso_status model_cache_workspace(const model_cache *c, model_run *run, float *we
     return model_run_fail(run, status, "workspace");
 }
 
+/* The keys and values of a step, in run->wide, join the caches of layer l. */
+struct append {
+    const model_cache *cache;
+    const model_run *run;
+    size_t l, rows, past, tasks;
+    atomic_int status;
+};
+
+static void append_rows(void *arg, size_t task) {
+    struct append *t = arg;
+    const size_t d = t->run->model->config.d, H = t->run->model->decoder.H, dh = d / H;
+    const iso_context context = {.size = sizeof context, .isa = t->run->context.isa};
+    const size_t end = t->rows * (task + 1) / t->tasks;
+    for (size_t r = t->rows * task / t->tasks; r < end; r++)
+        for (size_t h = 0; h < H; h++) {
+            const float *k = t->run->wide + r * 3 * d + d + h * dh;
+            const iso_status status = iso_key_panels_append(self_k(t->cache, H, t->l, r, h),
+                                                            t->past, k, 3 * d, 1, dh, &context);
+            if (status)
+                atomic_store_explicit(&t->status, (int)status, memory_order_relaxed);
+            memcpy(self_v(t->cache, H, t->l, r, h, dh) + t->past * dh, k + d, dh * sizeof(float));
+        }
+}
+
+static iso_status append(const model_cache *cache, const model_run *run, size_t l, size_t rows,
+                         size_t past) {
+    const iso_executor *executor = run->context.executor;
+    struct append t = {cache, run, l, rows, past, 1, 0};
+    if (rows > 1 && run->threads > 1 && rows * run->model->config.d >= SMALL_APPEND) {
+        t.tasks = run->threads < rows ? run->threads : rows;
+        executor->parallel_for(executor->user, t.tasks, append_rows, &t);
+    } else {
+        append_rows(&t, 0);
+    }
+    return (iso_status)atomic_load_explicit(&t.status, memory_order_relaxed);
+}
+
 iso_status model_decode_step(model_cache *cache, model_run *run, const uint32_t *ids,
                              uint32_t *positions, size_t sentences, size_t past, float *weights) {
     const model_stack *stack = &run->model->decoder;
     const size_t d = run->model->config.d, H = stack->H, dh = d / H;
     const size_t rows = sentences * cache->beams;
     const size_t weights_layer = cache->sentences * H * cache->beams * cache->S;
-    float *x = run->x, *qkv = run->wide, *q = run->wide;
+    float *qkv = run->wide, *q = run->wide;
     const iso_attention_shape self = self_shape(cache, H, dh, rows, past);
     const iso_attention_shape cross = cross_shape(cache, H, dh, sentences);
     const iso_attention_options self_o = self_options(dh, past);
     for (size_t r = 0; r < rows; r++)
         positions[r] = (uint32_t)(past + run->model->config.position_offset);
-    iso_status status = model_embed(run, stack, x, ids, positions, rows); /* -> [rows][d] */
+    iso_status status = begin_stack(run, stack, ids, positions, rows);
     for (size_t l = 0; l < stack->layers && !status; l++) {
         const model_layer *layer = &stack->layer[l];
         const iso_attention_options cross_o =
             cross_options(cache, H, dh, weights ? weights + l * weights_layer : NULL);
-        const float *in;
         /* Masked self-attention: the new keys and values join the caches. */
-        if ((status = model_sublayer_begin(run, &in, &layer->self_norm, rows)) ||
-            (status = model_project(run, qkv, 3 * d, in, d, &layer->self_qkv, rows, ISOBIT_ACT_NONE,
-                                    NULL)))
-            break;
-        for (size_t i = 0; i < rows * H && !status; i++) {
-            const size_t r = i / H, h = i % H;
-            const float *k = qkv + r * 3 * d + d + h * dh;
-            status = iso_key_panels_append(self_k(cache, H, l, r, h), past, k, 3 * d, 1, dh,
-                                           &run->context);
-            memcpy(self_v(cache, H, l, r, h, dh) + past * dh, k + d, dh * sizeof(float));
-        }
+        status = append(cache, run, l, rows, past);
         model_lap(run, ISOBIT_PROFILE_CACHE);
         if (!status)
             status =
@@ -334,14 +376,9 @@ iso_status model_decode_step(model_cache *cache, model_run *run, const uint32_t 
             model_run_fail(run, status, "self-attention");
             break;
         }
-        if ((status =
-                 model_sublayer_end(run, run->h, d, &layer->self_out, &layer->self_norm, rows)))
+        if ((status = self_to_cross(run, layer, rows)))
             break;
         /* Attention over the encoder: the beams of a sentence are its query rows. */
-        if ((status = model_sublayer_begin(run, &in, &layer->cross_norm, rows)) ||
-            (status =
-                 model_project(run, q, d, in, d, &layer->cross_q, rows, ISOBIT_ACT_NONE, NULL)))
-            break;
         status = iso_attention_f32(run->h, q, cross_k(cache, H, l, 0, 0),
                                    cross_v(cache, H, l, 0, 0, dh), &cross, &cross_o, &run->context);
         for (size_t b = 0; b < sentences; b++)
@@ -351,12 +388,7 @@ iso_status model_decode_step(model_cache *cache, model_run *run, const uint32_t 
             model_run_fail(run, status, "attention over the encoder");
             break;
         }
-        if ((status =
-                 model_sublayer_end(run, run->h, d, &layer->cross_out, &layer->cross_norm, rows)))
-            break;
-        status = model_feed_forward(run, layer, rows);
+        status = end_layer(run, stack, l, &layer->cross_out, &layer->cross_norm, rows);
     }
-    if (!status && stack->final_norm.gamma)
-        status = model_normalize(run, x, x, rows, &stack->final_norm);
     return status;
 }

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -380,10 +381,11 @@ static void test_instruction_sets(void **state) {
     (void)state;
 }
 
-/* --------------------------------------------------------- a literal beam search (for V <= 6) */
+/* --------------------------------------------- a literal beam search (for small vocabularies) */
 
 #define MOST_BEAMS 8
 #define MOST_TOKENS 8
+#define MOST_VOCABULARY 150
 
 typedef struct beam {
     uint32_t ids[MOST_TOKENS + 1]; /* the start token first */
@@ -405,7 +407,7 @@ static void sort_beams(beam *b, size_t count) {
 /* log softmax of the logits after the whole sequence, computed from the beginning. */
 static void literal_log_probs(float *row, const iso_model *model, const uint32_t *source, size_t S,
                               const beam *b, size_t V) {
-    float logits[(MOST_TOKENS + 1) * 8];
+    static float logits[(MOST_TOKENS + 1) * MOST_VOCABULARY];
     iso_error error = {0};
     iso_softmax_options log = {.size = sizeof log, .log = 1, .safe = 1};
     ok(iso_logits_f32(logits, model, source, S, b->ids, b->length, 0, NULL, &error), &error);
@@ -418,8 +420,8 @@ static void literal_search(beam *done, const iso_model *model, const uint32_t *s
     const iso_model_info *info = iso_model_get_info(model);
     const size_t V = info->target_vocabulary;
     const uint32_t eos = info->eos_ids[0];
-    static beam live[MOST_BEAMS], cand[MOST_BEAMS * 8], merged[3 * MOST_BEAMS];
-    static beam onward[MOST_BEAMS * 8];
+    static beam live[MOST_BEAMS], cand[MOST_BEAMS * MOST_VOCABULARY], merged[3 * MOST_BEAMS];
+    static beam onward[MOST_BEAMS * MOST_VOCABULARY];
     int improvable = 1;
     for (size_t i = 0; i < b; i++) {
         live[i] = (beam){.ids = {info->decoder_start_id}, .length = 1, .score = i ? -1e9f : 0};
@@ -428,7 +430,7 @@ static void literal_search(beam *done, const iso_model *model, const uint32_t *s
     for (size_t c = 1;; c++) {
         size_t count = 0, K = 2 * b, hits = 0;
         for (size_t i = 0; i < b; i++) {
-            float row[8];
+            float row[MOST_VOCABULARY];
             literal_log_probs(row, model, source, S, &live[i], V);
             for (size_t v = 0; v < V; v++) {
                 beam next = live[i];
@@ -549,6 +551,48 @@ static void test_literal_beam_search(void **state) {
         }
     assert_true(compared > 1000);
     assert_true(stopped_early > 100 && stopped_early < compared - 100);
+    (void)state;
+}
+
+/* All tokens are almost alike: sums that differ by one ULP decide, in every block of the scan. */
+static void test_near_ties(void **state) {
+    const size_t V = MOST_VOCABULARY, length = 5;
+    for (uint64_t seed = 1; seed <= 18; seed++) {
+        files f;
+        files_make(&f);
+        files_config(&f, "isobit-transformer", V, 8, 2, 12,
+                     ",\"eos_token_id\":2,\"decoder_start_token_id\":1");
+        builder b = {.state = seed, .skip = "model.shared.weight"};
+        builder_model(&b, V, 8, 12, 0);
+        b.skip = NULL;
+        builder_tensor(&b, "model.shared.weight", V, 8, 0.3f, 2e-7f * (float)(1 + seed % 6));
+        builder_write(&b, &f);
+        iso_model *model = load(f.directory);
+        for (size_t beams = 2 + seed % 3; beams <= MOST_BEAMS; beams += 3) {
+            const uint32_t source[] = {0, 1, 2};
+            const size_t S = 3;
+            beam expected[MOST_BEAMS];
+            iso_generation *g;
+            iso_error error = {0};
+            iso_generate_options o = {.size = sizeof o,
+                                      .beams = beams,
+                                      .hypotheses = beams,
+                                      .max_length = length,
+                                      .has_length_penalty = 1,
+                                      .length_penalty = 1};
+            literal_search(expected, model, source, S, beams, length, 1, ISOBIT_EARLY_FALSE);
+            ok(iso_generate(&g, model, source, &S, 1, &o, NULL, &error), &error);
+            for (size_t h = 0; h < beams; h++) {
+                assert_true(expected[h].flag);
+                assert_int_equal(expected[h].length - 1, g->best[h].length);
+                assert_memory_equal(expected[h].ids + 1, g->best[h].ids, g->best[h].length * 4);
+                assert_memory_equal(&expected[h].score, &g->best[h].score, sizeof(float));
+            }
+            iso_generation_free(g);
+        }
+        iso_model_free(model);
+        files_remove(&f);
+    }
     (void)state;
 }
 
@@ -852,11 +896,139 @@ static void test_encode_batch(void **state) {
     (void)state;
 }
 
+/* An executor that runs its tasks one after the other, the last one first. */
+typedef struct backwards {
+    iso_executor executor;
+    iso_context context;
+    size_t regions;
+} backwards;
+
+static void run_backwards(void *user, size_t n, void (*fn)(void *arg, size_t i), void *arg) {
+    backwards *b = user;
+    b->regions++;
+    while (n--)
+        fn(arg, n);
+}
+
+static const iso_context *make_backwards(backwards *b, size_t threads) {
+    *b = (backwards){.executor = {run_backwards, b, threads},
+                     .context = {.size = sizeof b->context, .executor = &b->executor}};
+    return &b->context;
+}
+
+/* What a model computes from a corpus, taken three times where that is quick. */
+typedef struct results {
+    float *encoded, *scores;
+    iso_generation *beams;
+    double flops;
+} results;
+
+enum { THRICE = 3 };
+
+static void compute(results *r, iso_model *model, const corpus *c, const iso_context *context,
+                    int by_kind) {
+    static uint32_t ids[THRICE * SENTENCES * 32];
+    static size_t lengths[THRICE * SENTENCES];
+    const size_t d = iso_model_get_info(model)->d;
+    iso_generate_options o = {
+        .size = sizeof o, .beams = 6, .hypotheses = 6, .max_new_tokens = 7, .attention = 1};
+    iso_profile p = {.size = sizeof p, .by_kind = by_kind};
+    iso_error error = {0};
+    for (size_t i = 0; i < THRICE; i++) {
+        memcpy(ids + i * c->total, c->ids, c->total * sizeof *ids);
+        memcpy(lengths + i * SENTENCES, c->lengths, sizeof c->lengths);
+    }
+    r->encoded = malloc(THRICE * c->total * d * sizeof(float));
+    r->scores = malloc(THRICE * c->total * sizeof(float));
+    assert_true(r->encoded && r->scores);
+    assert_int_equal(iso_model_set_profile(model, &p), ISOBIT_OK);
+    ok(iso_encode_batch_f32(r->encoded, model, ids, lengths, THRICE * SENTENCES, context, &error),
+       &error);
+    ok(iso_score_f32(r->scores, model, ids, lengths, ids, lengths, THRICE * SENTENCES, context,
+                     &error),
+       &error);
+    ok(iso_generate(&r->beams, model, c->ids, c->lengths, SENTENCES, &o, context, &error), &error);
+    assert_int_equal(iso_model_set_profile(model, NULL), ISOBIT_OK);
+    r->flops = p.flops;
+}
+
+static void free_results(results *r) {
+    free(r->encoded);
+    free(r->scores);
+    iso_generation_free(r->beams);
+}
+
+/*
+ * Enough rows for all threads: between attentions each thread takes its own rows through all ops.
+ * The same bits, and as many multiply-adds, for any number of threads; and not with more than
+ * one parallel region for all these ops.
+ */
+static void test_rows_among_threads(void **state) {
+    static corpus c;
+    for (size_t m = 0; m < sizeof golden / sizeof *golden; m++) {
+        iso_model *model = load_golden(golden[m], NULL);
+        const iso_model_info *info = iso_model_get_info(model);
+        const size_t most = info->source_vocabulary < info->target_vocabulary
+                                ? info->source_vocabulary
+                                : info->target_vocabulary;
+        results expected, r;
+        make_corpus(&c, most);
+        compute(&expected, model, &c, NULL, 0);
+        for (size_t i = 0; i < 16; i++) {
+            const size_t threads = 1 + i / 2 % 4;
+            iso_pool *pool = NULL;
+            backwards b;
+            const iso_context *context = make_backwards(&b, threads);
+            iso_context pooled = {.size = sizeof pooled};
+            if (i < 8) {
+                assert_int_equal(iso_pool_create(&pool, threads), ISOBIT_OK);
+                pooled.executor = iso_pool_executor(pool);
+                context = &pooled;
+            }
+            compute(&r, model, &c, context, i % 2);
+            assert_memory_equal(r.encoded, expected.encoded,
+                                THRICE * c.total * info->d * sizeof(float));
+            assert_memory_equal(r.scores, expected.scores, THRICE * c.total * sizeof(float));
+            for (size_t h = 0; h < r.beams->count; h++)
+                same_hypothesis(&r.beams->best[h], &expected.beams->best[h],
+                                info->decoder_layers * info->decoder_heads * c.lengths[h / 6]);
+            assert_true(r.flops == expected.flops);
+            free_results(&r);
+            iso_pool_destroy(pool);
+        }
+        free_results(&expected);
+
+        /* These models are small: no op deals out anything on its own. */
+        backwards few, enough;
+        float *y = malloc(c.total * info->d * sizeof *y);
+        iso_error error = {0};
+        assert_non_null(y);
+        ok(iso_encode_f32(y, model, c.ids, 12, make_backwards(&few, 2), &error), &error);
+        assert_int_equal(few.regions, 0);
+        /* Memory is for the rows, however many threads there might be. */
+        ok(iso_encode_f32(y, model, c.ids, 12, make_backwards(&few, 1000000000), &error), &error);
+        assert_int_equal(few.regions, 0);
+        ok(iso_encode_batch_f32(y, model, c.ids, c.lengths, SENTENCES, make_backwards(&enough, 2),
+                                &error),
+           &error);
+        assert_int_equal(enough.regions, info->encoder_layers + 1);
+        free(y);
+        iso_model_free(model);
+    }
+    (void)state;
+}
+
 /* ---------------------------------------------------------------------------------- profile */
 
 /* Multiply-adds of one row through a layer's products, times two. */
 static double row_flops(size_t d, size_t f, size_t squares) {
     return 2.0 * ((double)squares * (double)d * (double)d + 2.0 * (double)d * (double)f);
+}
+
+static double seconds_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static void test_profile(void **state) {
@@ -890,7 +1062,9 @@ static void test_profile(void **state) {
         .size = sizeof o, .beams = 1, .max_new_tokens = T, .min_length = T + 1};
     iso_generation *g;
     p = (iso_profile){.size = sizeof p, .by_kind = 1};
+    const double start = seconds_now();
     ok(iso_generate(&g, model, source, &length, 1, &o, NULL, &error), &error);
+    const double seconds = seconds_now() - start;
     assert_int_equal(g->best[0].length, T);
     iso_generation_free(g);
     assert_int_equal(p.steps, T);
@@ -904,7 +1078,7 @@ static void test_profile(void **state) {
     double sum = 0;
     for (int k = 0; k < ISOBIT_PROFILE_KINDS; k++)
         sum += p.kind_seconds[k];
-    assert_true(sum >= p.step_seconds * 0.999);
+    assert_true(sum >= p.step_seconds * 0.999 && sum <= seconds * 1.001);
     assert_true(p.kind_seconds[ISOBIT_PROFILE_LOGITS] > 0 &&
                 p.kind_seconds[ISOBIT_PROFILE_SEARCH] > 0);
 
@@ -949,9 +1123,11 @@ static void test_steps_allocate_nothing(void **state) {
         iso_model *model = load_golden(golden[m], NULL);
         const uint32_t sources[] = {9, 22, 31, 2, 5, 6, 7};
         const size_t lengths[] = {4, 2, 1};
-        for (size_t beams = 1; beams <= 4; beams += 3) {
+        for (size_t j = 0; j < 3; j++) {
+            const size_t beams = j == 0 ? 1 : j == 1 ? 4 : 32; /* the last: rows for each thread */
             size_t counts[2], tokens[2];
             for (size_t i = 0; i < 2; i++) {
+                backwards three;
                 iso_generate_options o = {.size = sizeof o,
                                           .beams = beams,
                                           .max_length = 30,
@@ -961,7 +1137,9 @@ static void test_steps_allocate_nothing(void **state) {
                 iso_generation *g;
                 iso_error error = {0};
                 allocations = 0;
-                ok(iso_generate(&g, model, sources, lengths, 3, &o, NULL, &error), &error);
+                ok(iso_generate(&g, model, sources, lengths, 3, &o,
+                                j < 2 ? NULL : make_backwards(&three, 3), &error),
+                   &error);
                 counts[i] = allocations;
                 tokens[i] = 0;
                 for (size_t h = 0; h < g->count; h++)
@@ -982,15 +1160,19 @@ static void test_out_of_memory(void **state) {
     (void)snprintf(path, sizeof path, "%s/models/%s", ISOBIT_TEST_DATA, golden[2]);
     const uint32_t sources[] = {9, 22, 31, 2, 5, 6, 7}, targets[] = {5, 6, 2, 7};
     const size_t lengths[] = {4, 2, 1}, target_lengths[] = {2, 1, 1};
+    static corpus c;
+    backwards two; /* threads, with rows enough for both */
+    const iso_context *context = make_backwards(&two, 2);
     size_t failures = 0;
-    for (int call = 0; call < 5; call++) {
+    make_corpus(&c, 20);
+    for (int call = 0; call < 6; call++) {
         iso_model *model = call ? load(path) : NULL;
         iso_status status = ISOBIT_E_NOMEM;
         for (size_t k = 1; status; k++) {
             iso_error error = {0};
             iso_generation *g = NULL;
             iso_tokenizer *t = NULL;
-            float scores[4], y[400];
+            float scores[SENTENCES * 32], y[400];
             iso_generate_options o = {.size = sizeof o, .beams = 2, .attention = 1};
             allocations = 0;
             failing_one = k;
@@ -1003,8 +1185,11 @@ static void test_out_of_memory(void **state) {
                                        NULL, &error);
             else if (call == 3)
                 status = iso_logits_f32(y, model, sources, 4, targets, 2, 1, NULL, &error);
-            else
+            else if (call == 4)
                 status = iso_tokenizer_load(&t, G2P, &error);
+            else
+                status = iso_score_f32(scores, model, c.ids, c.lengths, c.ids, c.lengths, SENTENCES,
+                                       context, &error);
             failing_one = 0;
             iso_generation_free(g);
             iso_tokenizer_free(t);
@@ -1106,6 +1291,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_instruction_sets),
         cmocka_unit_test(test_literal_beam_search),
+        cmocka_unit_test(test_near_ties),
         cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_lengths),
         cmocka_unit_test(test_nothing_is_finite),
@@ -1113,6 +1299,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_wide_vocabulary),
         cmocka_unit_test(test_wide_on_threads),
         cmocka_unit_test(test_encode_batch),
+        cmocka_unit_test(test_rows_among_threads),
         cmocka_unit_test(test_profile),
         cmocka_unit_test(test_steps_allocate_nothing),
         cmocka_unit_test(test_out_of_memory),

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A call: its memory, the workspaces of its ops, and its rows among its threads.
+ *
+ * Between two attentions no row needs another one. So where there are enough rows for all threads,
+ * each thread takes blocks of them through all ops between, alone: one parallel region instead of
+ * one for each op, and what an op writes is still in L2 when the next one reads it. With fewer rows
+ * each op is cut on its own, products by columns. One thread takes blocks for the sake of L2.
+ */
+#include "internal.h"
+
+#include <stdatomic.h>
+
+#define BLOCK_ROWS 128 /* that go together through all ops, at most */
+#define TASK_ROWS 32   /* for each thread, else there are too few */
+_Static_assert(TASK_ROWS <= BLOCK_ROWS, "hidden activations for rows that are too few to deal out");
+
+/* Whether each op has all threads. Who wants to know of each kind of op has them one by one. */
+static int one_by_one(const model_run *run, size_t rows) {
+    return run->threads > 1 &&
+           (rows / TASK_ROWS < run->threads || (run->profile && run->profile->by_kind));
+}
+
+/* What a thread works with that takes rows on its own: a run on some rows of another one. */
+typedef struct model_part {
+    model_run run;
+    iso_error error;
+    iso_profile profile; /* counts its multiply-adds */
+    iso_status status;
+} model_part;
+
+iso_status model_run_fail(model_run *run, iso_status status, const char *where) {
+    return status ? model_fail(run->error, status, "%s: %s", where, iso_strerror(status)) : status;
+}
+
+iso_status model_check_context(const iso_context *context, iso_error *error) {
+    if (context && context->size != sizeof *context)
+        return model_fail(error, ISOBIT_E_SIZE, "the context has an unknown size");
+    return ISOBIT_OK;
+}
+
+/* ----------------------------------------------------------------------------------- memory */
+
+iso_status model_run_workspace(model_run *run, size_t bytes) {
+    const size_t old = run->context.workspace_bytes;
+    if (bytes <= old)
+        return ISOBIT_OK;
+    /* The smaller ones stay until the end of the call: grow so that they are few. */
+    bytes = bytes < old + old / 2 ? old + old / 2 : bytes;
+    run->context.workspace = model_alloc(&run->arena, bytes, 1);
+    run->context.workspace_bytes = run->context.workspace ? bytes : 0;
+    return run->context.workspace
+               ? ISOBIT_OK
+               : model_fail(run->error, ISOBIT_E_NOMEM, "out of memory for a workspace");
+}
+
+iso_status model_run_linear_workspace(model_run *run, size_t rows) {
+    const model_layer *e = run->model->encoder.layer, *d = run->model->decoder.layer;
+    const model_linear *all[] = {&e->self_qkv,  &e->self_out, &e->fc1,     &e->fc2,
+                                 &d->self_qkv,  &d->self_out, &d->cross_q, &d->cross_kv,
+                                 &d->cross_out, &d->fc1,      &d->fc2,     &run->model->logits};
+    iso_status status = ISOBIT_OK;
+    for (size_t i = 0; i < sizeof all / sizeof *all && !status; i++) {
+        size_t bytes;
+        status = iso_linear_f32_workspace_bytes(&bytes, &all[i]->w, rows, &run->context);
+        if (!status)
+            status = model_run_workspace(run, bytes);
+    }
+    return model_run_fail(run, status, "workspace");
+}
+
+/* For `rows` rows, of which up to `together` go through the feed-forward layer at a time. */
+static int make_buffers(model_run *run, size_t rows, size_t together) {
+    const iso_model *model = run->model;
+    const size_t d = model->config.d;
+    const size_t f = model->encoder.f > model->decoder.f ? model->encoder.f : model->decoder.f;
+    const size_t pieces = 5 * 64;
+    size_t stream, hidden, bytes;
+    /* One block: malloc gives smaller ones back to the system at the end of each call. */
+    if (__builtin_mul_overflow(rows, 5 * d * sizeof(float) + sizeof *run->iota, &stream) ||
+        __builtin_mul_overflow(together, f * sizeof(float), &hidden) ||
+        __builtin_add_overflow(stream, hidden + pieces, &bytes) || bytes < hidden ||
+        !model_arena_reserve(&run->arena, bytes))
+        return 0;
+    run->x = model_alloc3(&run->arena, rows, d, 1, sizeof *run->x);
+    run->h = model_alloc3(&run->arena, rows, d, 1, sizeof *run->h);
+    run->wide = model_alloc3(&run->arena, rows, d, 3, sizeof *run->wide);
+    run->iota = model_alloc(&run->arena, rows, sizeof *run->iota);
+    run->hidden = model_alloc3(&run->arena, together, f, 1, sizeof *run->hidden);
+    if (!run->x || !run->h || !run->wide || !run->hidden || !run->iota)
+        return 0;
+    for (size_t i = 0; i < rows; i++)
+        run->iota[i] = (uint32_t)i;
+    return 1;
+}
+
+/* For each thread what it needs to take rows on its own, `block` at a time. */
+static iso_status make_parts(model_run *run, size_t block) {
+    const iso_model *model = run->model;
+    const size_t f = model->encoder.f > model->decoder.f ? model->encoder.f : model->decoder.f;
+    iso_status status = ISOBIT_OK;
+    run->parts = model_alloc(&run->arena, run->threads, sizeof *run->parts);
+    if (!run->parts)
+        return model_fail(run->error, ISOBIT_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < run->threads && !status; i++) {
+        model_part *part = &run->parts[i];
+        *part = (model_part){
+            .run = {.model = model,
+                    .context = {.size = sizeof part->run.context, .isa = run->context.isa},
+                    .error = &part->error,
+                    .arena = run->arena, /* lent */
+                    .profile = run->profile ? &part->profile : NULL,
+                    .hidden = run->hidden + i * block * f,
+                    .iota = run->iota}};
+        status = model_run_linear_workspace(&part->run, block);
+        run->arena = part->run.arena;
+        part->run.arena = (model_arena){0};
+        if (status && run->error)
+            *run->error = part->error;
+    }
+    return status;
+}
+
+iso_status model_run_begin(model_run *run, model_arena *memory, const iso_model *model,
+                           const iso_context *context, size_t rows, iso_error *error) {
+    *run = (model_run){.model = model,
+                       .context.size = sizeof run->context,
+                       .error = error,
+                       .profile = model->profile,
+                       .rows = rows,
+                       .threads = 1};
+    if (run->profile)
+        run->lap = model_now();
+    if (memory) {
+        run->arena = *memory;
+        *memory = (model_arena){0};
+    }
+    iso_status status = model_check_context(context, error);
+    if (status)
+        return model_run_end(run, status);
+    if (context) {
+        const iso_executor *executor = context->executor;
+        run->context.isa = context->isa;
+        run->context.executor = executor;
+        if (executor && executor->parallel_for && executor->max_threads > 1)
+            run->threads = executor->max_threads;
+    }
+    const int deal = run->threads > 1 && !one_by_one(run, rows);
+    size_t block = 0, together = rows;
+    if (deal) {
+        block = (rows + run->threads - 1) / run->threads;
+        block = block < BLOCK_ROWS ? block : BLOCK_ROWS;
+        together = run->threads * block;
+    } else if (run->threads == 1 && rows > BLOCK_ROWS) {
+        together = BLOCK_ROWS;
+    }
+    if (!make_buffers(run, rows, together))
+        status = model_fail(error, ISOBIT_E_NOMEM, "out of memory");
+    else if (deal)
+        status = make_parts(run, block);
+    return status ? model_run_end(run, status) : ISOBIT_OK;
+}
+
+iso_status model_run_end(model_run *run, iso_status status) {
+    model_arena_free(&run->arena);
+    model_lap(run, ISOBIT_PROFILE_OTHER);
+    return status;
+}
+
+/* ----------------------------------------------------------------- from attention to attention */
+
+struct job {
+    model_run *run;
+    const model_positionwise *p;
+    size_t rows, blocks;
+    atomic_size_t next; /* the first block that nobody has taken */
+};
+
+/* Block `b`, in a run that has all but the rows. */
+static iso_status run_block(model_run *part, const struct job *job, size_t b) {
+    const model_run *run = job->run;
+    const size_t d = run->model->config.d;
+    const size_t first = job->rows * b / job->blocks, end = job->rows * (b + 1) / job->blocks;
+    model_positionwise p = *job->p;
+    part->x = run->x + first * d;
+    part->h = run->h + first * d;
+    if (p.next)
+        part->wide = run->wide + first * p.next->w.n;
+    if (p.embed) {
+        p.ids += first;
+        p.positions += first;
+    }
+    return model_positionwise_rows(part, &p, end - first);
+}
+
+/* Blocks one by one: a thread that comes late, or never, holds nobody up. */
+static void take_blocks(void *arg, size_t task) {
+    struct job *job = arg;
+    model_part *part = &job->run->parts[task];
+    size_t b;
+    while ((b = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed)) < job->blocks) {
+        const iso_status status = run_block(&part->run, job, b);
+        part->status = part->status ? part->status : status;
+    }
+}
+
+iso_status model_between(model_run *run, const model_positionwise *p, size_t rows) {
+    if (one_by_one(run, rows))
+        return model_positionwise_rows(run, p, rows);
+    const size_t threads = run->threads, most = threads * BLOCK_ROWS;
+    struct job job = {.run = run, .p = p, .rows = rows};
+    iso_status status = ISOBIT_OK;
+    job.blocks = (rows + most - 1) / most * threads;
+    if (threads == 1) {
+        model_run part = *run;
+        for (size_t b = 0; b < job.blocks && !status; b++)
+            status = run_block(&part, &job, b);
+        run->lap = part.lap;
+        return status;
+    }
+    atomic_init(&job.next, 0);
+    run->context.executor->parallel_for(run->context.executor->user, threads, take_blocks, &job);
+    for (size_t i = 0; i < threads; i++) {
+        model_part *part = &run->parts[i];
+        if (run->profile) {
+            run->profile->flops += part->profile.flops;
+            part->profile.flops = 0;
+        }
+        if (part->status && !status) {
+            status = part->status;
+            if (run->error)
+                *run->error = part->error;
+        }
+    }
+    return status;
+}
