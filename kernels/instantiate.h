@@ -5,13 +5,13 @@
  */
 #include "templates/math.h"
 #include "templates/lanes.h"
+#include "templates/eltwise.h"
 #include "templates/gemm.h"
 #include "templates/gemm_direct.h"
 #include "templates/gemv.h"
 #include "templates/softmax.h"
 #include "templates/norm.h"
 #include "templates/attention.h"
-#include "templates/eltwise.h"
 
 #define ISO_PASTE_(a, b) a##b
 #define ISO_PASTE(a, b) ISO_PASTE_(a, b)

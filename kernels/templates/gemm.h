@@ -39,45 +39,51 @@ static void gemm_pack(float *dst, const float *src, size_t si, size_t sp, size_t
     }
 }
 
-/* clang-format off */
-#define EPILOGUE_STEP(v, J, LOAD)                                                                  \
-    do {                                                                                           \
-        if (e->alpha != 1.0f)                                                                      \
-            (v) = vf_mul(alpha, (v));                                                              \
-        if (e->beta != 0.0f)                                                                       \
-            (v) = vf_fma(beta, LOAD(c + i * ldc + (J)), (v));                                      \
-        if (e->bias)                                                                               \
-            (v) = vf_add((v), LOAD(e->bias + (J)));                                                \
-        (v) = vf_activation((v), act);                                                             \
-        if (e->residual)                                                                           \
-            (v) = vf_add((v), LOAD(e->residual + i * e->ldr + (J)));                               \
-    } while (0)
-#define LOAD_TAIL(p) vf_load_n((p), n - j)
+/* `vectors` vectors from column j on, of which the last holds `last` columns. */
+ISO_INLINE void epilogue_vectors(float *c, const float *t, size_t j, const struct iso_epilogue *e,
+                                 const float *residual, const int act, const size_t vectors,
+                                 const size_t last) {
+    vf v[VF_TOGETHER];
+#define WIDTH (i + 1 < vectors ? VF_N : last)
+    ISO_UNROLLED (i, vectors) {
+        v[i] = load_w(t + j + i * VF_N, WIDTH);
+        if (e->alpha != 1.0f)
+            v[i] = vf_mul(vf_set1(e->alpha), v[i]);
+        if (e->beta != 0.0f)
+            v[i] = vf_fma(vf_set1(e->beta), load_w(c + j + i * VF_N, WIDTH), v[i]);
+        if (e->bias)
+            v[i] = vf_add(v[i], load_w(e->bias + j + i * VF_N, WIDTH));
+    }
+    vf_functions(v, v, act, vectors);
+    ISO_UNROLLED (i, vectors) {
+        if (residual)
+            v[i] = vf_add(v[i], load_w(residual + j + i * VF_N, WIDTH));
+        store_w(c + j + i * VF_N, v[i], WIDTH);
+    }
+#undef WIDTH
+}
 
-static inline __attribute__((always_inline)) void
-epilogue_rows(float *c, size_t ldc, const float *t, size_t ldt, size_t m, size_t n,
-              const struct iso_epilogue *e, const int act) {
-    const vf alpha = vf_set1(e->alpha), beta = vf_set1(e->beta);
-    for (size_t i = 0; i < m; i++) {
+/* *e is read again for each group of vectors: with copies of its members compilers make a loop for
+ * each combination of them. */
+ISO_INLINE void epilogue_rows(float *c, size_t ldc, const float *t, size_t ldt, size_t m, size_t n,
+                              const struct iso_epilogue *e, const int act) {
+    const float *residual = e->residual;
+    for (size_t i = 0; i < m; i++, c += ldc, t += ldt, residual += residual ? e->ldr : 0) {
         size_t j = 0;
-        for (; j + VF_N <= n; j += VF_N) {
-            vf v = vf_load(t + i * ldt + j);
-            EPILOGUE_STEP(v, j, vf_load);
-            vf_store(c + i * ldc + j, v);
-        }
-        if (j < n) {
-            vf v = LOAD_TAIL(t + i * ldt + j);
-            EPILOGUE_STEP(v, j, LOAD_TAIL);
-            vf_store_n(c + i * ldc + j, v, n - j);
-        }
+        for (; j + VF_TOGETHER * VF_N <= n; j += VF_TOGETHER * VF_N)
+            epilogue_vectors(c, t, j, e, residual, act, VF_TOGETHER, VF_N);
+        for (; j < n; j += VF_N)
+            epilogue_vectors(c, t, j, e, residual, act, 1, n - j < VF_N ? n - j : VF_N);
     }
 }
-/* clang-format on */
-#undef LOAD_TAIL
-#undef EPILOGUE_STEP
 
 static void gemm_epilogue(float *c, size_t ldc, const float *t, size_t ldt, size_t m, size_t n,
                           const struct iso_epilogue *e) {
+    if (e->alpha == 1.0f && e->beta == 0.0f && !e->bias && !e->residual) {
+        for (size_t i = 0; i < m; i++)
+            unary(c + i * ldc, t + i * ldt, n, e->act);
+        return;
+    }
     switch (e->act) {
     case 1: epilogue_rows(c, ldc, t, ldt, m, n, e, 1); break;
     case 2: epilogue_rows(c, ldc, t, ldt, m, n, e, 2); break;

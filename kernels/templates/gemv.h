@@ -157,7 +157,7 @@ static void gemv(float *y, const float *w, size_t ldw, const float *x, size_t n,
         return;
     }
     size_t j = 0;
-    const int far = k >= ISO_LANES && n >= GEMV_LONG && n > GEMV_FAR / k;
+    const int far = GEMV_WIDE && k >= ISO_LANES && n >= GEMV_LONG && n > GEMV_FAR / k;
     const int farther = far && n > GEMV_FARTHER / k;
     for (; farther && j + 2 * GEMV_RUN <= n; j += GEMV_RUN)
         gemv_run(y + j, w + j, ldw, x, k, 1);

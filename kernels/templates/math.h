@@ -234,8 +234,5 @@ ISO_INLINE void vf_functions(vf *y, const vf *x, const int function, const size_
     default: EACH y[j] = x[j];
     }
 }
-ISO_INLINE vf vf_activation(vf x, const int act) {
-    vf_functions(&x, &x, act, 1);
-    return x;
-}
+
 #undef HORNER

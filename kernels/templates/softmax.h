@@ -38,6 +38,13 @@ ISO_INLINE void softmax_exp_step(vf *t, size_t first, float *e, const float *x, 
 ISO_INLINE void softmax_exps(vf *t, float *e, const float *x, const uint8_t *mask, vf m, size_t n) {
     const size_t at_once = VF_TOGETHER * VF_N, block = at_once > ISO_LANES ? at_once : ISO_LANES;
     size_t i = 0;
+    if (!t) { /* then it does not matter which lane is whose */
+        for (; i + at_once <= n; i += at_once)
+            softmax_exp_step(t, 0, e, x, mask, m, i, VF_N, VF_TOGETHER);
+        for (; i < n; i += VF_N)
+            softmax_exp_step(t, 0, e, x, mask, m, i, n - i < VF_N ? n - i : VF_N, 1);
+        return;
+    }
     for (; i + block <= n; i += block)
         ISO_UNROLLED (g, block / at_once)
             softmax_exp_step(t, g * VF_TOGETHER, e, x, mask, m, i + g * at_once, VF_N, VF_TOGETHER);
