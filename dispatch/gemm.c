@@ -356,11 +356,44 @@ iso_status iso_gemm_f32_workspace_bytes(size_t *bytes, size_t m, size_t n, size_
     return status;
 }
 
+#define TINY 64 /* rows, columns and products, where each instruction around the kernel counts */
+
+/* Where a matrix ends. */
+static uintptr_t end_of(const float *p, size_t rows, size_t columns, size_t ld) {
+    return (uintptr_t)(p + (rows - 1) * ld + columns);
+}
+
+/* A plain product of tiny matrices, if nothing about it is unusual; else 0, and nothing is done. */
+static int run_tiny(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t ldb,
+                    size_t m, size_t n, size_t k, const iso_context *context) {
+    const struct iso_kernels *kernels;
+    if (m - 1 >= TINY || n - 1 >= TINY || k - 1 >= TINY || (lda | ldb | ldc) >> 24 || lda < k ||
+        ldb < n || ldc < n || !a || !b || !c || (context && context->workspace))
+        return 0;
+    const uintptr_t c_end = end_of(c, m, n, ldc);
+    if ((end_of(a, m, k, lda) > (uintptr_t)c && (uintptr_t)a < c_end) ||
+        (end_of(b, k, n, ldb) > (uintptr_t)c && (uintptr_t)b < c_end) ||
+        iso_context_kernels(&kernels, context))
+        return 0;
+    const size_t last = n & (kernels->vector_floats - 1), mr = kernels->direct_mr;
+    if (last > 0 && last <= NARROWEST && m >= kernels->vector_floats) /* see narrow_columns */
+        return 0;
+    for (size_t i = 0; i < m;) { /* strips of even height: 9 rows as 5 + 4 */
+        const size_t left = m - i;
+        const size_t rows = left <= mr ? left : left < 2 * mr ? (left + 1) / 2 : mr;
+        kernels->gemm_direct(c + i * ldc, ldc, a + i * lda, lda, b, ldb, ISO_PANEL, rows, n, k, 0);
+        i += rows;
+    }
+    return 1;
+}
+
 iso_status iso_gemm_f32(float *c, size_t ldc, const float *a, size_t lda, const float *b,
                         size_t ldb, size_t m, size_t n, size_t k, const iso_gemm_options *options,
                         const iso_context *context) {
     struct iso_epilogue e;
     int trans_a, trans_b;
+    if (!options && run_tiny(c, ldc, a, lda, b, ldb, m, n, k, context))
+        return ISOBIT_OK;
     iso_status status = gemm_options(&e, &trans_a, &trans_b, options);
     if (!status)
         status = check_epilogue(c, ldc, m, n, &e);
