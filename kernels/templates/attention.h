@@ -27,6 +27,17 @@ static inline size_t strip_rows(size_t n) {
     return strips ? (n + strips - 1) / strips : 0;
 }
 
+/* Rows that lie apart, so that each is new to the hardware, and together are too many for L2. */
+static inline int far_apart(size_t ld, size_t rows, size_t n) {
+    return ld > n && rows > ((size_t)1 << 18) / ld;
+}
+
+static inline void call_rows(const float *x, size_t ld, size_t rows, size_t n) {
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < n; j += 16)
+            __builtin_prefetch(x + i * ld + j, 0, 2);
+}
+
 static inline size_t keys_seen(const struct iso_attention *t, size_t query) {
     return t->causal && t->see + query < t->nk ? t->see + query : t->nk;
 }
@@ -229,6 +240,8 @@ static int attention_rows(const struct iso_attention *t, size_t q0, size_t nq, i
         uint64_t seen[GEMM_MR];
         int rescale = 0;
 
+        if (far_apart(t->ldv, nk, dh))
+            call_rows(v, t->ldv, n, dh);
         gemm_strip(s, ISO_KEY_BLOCK, qp, nq, panel, ISO_KEY_BLOCK, ISO_PANEL, nq, n, dh,
                    ISO_STRIP_ASSIGN);
         for (size_t i = 0; i < nq; i++) {
@@ -316,10 +329,13 @@ static void attention(const struct iso_attention *t) {
 /* Keys into panels of 64, each [dh][64]. */
 static void key_panels(float *panels, size_t first, const float *k, size_t ldk, size_t count,
                        size_t dh) {
+    const int far = far_apart(ldk, count, dh);
     while (count > 0) {
         size_t at = first % ISO_KEY_BLOCK, n = ISO_KEY_BLOCK - at;
         if (n > count)
             n = count;
+        if (far)
+            call_rows(k + n * ldk, ldk, count - n < ISO_KEY_BLOCK ? count - n : ISO_KEY_BLOCK, dh);
         pack_panel(panels + (first - at) * dh + at, k, ldk, 1, n, dh, ISO_KEY_BLOCK);
         first += n, k += n * ldk, count -= n;
     }
