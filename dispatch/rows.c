@@ -15,7 +15,7 @@
 struct job {
     const struct iso_kernels *kernels;
     void (*run)(const struct job *t, size_t row, size_t rows);
-    float *y;
+    float *y, *log_sum;
     const float *x;
     size_t ldy, ldx, rows, n, tasks;
     const iso_softmax_options *softmax;
@@ -88,6 +88,31 @@ iso_status iso_softmax_f32(float *y, size_t ldy, const float *x, size_t ldx, siz
         if (options->lengths[i] > n)
             status = ISOBIT_E_DIM;
     return status ? status : run(&t, context);
+}
+
+static void logsumexp_rows(const struct job *t, size_t row, size_t rows) {
+    t->kernels->logsumexp(t->y + row, t->log_sum + row, t->x + row * t->ldx, t->ldx, rows, t->n);
+}
+
+iso_status iso_logsumexp_f32(float *max, float *log_sum, const float *x, size_t ldx, size_t rows,
+                             size_t n, const iso_context *context) {
+    struct job t = {.run = logsumexp_rows,
+                    .y = max,
+                    .log_sum = log_sum,
+                    .x = x,
+                    .ldx = ldx,
+                    .rows = rows,
+                    .n = n};
+    iso_status status = iso_check_matrix(x, rows, n, ldx);
+    if (status || rows == 0 || n == 0)
+        return status;
+    if (!max || !log_sum)
+        return ISOBIT_E_NULL;
+    if (iso_overlap(max, 1, rows, rows, log_sum, 1, rows, rows) ||
+        iso_overlap(max, 1, rows, rows, x, rows, n, ldx) ||
+        iso_overlap(log_sum, 1, rows, rows, x, rows, n, ldx))
+        return ISOBIT_E_ALIAS;
+    return run(&t, context);
 }
 
 /* ------------------------------------------------------------------------------------ norms */

@@ -80,6 +80,8 @@ struct iso_epilogue {
 /* softmax: see iso_softmax_f32. flags: */
 enum { ISO_SOFTMAX_LOG = 1, ISO_SOFTMAX_SAFE = 2 };
 
+/* logsumexp: see iso_logsumexp_f32; a row of n = 0 is like one of -Inf. */
+
 /* layernorm, rmsnorm: see iso_norm_options; pointers may be NULL as there. */
 struct iso_norm {
     const float *gamma, *beta;

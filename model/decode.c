@@ -12,6 +12,7 @@
  */
 #include "internal.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -82,7 +83,7 @@ typedef struct scratch {
     group *g;
     iso_context context; /* one thread */
     iso_status status;
-    float *row;        /* [V] log-probabilities of one beam, never of more */
+    float *row;        /* [V] log-probabilities of one beam, where they must be written */
     candidate *best;   /* [K] */
     candidate *onward; /* [beams] the next live beams */
     candidate *next;   /* [beams] */
@@ -143,6 +144,14 @@ static void bad_words(const plan *p, float *row, const uint32_t *history, size_t
     }
 }
 
+static int is_bos_forced(const plan *p, size_t c) {
+    return c == 1 && p->search.forced_bos != MODEL_NO_ID;
+}
+
+static int is_eos_forced(const plan *p, size_t c) {
+    return c == p->max_new && p->search.forced_eos.count;
+}
+
 /* What changes the scores of one row, in the order of transformers, but for renormalizing. */
 static void process(const plan *p, float *row, const uint32_t *history, size_t c) {
     const model_search *s = &p->search;
@@ -155,11 +164,11 @@ static void process(const plan *p, float *row, const uint32_t *history, size_t c
         forbid_eos(p, row);
     if (c - 1 < s->min_new_tokens)
         forbid_eos(p, row);
-    if (c == 1 && s->forced_bos != MODEL_NO_ID) {
+    if (is_bos_forced(p, c)) {
         forbid_all(p, row);
         row[s->forced_bos] = 0;
     }
-    if (c == p->max_new && s->forced_eos.count) {
+    if (is_eos_forced(p, c)) {
         forbid_all(p, row);
         for (size_t i = 0; i < s->forced_eos.count; i++)
             row[s->forced_eos.ids[i]] = 0;
@@ -174,6 +183,25 @@ static void log_softmax(scratch *t, float *y, const float *x) {
     iso_softmax_options options = {.size = sizeof options, .log = 1, .safe = 1};
     iso_status status = iso_softmax_f32(y, V, x, V, 1, V, &options, &t->context);
     t->status = t->status ? t->status : status;
+}
+
+/*
+ * Log-probabilities without a row of them: that of the logit x is log_prob(l, x), with the bits of
+ * log_softmax (iso_logsumexp_f32). `written` is for a row that holds them already.
+ */
+typedef struct lse {
+    float max, log_sum;
+} lse;
+static const lse written = {0, 0};
+
+static inline float log_prob(lse l, float x) { return (x - l.max) - l.log_sum; }
+
+static lse log_sum_exp(scratch *t, const float *x) {
+    const size_t V = t->g->plan->model->config.target_vocabulary;
+    lse l = written;
+    iso_status status = iso_logsumexp_f32(&l.max, &l.log_sum, x, V, 1, V, &t->context);
+    t->status = t->status ? t->status : status;
+    return l;
 }
 
 #define SCAN 64 /* elements that are skipped at a time */
@@ -212,13 +240,19 @@ static int greedy_sentence(scratch *t, size_t place, size_t c) {
     sentence *s = g->active[place];
     float *row = g->logits + place * V;
     process(p, row, s->live.tokens, c);
-    log_softmax(t, t->row, row);
-    const uint32_t token = largest(p->search.renormalize ? t->row : row, V);
-    const float log_prob = t->row[token];
+    lse l = written;
+    if (p->search.renormalize) { /* then log-probabilities are compared, equal by rounding or not */
+        log_softmax(t, t->row, row);
+        row = t->row;
+    } else {
+        l = log_sum_exp(t, row);
+    }
+    const uint32_t token = largest(row, V);
+    const float value = log_prob(l, row[token]);
     s->live.tokens[c] = token;
-    s->live.log_probs[c - 1] = log_prob;
+    s->live.log_probs[c - 1] = value;
     s->live.path[c - 1] = 0;
-    s->sums[0] += log_prob;
+    s->sums[0] += value;
     if (!is_eos(p, token) && c < p->max_new)
         return 0;
     s->done = s->live;
@@ -229,12 +263,40 @@ static int greedy_sentence(scratch *t, size_t place, size_t c) {
 
 /* -------------------------------------------------------------------------------- beam search */
 
-/* A number x so that nothing up to x is above `value` with `sum` added; sums round in order. */
-static float no_gain(float value, float sum) {
-    float x = value - sum;
-    while (x + sum > value)
-        x = nextafterf(x, -INFINITY);
+/*
+ * A number x so that the log-probability of nothing up to x is above `value` with `sum` added:
+ * roundings keep the order. It may be a little too low: who is above it is looked at in full.
+ */
+static float no_gain(lse l, float value, float sum) {
+    float x = value - sum + l.log_sum + l.max;
+    float step = (fabsf(value) + fabsf(sum) + fabsf(l.log_sum) + fabsf(l.max)) * FLT_EPSILON;
+    step += FLT_MIN;
+    while (log_prob(l, x) + sum > value) {
+        x -= step;
+        step *= 2;
+    }
     return x;
+}
+
+/* The log-probabilities of a live beam, processed: log_prob(*l, x) of each x of the row. */
+static const float *beam_row(scratch *t, lse *l, const sentence *s, size_t place, size_t slot,
+                             size_t c) {
+    const plan *p = t->g->plan;
+    const size_t V = p->model->config.target_vocabulary;
+    float *row = t->g->logits + (place * p->search.beams + slot) * V;
+    *l = log_sum_exp(t, row);
+    /* A logit of -Inf forbids as well as a log-probability does, but where all are NaN. The rest of
+     * what processors do takes the log-probabilities themselves. */
+    if (p->search.repetition_penalty != 1 || is_bos_forced(p, c) || is_eos_forced(p, c) ||
+        p->search.renormalize || isnan(l->log_sum)) {
+        log_softmax(t, t->row, row);
+        row = t->row;
+        *l = written;
+    }
+    process(p, row, s->live.tokens + slot * (p->max_new + 1), c);
+    if (p->search.renormalize)
+        log_softmax(t, row, row);
+    return row;
 }
 
 /* The K best continuations of the live beams, best first; returns how many there are. */
@@ -244,23 +306,20 @@ static size_t best_candidates(scratch *t, size_t place, size_t c) {
     const size_t V = p->model->config.target_vocabulary, beams = p->search.beams, K = g->K;
     const sentence *s = g->active[place];
     candidate *best = t->best;
-    float *row = t->row;
     size_t count = 0;
     for (size_t rank = 0; rank < beams; rank++) {
         const size_t slot = s->slot[rank];
         const float sum = s->sums[rank];
         if (count == K && !(sum > best[count - 1].value))
             continue; /* a log-probability is at most 0 */
-        log_softmax(t, row, g->logits + (place * beams + slot) * V);
-        process(p, row, s->live.tokens + slot * (p->max_new + 1), c);
-        if (p->search.renormalize)
-            log_softmax(t, row, row);
+        lse l;
+        const float *row = beam_row(t, &l, s, place, slot, c);
         for (size_t from = 0; from < V; from += SCAN) {
             if (count == K)
-                from = skip(row, from, V, no_gain(best[count - 1].value, sum));
+                from = skip(row, from, V, no_gain(l, best[count - 1].value, sum));
             const size_t end = V - from < SCAN ? V : from + SCAN;
             for (size_t v = from; v < end; v++) {
-                float value = row[v] + sum;
+                float value = log_prob(l, row[v]) + sum;
                 if (count == K && !(value > best[count - 1].value))
                     continue;
                 if (isnan(value))
@@ -268,7 +327,7 @@ static size_t best_candidates(scratch *t, size_t place, size_t c) {
                 size_t at = count < K ? count++ : count - 1;
                 for (; at && value > best[at - 1].value; at--)
                     best[at] = best[at - 1];
-                best[at] = (candidate){value, row[v], slot, (uint32_t)v, 0};
+                best[at] = (candidate){value, log_prob(l, row[v]), slot, (uint32_t)v, 0};
             }
         }
     }
@@ -432,7 +491,7 @@ static int beam_sentence(scratch *t, size_t place, size_t c) {
 /* ------------------------------------------------------------------------------------- a step */
 
 /*
- * From the logits to the next tokens, a sentence at a time: log-softmax, processors, choice and
+ * From the logits to the next tokens, a sentence at a time: log-sum-exp, processors, choice and
  * beams of one are done while its numbers lie in the cache. One parallel region for all of it.
  */
 static void search_task(void *arg, size_t task) {

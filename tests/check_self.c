@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fenv.h>
+#include <float.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -526,6 +527,34 @@ static void softmax_sloppy_log(float *y, size_t ldy, const float *x, size_t ldx,
     }
 }
 
+static void logsumexp_plain_zero(float *max, float *log_sum, const float *x, size_t ldx,
+                                 size_t rows, size_t n) {
+    good->logsumexp(max, log_sum, x, ldx, rows, n);
+    for (size_t i = 0; i < rows; i++)
+        max[i] = max[i] == 0 ? 0 : max[i];
+}
+
+static void logsumexp_swallows_nan(float *max, float *log_sum, const float *x, size_t ldx,
+                                   size_t rows, size_t n) {
+    good->logsumexp(max, log_sum, x, ldx, rows, n);
+    for (size_t i = 0; i < rows; i++)
+        log_sum[i] = isnan(log_sum[i]) ? 0 : log_sum[i];
+}
+
+static void logsumexp_empty_maximum(float *max, float *log_sum, const float *x, size_t ldx,
+                                    size_t rows, size_t n) {
+    good->logsumexp(max, log_sum, x, ldx, rows, n);
+    for (size_t i = 0; i < rows; i++)
+        max[i] = max[i] == -FLT_MAX ? -INFINITY : max[i];
+}
+
+static void logsumexp_off_by_one_ulp(float *max, float *log_sum, const float *x, size_t ldx,
+                                     size_t rows, size_t n) {
+    good->logsumexp(max, log_sum, x, ldx, rows, n);
+    for (size_t i = 0; i < rows && n > 300; i++)
+        log_sum[i] = nextafterf(log_sum[i], INFINITY);
+}
+
 static void layernorm_estimates_root(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
                                      size_t n, const struct iso_norm *o) {
     struct iso_norm bare = *o;
@@ -599,6 +628,10 @@ static const struct broken broken_kernels[] = {
     BROKEN(softmax, softmax_swallows_nan, "should be nan"),
     BROKEN(softmax, softmax_uses_padding, "nan, should be"),
     BROKEN(softmax, softmax_ignores_mask, "should be"),
+    BROKEN(logsumexp, logsumexp_plain_zero, "canonical order gives -0x0p+0"),
+    BROKEN(logsumexp, logsumexp_swallows_nan, "should be nan"),
+    BROKEN(logsumexp, logsumexp_empty_maximum, "max[0]["),
+    BROKEN(logsumexp, logsumexp_off_by_one_ulp, "is not the log-softmax"),
     BROKEN(layernorm, layernorm_two_ulp, "bits of y"),
     BROKEN(rmsnorm, rmsnorm_differs_by_call, "bits of "),
     BROKEN(attention, attention_sees_too_much, "o["),

@@ -31,8 +31,9 @@ void every_op_init(void) {
 }
 
 static const char *const names[EVERY_OP_COUNT] = {
-    "gemm", "gemm, transposed", "pack",      "linear",    "gemv",  "softmax",   "layernorm",
-    "rms",  "eltwise",          "attention", "one query", "embed", "positions", "key panels"};
+    "gemm",       "gemm, transposed", "pack",      "linear",    "gemv",  "softmax",   "layernorm",
+    "rms",        "eltwise",          "attention", "one query", "embed", "positions", "key panels",
+    "log-sum-exp"};
 
 const char *every_op_name(size_t op) { return op < EVERY_OP_COUNT ? names[op] : "?"; }
 
@@ -87,6 +88,7 @@ iso_status every_op(float *out, size_t op, const iso_context *x) {
     case 11: return iso_embed_f32(out, N, ids, M, weights, K, N, 2.0f, NULL, NULL, 0, x);
     case 12: return iso_positions_f32(out, N, 7, M, N, ISOBIT_POS_HALF_D, x);
     case 13: return iso_key_panels_append(out, 3, input, K, KEYS, DH, x);
+    case 14: return iso_logsumexp_f32(out, out + M, residual, N, M, N, x);
     default: return ISOBIT_E_RANGE;
     }
 }

@@ -10,6 +10,10 @@ foreach(name loader model)
 endforeach()
 # The loader tests call the header parser by its internal name.
 target_include_directories(test_loader PRIVATE ${PROJECT_SOURCE_DIR}/model)
+# One step of the search; the test includes the file.
+isobit_test_program(test_search test_search.c)
+target_include_directories(test_search PRIVATE ${PROJECT_SOURCE_DIR}/model)
+isobit_test(search test_search)
 # The model tests count allocations, and make each of them fail once.
 target_link_options(test_model PRIVATE
   LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc)

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include <float.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -755,6 +756,47 @@ static void rows_do_not_see_the_batch(void **state) {
     }
 }
 
+/* The two numbers of a row make its log-softmax, whatever is in it, on threads, row by row. */
+static void logsumexp_makes_the_log_softmax(void **state) {
+    (void)state;
+    enum { N = 301, LD = N + 2 }; /* enough for several threads */
+    float *x = random_matrix(ROWS, N, LD), *expect = floats(ROWS * N), *y = floats(ROWS * N);
+    for (size_t j = 0; j < N; j++) {
+        x[5 * LD + j] = x[7 * LD + j] = -INFINITY;
+        x[13 * LD + j] = j % 2 ? 0.0f : -0.0f;
+        x[14 * LD + j] = j ? -INFINITY : -0.0f;
+        x[15 * LD + j] *= 1e5f;
+    }
+    x[7 * LD + 99] = x[8 * LD + 300] = NAN;
+    x[9 * LD + 4] = x[10 * LD + 4] = INFINITY;
+    x[10 * LD] = NAN;
+    x[11 * LD + 17] = -INFINITY;
+    iso_softmax_options o = {.size = sizeof o, .log = 1, .safe = 1};
+    assert_ok(iso_softmax_f32(expect, N, x, LD, ROWS, N, &o, &ways[0].context));
+    for (size_t w = 0; w < way_count; w++) {
+        const iso_context *context = &ways[w].context;
+        float *max = canaries(ROWS), *log_sum = canaries(ROWS), one[2];
+        assert_ok(iso_logsumexp_f32(max, log_sum, x, LD, ROWS, N, context));
+        for (size_t i = 0; i < ROWS; i++)
+            for (size_t j = 0; j < N; j++)
+                y[i * N + j] = (x[i * LD + j] - max[i]) - log_sum[i];
+        assert_same("log-sum-exp", y, N, expect, N, ROWS, N);
+        for (size_t i = 0; i < ROWS; i++) {
+            assert_ok(iso_logsumexp_f32(&one[0], &one[1], x + i * LD, N, 1, N, context));
+            assert_same("max of one row", &one[0], 1, max + i, 1, 1, 1);
+            assert_same("log-sum of one row", &one[1], 1, log_sum + i, 1, 1, 1);
+        }
+        /* what ops.h says of the rows that are not finite */
+        assert_true(max[5] == -FLT_MAX && log_sum[5] == 0);
+        assert_true(max[7] == -INFINITY && isnan(log_sum[7]));
+        assert_true(max[8] <= 1 && isnan(log_sum[8]));
+        assert_true(max[9] == INFINITY && isnan(log_sum[9]));
+        assert_true(max[10] == INFINITY && isnan(log_sum[10]));
+        assert_true(isfinite(max[11]) && isfinite(log_sum[11]));
+        assert_true(max[13] == 0 && signbit(max[13]) && max[14] == 0 && signbit(max[14]));
+    }
+}
+
 static void eltwise_is_near_the_truth(void **state) {
     (void)state;
     float *x = random_floats(6 * COLS), *y = floats(6 * COLS);
@@ -1319,6 +1361,24 @@ static void rows_refuse(void **state) {
     s.size = 2;
     refuses(ISOBIT_E_SIZE, SOFTMAX(ec, EN, ea, EN, EM));
 #undef SOFTMAX
+#define LOGSUMEXP(max, log_sum, x, ldx, rows)                                                      \
+    iso_logsumexp_f32(max, log_sum, x, ldx, rows, EN, NULL)
+    float *end = ec + (EM - 1) * EN + EN; /* of rows in ec; ea, eb and er are not touched */
+    assert_ok(LOGSUMEXP(ec, ec + EM, ea, EN, EM));
+    assert_true(ec[2 * EM - 1] != CANARY && ec[2 * EM] == CANARY);
+    refuses(ISOBIT_E_NULL, LOGSUMEXP(NULL, ec, ea, EN, EM));
+    refuses(ISOBIT_E_NULL, LOGSUMEXP(ec, NULL, ea, EN, EM));
+    refuses(ISOBIT_E_NULL, LOGSUMEXP(ec, ec + EM, NULL, EN, EM));
+    refuses(ISOBIT_E_LD, LOGSUMEXP(ec, ec + EM, ea, EN - 1, EM));
+    refuses(ISOBIT_E_OVERFLOW, LOGSUMEXP(ec, ec + EM, ea, huge, EM));
+    refuses(ISOBIT_E_OVERFLOW, LOGSUMEXP(ec, ec + EM, ea, EN, huge));
+    refuses(ISOBIT_E_ALIAS, LOGSUMEXP(ec, ec, ea, EN, EM));
+    refuses(ISOBIT_E_ALIAS, LOGSUMEXP(ec, ec + EM - 1, ea, EN, EM));
+    refuses(ISOBIT_E_ALIAS, LOGSUMEXP(ec + EM - 1, ec, ea, EN, EM));
+    refuses(ISOBIT_E_ALIAS, LOGSUMEXP(end - 1, end + EM, ec, EN, EM));
+    refuses(ISOBIT_E_ALIAS, LOGSUMEXP(end + EM, end - 1, ec, EN, EM));
+    assert_ok(LOGSUMEXP(end, end + EM, ec, EN, EM));
+#undef LOGSUMEXP
     typedef iso_status norm(float *, size_t, const float *, size_t, size_t, size_t,
                             const iso_norm_options *, const iso_context *);
     static norm *const norms[] = {iso_layernorm_f32, iso_rmsnorm_f32};
@@ -1506,6 +1566,8 @@ static void nothing_to_do_is_success(void **state) {
     iso_packed p = {0};
     assert_ok(iso_softmax_f32(NULL, 0, NULL, 0, 0, 5, NULL, NULL));
     assert_ok(iso_softmax_f32(NULL, 0, NULL, 0, 5, 0, NULL, NULL));
+    assert_ok(iso_logsumexp_f32(NULL, NULL, NULL, 0, 0, 5, NULL));
+    assert_ok(iso_logsumexp_f32(NULL, NULL, NULL, 0, SIZE_MAX, 0, NULL));
     assert_ok(iso_layernorm_f32(NULL, 0, NULL, 0, 0, 5, NULL, NULL));
     assert_ok(iso_layernorm_f32(NULL, 0, NULL, 0, 5, 0, NULL, NULL));
     assert_ok(iso_rmsnorm_f32(NULL, 0, NULL, 0, 5, 0, NULL, NULL));
@@ -1652,6 +1714,8 @@ static iso_status call_rows(void *arg, const iso_context *x) {
             return status;
     }
     iso_status status = iso_gemv_f32(p[0], p[1], 100, p[1] + 90 * 100, 90, 100, 0, x);
+    if (status == ISOBIT_OK)
+        status = iso_logsumexp_f32(p[0], p[0] + ROWS, p[1], COLS, ROWS, COLS, x);
     return status != ISOBIT_OK ? status
                                : iso_positions_f32(p[0], 64, 3, 50, 64, ISOBIT_POS_HALF_D, x);
 }
@@ -1709,6 +1773,7 @@ int main(int argc, char **argv) {
         TEST(gemv_is_its_own_order),
         TEST(rows_are_the_same_every_way),
         TEST(rows_do_not_see_the_batch),
+        TEST(logsumexp_makes_the_log_softmax),
         TEST(eltwise_is_near_the_truth),
         TEST(attention_is_right_and_the_same_every_way),
         TEST(attention_does_not_see_the_batch),

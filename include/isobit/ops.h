@@ -127,6 +127,21 @@ ISOBIT_API iso_status iso_softmax_f32(float *y, size_t ldy, const float *x, size
                                       const iso_context *context);
 
 /*
+ * The two numbers of each row with which a log-softmax needs no row of its own: max[i], the largest
+ * element of row i, with a zero as -0, and log_sum[i] = log(sum of exp(x - max)). x
+ * [rows][ldx >= n], max [rows], log_sum [rows], which must not overlap x or each other. In float,
+ * each step rounded,
+ *   (x - max[i]) - log_sum[i]
+ * has the bits that iso_softmax_f32 gives with `log` and `safe`, and never falls where x rises.
+ * max + log_sum is the log-sum-exp of the row.
+ *   -Inf only: max is -FLT_MAX and log_sum 0, so that the formula gives -Inf.
+ *   NaN or +Inf in the row: log_sum is NaN, and max the largest element that is not NaN, -Inf
+ *   where there is none.
+ */
+ISOBIT_API iso_status iso_logsumexp_f32(float *max, float *log_sum, const float *x, size_t ldx,
+                                        size_t rows, size_t n, const iso_context *context);
+
+/*
  * Layer normalisation of each row of t = x + residual (residual may be NULL):
  *   y = gamma (t - mean(t)) / sqrt(var(t) + eps) + beta, var divided by n; gamma and beta [n],
  * NULL for 1 and 0. RMS normalisation: y = gamma t / sqrt(mean(t^2) + eps).

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Softmax and log-softmax of rows. Order: m = max; e_i = exp(x_i - m); s = sum of e over the
- * virtual lanes; y_i = e_i * (1/s), or (x_i - m) - log(s).
+ * virtual lanes; y_i = e_i * (1/s), or (x_i - m) - log(s). logsumexp gives m and log(s) alone.
  *
  * The maximum passes over NaN, but exp(NaN - m) is NaN, so the sum and the row become NaN.
  * Elements that do not take part enter as -Inf and leave as 0 (log: -Inf).
@@ -74,14 +74,11 @@ ISO_INLINE void softmax_sum(vf *t, float *y, const float *x, const uint8_t *mask
     }
 }
 
-static inline __attribute__((always_inline)) void
-softmax_row(float *y, const float *x, const uint8_t *mask, size_t n, int flags) {
-    const vf minus_inf = vf_set1(-__builtin_inff());
-    const vf absent = flags & ISO_SOFTMAX_LOG ? minus_inf : vf_set1(0);
+/* The largest element that takes part; -Inf where there is none but NaN. */
+ISO_INLINE float softmax_max(const float *x, const uint8_t *mask, size_t n) {
     vf t[LANE_REGS];
-
     ISO_UNROLLED (r, LANE_REGS)
-        t[r] = minus_inf;
+        t[r] = vf_set1(-__builtin_inff());
 #define MAX_STEP(r, i, w) t[r] = vf_max(softmax_load(x, mask, i, w), t[r])
     LANES_EACH(n, MAX_STEP);
 #undef MAX_STEP
@@ -89,26 +86,42 @@ softmax_row(float *y, const float *x, const uint8_t *mask, size_t n, int flags) 
     ISO_UNROLL
     for (size_t r = 1; r < LANE_REGS; r++)
         top = vf_max(top, t[r]);
-    const float largest = vf_hmax(top);
+    return vf_hmax(top);
+}
+
+/* Whether all that take part are -Inf, where no element is larger: a NaN must still show. */
+ISO_INLINE int softmax_is_empty(const float *x, const uint8_t *mask, size_t n) {
+    int nan = 0;
+    for (size_t i = 0; i < n; i += VF_N) {
+        vf v = softmax_load(x, mask, i, n - i < VF_N ? n - i : VF_N);
+        nan |= !vm_all(vf_eq(v, v));
+    }
+    return !nan;
+}
+
+/* log(s). A vector of it: SLEEF's scalar function computes on the garbage that a register holds
+ * beside its argument, and may raise INVALID. */
+ISO_INLINE vf softmax_log_sum(const float *x, const uint8_t *mask, vf m, size_t n) {
+    vf t[LANE_REGS];
+    softmax_sum(t, NULL, x, mask, m, n);
+    return vf_log(vf_set1(lanes_tree(t)));
+}
+
+static inline __attribute__((always_inline)) void
+softmax_row(float *y, const float *x, const uint8_t *mask, size_t n, int flags) {
+    const vf absent = vf_set1(flags & ISO_SOFTMAX_LOG ? -__builtin_inff() : 0);
+    const float largest = softmax_max(x, mask, n);
     const vf m = vf_set1(largest);
-    /* All that take part are -Inf: IEEE gives NaN, `safe` asks for zeros. A NaN must still show. */
-    if (largest == -__builtin_inff() && (flags & ISO_SOFTMAX_SAFE)) {
-        int nan = 0;
-        for (size_t i = 0; i < n; i += VF_N) {
-            vf v = softmax_load(x, mask, i, n - i < VF_N ? n - i : VF_N);
-            nan |= !vm_all(vf_eq(v, v));
-        }
-        for (size_t i = 0; i < n && !nan; i += VF_N)
+    /* All that take part are -Inf: IEEE gives NaN, `safe` asks for zeros. */
+    if (largest == -__builtin_inff() && (flags & ISO_SOFTMAX_SAFE) &&
+        softmax_is_empty(x, mask, n)) {
+        for (size_t i = 0; i < n; i += VF_N)
             store_w(y + i, absent, n - i < VF_N ? n - i : VF_N);
-        if (!nan)
-            return;
+        return;
     }
 
     if (flags & ISO_SOFTMAX_LOG) {
-        softmax_sum(t, NULL, x, mask, m, n);
-        /* A vector of it: SLEEF's scalar function computes on the garbage that a register holds
-         * beside its argument, and may raise INVALID. */
-        const vf s = vf_log(vf_set1(lanes_tree(t)));
+        const vf s = softmax_log_sum(x, mask, m, n);
         for (size_t i = 0; i < n; i += VF_N) {
             size_t w = n - i < VF_N ? n - i : VF_N;
             vf v = vf_sub(vf_sub(softmax_load(x, mask, i, w), m), s);
@@ -118,6 +131,7 @@ softmax_row(float *y, const float *x, const uint8_t *mask, size_t n, int flags) 
         }
         return;
     }
+    vf t[LANE_REGS];
     softmax_sum(t, y, x, mask, m, n);
     const vf inverse = vf_set1(1.0f / lanes_tree(t));
     size_t i = 0;
@@ -154,5 +168,22 @@ static void softmax(float *y, size_t ldy, const float *x, size_t ldx, size_t row
         }
         for (size_t j = length; j < n; j++)
             y[i * ldy + j] = absent;
+    }
+}
+
+static void logsumexp(float *max, float *log_sum, const float *x, size_t ldx, size_t rows,
+                      size_t n) {
+    for (size_t i = 0; i < rows; i++) {
+        const float *row = x + i * ldx;
+        const float largest = softmax_max(row, NULL, n);
+        if (largest == -__builtin_inff() && softmax_is_empty(row, NULL, n)) {
+            max[i] = -__FLT_MAX__; /* so that (-Inf - max) - log_sum is -Inf and not NaN */
+            log_sum[i] = 0;
+            continue;
+        }
+        /* Which zero comes out among zeros of both signs, the width of the vectors decides. -0 does
+         * for all: x - -0 is +0 for both, as x - x is for the only zero of a row. */
+        max[i] = largest == 0 ? -0.0f : largest;
+        vf_store_n(log_sum + i, softmax_log_sum(row, NULL, vf_set1(largest), n), 1);
     }
 }

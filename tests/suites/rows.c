@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Suites of the kernels that work on rows: softmax, layernorm and rmsnorm.
+ * Suites of the kernels that work on rows: softmax, logsumexp, layernorm and rmsnorm.
  */
+#include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <isobit/ops.h>
@@ -195,6 +197,153 @@ const struct iso_suite iso_suite_softmax = {.kernel = "softmax",
                                             .group = softmax_group,
                                             .bytes = softmax_bytes,
                                             .random = softmax_random};
+
+/* ----------------------------------------------------------------------------------- logsumexp */
+
+enum { L_ROWS, L_N, L_GAP };
+enum { L_MAX, L_LOG_SUM, L_X };
+
+static void logsumexp_cases(struct iso_cases *l) {
+    static const unsigned fills[] = {ISO_FILL_UNIFORM, ISO_FILL_NORMAL,  ISO_FILL_SCORES,
+                                     ISO_FILL_RISING,  ISO_FILL_FALLING, ISO_FILL_EQUAL};
+    static const size_t large[] = {255, 256, 257, 511, 512, 513, 991, 1000, 1023, 1024, 1025};
+    static const size_t widths[] = {64, 768, 2048, 2049, 4096};
+    if (l->plan == ISO_PLAN_BENCH) {
+        iso_add(l, 1, ISO_FILL_NORMAL, 0, 64, 512, 0);
+        iso_add(l, 1, ISO_FILL_NORMAL, 0, 1, 32000, 0);
+        return;
+    }
+    size_t t = 0;
+    for (size_t n = 0; n <= 130; n++) {
+        for (size_t variant = 0; variant < 6; variant++, t++)
+            iso_add(l, 30, fills[t % 6], ISO_CASE_TRAPLESS | (t % 29 ? 0 : ISO_CASE_GOLDEN),
+                    1 + t % 4, n, t % 3);
+    }
+    for (size_t n = 0; n < iso_count(large); n++) {
+        for (size_t variant = 0; variant < 3; variant++, t++)
+            iso_add(l, 10, fills[t % 6], ISO_CASE_TRAPLESS | (n == 7 ? ISO_CASE_GOLDEN : 0), 2,
+                    large[n], t % 3);
+    }
+    for (unsigned fill = 0; fill < ISO_FILL_COUNT; fill++) {
+        for (size_t variant = 0; variant < 4; variant++)
+            iso_add(l, 3, fill, variant == 3 ? ISO_CASE_GOLDEN : 0, 5, 33 + 8 * variant, 1);
+    }
+    for (size_t n = 1; n <= 70; n++) { /* -0 and +0, alone and mixed; what is not finite */
+        iso_add(l, 4, ISO_FILL_ZERO, ISO_CASE_TRAPLESS, 4, n, 0);
+        iso_add(l, 30, ISO_FILL_MINUS_ZERO, ISO_CASE_TRAPLESS, 2, n, 0);
+        iso_add(l, 8, ISO_FILL_MINUS_INF, 0, 4, n, 1);
+        iso_add(l, 8, ISO_FILL_SPECIAL, 0, 4, n, 1);
+        iso_add(l, 8, ISO_FILL_ALL_MINUS_INF, 0, 2, n, 1);
+    }
+    iso_add(l, 2, ISO_FILL_NORMAL, ISO_CASE_ALIGN, 2, 51, 1);
+    iso_add(l, 1, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, 0, 5, 0);
+    ISO_EACH_NEW_FILL(fill) {
+        for (size_t n = 1; n <= 513; n = 2 * n + 21 - n % 2)
+            iso_add(l, 6, fill, 0, 2, n, n % 2);
+    }
+    for (size_t spot = 0; spot < 134; spot++) { /* of each row, and of all elements */
+        iso_add_at(l, 30, ISO_FILL_TOP_AT, 0, spot, 1, 134, 0);
+        iso_add_at(l, 30, ISO_FILL_ALONE_AT, 0, spot, 1, 134, 0);
+        ISO_EACH_POINT_FILL(fill)
+        iso_add_at(l, 9, fill, 0, spot, 2, 67, 1);
+    }
+    for (size_t i = 0; i < ISO_STRIDES; i++)
+        iso_add(l, 4, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, 5, 49 + i, iso_stride_gap(i, 49 + i));
+    for (size_t i = 0; i < iso_count(widths); i++) {
+        for (size_t f = 0; f < 6; f++)
+            iso_add(l, 20, fills[f], ISO_CASE_TRAPLESS, 1 + f % 2, widths[i], 0);
+    }
+}
+
+static void logsumexp_setup(struct iso_operands *o, const struct iso_case *c) {
+    size_t rows = c->p[L_ROWS], n = c->p[L_N];
+    iso_out(o, "max", 1, rows, rows);
+    iso_out(o, "log_sum", 1, rows, rows);
+    iso_in_f32(o, "x", rows, n, n + c->p[L_GAP], c->fill);
+}
+
+static void logsumexp_call(const struct iso_kernels *t, const struct iso_case *c,
+                           const struct iso_operands *o) {
+    t->logsumexp(ISO_AT(float, o, L_MAX), ISO_AT(float, o, L_LOG_SUM), ISO_AT(const float, o, L_X),
+                 o->v[L_X].ld, c->p[L_ROWS], c->p[L_N]);
+}
+
+/* The logarithm of the sum is minus the log-probability of the largest element. */
+static void logsumexp_reference(struct iso_operands *o, const struct iso_case *c) {
+    size_t n = c->p[L_N];
+    float *max = iso_exact(o, L_MAX);
+    double *expect = iso_expect(o, L_LOG_SUM), *bound = iso_bound(o, L_LOG_SUM);
+    double *y = iso_operands_alloc(o, 2 * n * sizeof *y);
+    for (size_t i = 0; i < c->p[L_ROWS]; i++) {
+        const float *x = ISO_HOST(const float, o, L_X) + i * o->v[L_X].ld;
+        size_t top = 0, nans = 0;
+        for (size_t j = 0; j < n; j++) {
+            nans += isnan(x[j]) != 0;
+            if (x[j] > x[top] || isnan(x[top]))
+                top = j;
+        }
+        oracle_softmax(y, y + n, x, n, n, NULL, 1, 1);
+        if (n > nans && x[top] > -INFINITY) {
+            max[i] = x[top] == 0 ? -0.0f : x[top];
+            expect[i] = 0 - y[top], bound[i] = y[n + top];
+        } else { /* nothing but -Inf; a NaN shows */
+            max[i] = nans ? -INFINITY : -FLT_MAX;
+            expect[i] = nans ? (double)NAN : 0, bound[i] = ORACLE_EQUAL;
+        }
+    }
+}
+
+static bool same_bits(float a, float b) {
+    uint32_t bits[2];
+    memcpy(&bits[0], &a, sizeof a);
+    memcpy(&bits[1], &b, sizeof b);
+    return bits[0] == bits[1] || (isnan(a) && isnan(b));
+}
+
+/* What the two numbers are for: the bits of a log-softmax. */
+static const char *logsumexp_check(const struct iso_operands *o, const struct iso_case *c) {
+    const size_t n = c->p[L_N];
+    const iso_softmax_options options = {.size = sizeof options, .log = 1, .safe = 1};
+    const char *wrong = NULL;
+    float *y = malloc((n + 16) * sizeof *y); /* where emulators may load whole vectors */
+    for (size_t i = 0; i < c->p[L_ROWS] && !wrong; i++) {
+        const float *x = ISO_AT(const float, o, L_X) + i * o->v[L_X].ld;
+        const float max = ISO_AT(float, o, L_MAX)[i], log_sum = ISO_AT(float, o, L_LOG_SUM)[i];
+        if (y)
+            memcpy(y, x, n * sizeof *y);
+        if (!y || iso_softmax_f32(y, n, y, n, 1, n, &options, NULL))
+            wrong = "no log-softmax to compare with";
+        for (size_t j = 0; j < n && !wrong; j++) {
+            if (!same_bits((x[j] - max) - log_sum, y[j]))
+                wrong = "(x - max) - log_sum is not the log-softmax";
+        }
+    }
+    free(y);
+    return wrong;
+}
+
+static double logsumexp_bytes(const struct iso_case *c) {
+    return 4.0 * (double)c->p[L_ROWS] * (double)c->p[L_N];
+}
+
+static void logsumexp_random(struct iso_case *c, struct iso_random *r) {
+    c->p[L_ROWS] = iso_random_log(r, 9);
+    c->p[L_N] = iso_random_log(r, 2200);
+    c->p[L_GAP] = iso_random_gap(r);
+    c->fill = (unsigned)iso_random_below(r, ISO_FILL_ALL);
+    if (c->fill == ISO_FILL_UNIFORM || c->fill == ISO_FILL_NORMAL || c->fill == ISO_FILL_SCORES)
+        c->flags = ISO_CASE_TRAPLESS;
+}
+
+const struct iso_suite iso_suite_logsumexp = {.kernel = "logsumexp",
+                                              .params = "rows n gap",
+                                              .cases = logsumexp_cases,
+                                              .setup = logsumexp_setup,
+                                              .call = logsumexp_call,
+                                              .reference = logsumexp_reference,
+                                              .check = logsumexp_check,
+                                              .bytes = logsumexp_bytes,
+                                              .random = logsumexp_random};
 
 /* --------------------------------------------------------------------------------------- norms */
 
