@@ -10,6 +10,9 @@
 #define GEMM_GROUP(m) ((m) == 1 ? 5 : (m) == 2 ? 3 : (m) == 3 ? 2 : 1)
 #define GEMM_VECTORS(m) (2 * GEMM_GROUP(m))
 #define GEMM_VECTORS_BT 2
+/* Steps of k ahead of which gemm_direct calls B: a step of 16 columns is a line of its own,
+ * far from the next where rows are long. With the 48 columns of AVX-512 it would be slower. */
+#define GEMM_CALL_AHEAD 4
 #define GEMM_DIRECT_MR 6
 #define GEMM_ROWS_IN_PLACE 30
 #define GEMM_FLOATS_IN_PLACE 32768

@@ -28,6 +28,10 @@ direct_tile(float *c, size_t ldc, const float *a, size_t lda, const float *b, si
     ISO_UNROLLED (i, m * vectors)
         t[i] = vf_set1(0);
     for (size_t p = 0; p < k; p++) {
+#ifdef GEMM_CALL_AHEAD
+        if (m > 4)
+            __builtin_prefetch(b + GEMM_CALL_AHEAD * bs, 0, 3);
+#endif
         vf bv[GEMM_VECTORS(1) > GEMM_VECTORS(2) ? GEMM_VECTORS(1) : GEMM_VECTORS(2)];
         ISO_UNROLLED (j, vectors) {
             const float *q = b + j * VF_N / ISO_PANEL * bps + j * VF_N % ISO_PANEL;
