@@ -363,17 +363,22 @@ static uintptr_t end_of(const float *p, size_t rows, size_t columns, size_t ld) 
     return (uintptr_t)(p + (rows - 1) * ld + columns);
 }
 
+static int is_plain(const iso_gemm_options *o) {
+    return !o || (o->size == sizeof *o && o->alpha == 1.0f && o->beta == 0.0f &&
+                  !(o->trans_a | o->trans_b | (int)o->act) && !o->bias && !o->residual);
+}
+
 /* A plain product of tiny matrices, if nothing about it is unusual; else 0, and nothing is done. */
 static int run_tiny(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t ldb,
                     size_t m, size_t n, size_t k, const iso_context *context) {
     const struct iso_kernels *kernels;
     if (m - 1 >= TINY || n - 1 >= TINY || k - 1 >= TINY || (lda | ldb | ldc) >> 24 || lda < k ||
-        ldb < n || ldc < n || !a || !b || !c || (context && context->workspace))
+        ldb < n || ldc < n || !a || !b || !c)
         return 0;
     const uintptr_t c_end = end_of(c, m, n, ldc);
     if ((end_of(a, m, k, lda) > (uintptr_t)c && (uintptr_t)a < c_end) ||
         (end_of(b, k, n, ldb) > (uintptr_t)c && (uintptr_t)b < c_end) ||
-        iso_context_kernels(&kernels, context))
+        iso_context_kernels(&kernels, context) || n * k > kernels->floats_in_place)
         return 0;
     const size_t last = n & (kernels->vector_floats - 1), mr = kernels->direct_mr;
     if (last > 0 && last <= NARROWEST && m >= kernels->vector_floats) /* see narrow_columns */
@@ -392,7 +397,7 @@ iso_status iso_gemm_f32(float *c, size_t ldc, const float *a, size_t lda, const 
                         const iso_context *context) {
     struct iso_epilogue e;
     int trans_a, trans_b;
-    if (!options && run_tiny(c, ldc, a, lda, b, ldb, m, n, k, context))
+    if (is_plain(options) && run_tiny(c, ldc, a, lda, b, ldb, m, n, k, context))
         return ISOBIT_OK;
     iso_status status = gemm_options(&e, &trans_a, &trans_b, options);
     if (!status)
