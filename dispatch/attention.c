@@ -219,7 +219,7 @@ static iso_status plan(struct job *t, size_t *floats, size_t threads) {
     t->tasks = work < SMALL_WORK ? 1 : threads;
     if (t->tasks > heads * t->query_blocks)
         t->tasks = heads * t->query_blocks;
-    t->whole_heads = heads % t->tasks == 0 || heads / t->tasks >= 4;
+    t->whole_heads = t->tasks < 2 || heads % t->tasks == 0 || heads / t->tasks >= 4;
     t->panels_head = t->values_head = 0;
     if (!t->opt->key_panels) {
         t->panels_head = iso_key_panels_floats(s->Sk, s->dh);
