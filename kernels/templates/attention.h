@@ -32,6 +32,7 @@ static inline int far_apart(size_t ld, size_t rows, size_t n) {
     return ld > n && rows > ((size_t)1 << 18) / ld;
 }
 
+/* Calls the first n elements of each row into L2. */
 static inline void call_rows(const float *x, size_t ld, size_t rows, size_t n) {
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < n; j += 16)
