@@ -184,7 +184,7 @@ static void run_blocks(void *arg, size_t task) {
     struct job *t = arg;
     const size_t chunks = (t->n + t->column_chunk - 1) / t->column_chunk;
     const size_t blocks = (t->m + t->row_block - 1) / t->row_block * chunks;
-    float *scratch = t->scratch + task * t->scratch_stride;
+    float *scratch = t->scratch ? t->scratch + task * t->scratch_stride : NULL;
     for (size_t d = 0; d < t->owners; d++) {
         const size_t owner = (task + d) % t->owners;
         for (;;) {

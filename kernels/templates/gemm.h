@@ -67,8 +67,8 @@ ISO_INLINE void epilogue_vectors(float *c, const float *t, size_t j, const struc
  * each combination of them. */
 ISO_INLINE void epilogue_rows(float *c, size_t ldc, const float *t, size_t ldt, size_t m, size_t n,
                               const struct iso_epilogue *e, const int act) {
-    const float *residual = e->residual;
-    for (size_t i = 0; i < m; i++, c += ldc, t += ldt, residual += residual ? e->ldr : 0) {
+    for (size_t i = 0; i < m; i++, c += ldc, t += ldt) {
+        const float *residual = e->residual ? e->residual + i * e->ldr : NULL;
         size_t j = 0;
         for (; j + VF_TOGETHER * VF_N <= n; j += VF_TOGETHER * VF_N)
             epilogue_vectors(c, t, j, e, residual, act, VF_TOGETHER, VF_N);

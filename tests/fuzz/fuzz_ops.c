@@ -107,6 +107,7 @@ enum {
     EMBED,
     POSITIONS,
     PANELS,
+    LOGSUMEXP,
     OPS
 };
 
@@ -257,6 +258,15 @@ static void plan_panels(unsigned fill) {
     p.a = place(2, extent(p.m, p.n, p.lda), fill);
 }
 
+static void plan_logsumexp(unsigned fill) {
+    p.m = dim();
+    p.n = dim() * (p.flags & 1 ? 5 : 1);
+    p.lda = stride(p.n);
+    output(0, p.m); /* the largest elements */
+    output(1, p.m); /* the logarithms of the sums */
+    p.a = place(2, extent(p.m, p.n, p.lda), fill);
+}
+
 static iso_status run(const iso_context *context) {
     const iso_gemm_options gemm = {.size = sizeof gemm,
                                    .trans_a = p.flags & 1,
@@ -304,6 +314,7 @@ static iso_status run(const iso_context *context) {
     case POSITIONS:
         return iso_positions_f32(p.out[0], p.ldc, p.lda, p.m, p.n,
                                  (iso_position_layout)(p.flags % 4), context);
+    case LOGSUMEXP: return iso_logsumexp_f32(p.out[0], p.out[1], p.a, p.lda, p.m, p.n, context);
     default: return iso_key_panels_append(p.out[0], p.k, p.a, p.lda, p.m, p.n, context);
     }
 }
@@ -345,8 +356,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
         plan_attention(fill);
     else if (p.op <= POSITIONS)
         plan_ids(fill);
-    else
+    else if (p.op == PANELS)
         plan_panels(fill);
+    else
+        plan_logsumexp(fill);
     if (p.op <= ELTWISE && p.op != GEMV) {
         if (p.flags & 32)
             p.bias = place(4, p.n, fill);
