@@ -242,6 +242,8 @@ iso_status iso_tokenizer_encode(const iso_tokenizer *tokenizer, const char *text
         return model_fail(error, ISOBIT_E_NULL, "an argument is NULL");
     output out = {ids, lengths, capacity_ids, capacity_sequences, 0, 0};
     uint32_t code;
+    if (!text)
+        text = ""; /* C11 adds not even 0 to NULL */
     for (size_t at = 0, n; at < bytes; at += n)
         if (!(n = model_utf8(text + at, bytes - at, &code)))
             return model_fail(error, ISOBIT_E_UTF8, "the text is not valid UTF-8 at byte %zu", at);
