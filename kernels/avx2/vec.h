@@ -125,7 +125,8 @@ static inline void vf_transpose(float *dst, size_t dst_stride, const float *src,
 }
 
 /* Rows i and i + 4 make the halves of a register: what is left to do stays inside of the halves. */
-static inline void vf_transpose4(vf *out, const float *src, size_t stride) {
+#define VF_TURN 4
+static inline void vf_turn(vf *out, const float *src, size_t stride) {
     __m256 r[4], t[4];
     const float *half = src + 4 * stride;
     ISO_OPAQUE(half);

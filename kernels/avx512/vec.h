@@ -107,25 +107,32 @@ static inline void vf_transpose(float *dst, size_t dst_stride, const float *src,
     }
 }
 
-/* Rows i, i + 4, i + 8 and i + 12 make the quarters of a register: what is left to do stays inside
- * of the quarters. */
-static inline void vf_transpose4(vf *out, const float *src, size_t stride) {
-    __m512 r[4], t[4];
-    ISO_UNROLLED (i, 4)
-        r[i] = _mm512_castps128_ps512(_mm_loadu_ps(src + i * stride));
-#define QUARTER(mask)                                                                              \
-    src += 4 * stride;                                                                             \
-    ISO_OPAQUE(src);                                                                               \
-    ISO_UNROLLED (i, 4)                                                                            \
-    r[i] = _mm512_mask_broadcast_f32x4(r[i], mask, _mm_loadu_ps(src + i * stride))
-    QUARTER(0x00f0);
-    QUARTER(0x0f00);
-    QUARTER(0xf000);
-#undef QUARTER
-    t[0] = _mm512_unpacklo_ps(r[0], r[1]), t[1] = _mm512_unpackhi_ps(r[0], r[1]);
-    t[2] = _mm512_unpacklo_ps(r[2], r[3]), t[3] = _mm512_unpackhi_ps(r[2], r[3]);
-    out[0] = _mm512_shuffle_ps(t[0], t[2], 0x44), out[1] = _mm512_shuffle_ps(t[0], t[2], 0xee);
-    out[2] = _mm512_shuffle_ps(t[1], t[3], 0x44), out[3] = _mm512_shuffle_ps(t[1], t[3], 0xee);
+/* Halves of rows: row i and row i + 4 of each 8 make a register, so that after the quarters are
+ * turned in place only every second one has to move. */
+#define VF_TURN 8
+static inline void vf_turn(vf *out, const float *src, size_t stride) {
+    __m512 r[8], t[8];
+    ISO_UNROLLED (h, 2) {
+        const float *low = src + 8 * h * stride, *high = low + 4 * stride;
+        ISO_OPAQUE(low);
+        ISO_OPAQUE(high);
+        ISO_UNROLLED (i, 4)
+            r[4 * h + i] =
+                _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(low + i * stride)),
+                                   _mm256_loadu_ps(high + i * stride), 1);
+    }
+    ISO_UNROLLED (h, 2) {
+        const __m512 a = r[4 * h], b = r[4 * h + 1], c = r[4 * h + 2], d = r[4 * h + 3];
+        const __m512 ab = _mm512_unpacklo_ps(a, b), cd = _mm512_unpacklo_ps(c, d);
+        const __m512 AB = _mm512_unpackhi_ps(a, b), CD = _mm512_unpackhi_ps(c, d);
+        t[4 * h] = _mm512_shuffle_ps(ab, cd, 0x44), t[4 * h + 1] = _mm512_shuffle_ps(ab, cd, 0xee);
+        t[4 * h + 2] = _mm512_shuffle_ps(AB, CD, 0x44);
+        t[4 * h + 3] = _mm512_shuffle_ps(AB, CD, 0xee);
+    }
+    ISO_UNROLLED (i, 4) {
+        out[i] = _mm512_shuffle_f32x4(t[i], t[4 + i], 0x88);
+        out[4 + i] = _mm512_shuffle_f32x4(t[i], t[4 + i], 0xdd);
+    }
 }
 
 static inline float fma_one(float a, float b, float c) { return __builtin_fmaf(a, b, c); }

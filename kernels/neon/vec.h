@@ -94,7 +94,8 @@ static inline float vf_hmax(vf v) {
     return a > b ? a : b;
 }
 
-static inline void vf_transpose4(vf *out, const float *src, size_t stride) {
+#define VF_TURN 4
+static inline void vf_turn(vf *out, const float *src, size_t stride) {
     float32x4x2_t a = vtrnq_f32(vld1q_f32(src), vld1q_f32(src + stride));
     float32x4x2_t b = vtrnq_f32(vld1q_f32(src + 2 * stride), vld1q_f32(src + 3 * stride));
     out[0] = vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0]));

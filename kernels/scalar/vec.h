@@ -133,8 +133,9 @@ static inline void vf_transpose(float *dst, size_t dst_stride, const float *src,
     *dst = *src;
 }
 
-/* out[j] lane i = src[i*stride + j] for i < VF_N, j < 4. */
-static inline void vf_transpose4(vf *out, const float *src, size_t stride) {
+/* out[j] lane i = src[i*stride + j] for i < VF_N, j < VF_TURN, a multiple of 4. */
+#define VF_TURN 4
+static inline void vf_turn(vf *out, const float *src, size_t stride) {
     (void)stride;
     memcpy(out, src, 4 * sizeof *out);
 }

@@ -48,31 +48,31 @@ direct_tile(float *c, size_t ldc, const float *a, size_t lda, const float *b, si
 }
 
 /*
- * 4 steps of k with a transposed B, [n][ldb], without the first `skip` of them; A is a strip.
- * `there`, a constant: all vectors have VF_N columns, and 4 numbers of k can be read. Else the last
- * vector has `last`, and there are `steps`.
+ * VF_TURN steps of k with a transposed B, [n][ldb], without the first `skip` of them; A is a strip.
+ * `there`, a constant: all vectors have VF_N columns, and VF_TURN numbers of k can be read. Else
+ * the last vector has `last`, and there are `steps`.
  */
 static inline __attribute__((always_inline)) const float *
 direct_steps_bt(vf *t, const float *a, size_t as, const float *b, size_t ldb, const size_t m,
                 const size_t vectors, const int there, size_t last, size_t skip, size_t steps) {
-    vf bv[4 * GEMM_VECTORS_BT];
+    vf bv[VF_TURN * GEMM_VECTORS_BT];
     ISO_UNROLLED (j, vectors) {
         const float *src = b + j * VF_N * ldb;
-        float rows[VF_N][4];
+        float rows[VF_N][VF_TURN];
         if (!there) {
             memset(rows, 0, sizeof rows);
             for (size_t l = 0; l < (j + 1 < vectors ? VF_N : last); l++)
                 memcpy(rows[l], src + l * ldb, steps * sizeof(float));
         }
-        vf_transpose4(bv + 4 * j, there ? src : rows[0], there ? ldb : 4);
+        vf_turn(bv + VF_TURN * j, there ? src : rows[0], there ? ldb : VF_TURN);
     }
-    ISO_UNROLLED (s, 4) {
+    ISO_UNROLLED (s, VF_TURN) {
         if (s < skip || s >= steps)
             continue;
         ISO_UNROLLED (i, m) {
             vf av = vf_set1(a[i]);
             ISO_UNROLLED (j, vectors)
-                t[i * vectors + j] = vf_fma(av, bv[4 * j + s], t[i * vectors + j]);
+                t[i * vectors + j] = vf_fma(av, bv[VF_TURN * j + s], t[i * vectors + j]);
         }
         a += as;
         ISO_OPAQUE(a);
@@ -88,15 +88,17 @@ direct_sums_bt(vf *t, const float *a, size_t as, const float *b, size_t ldb, con
     ISO_UNROLLED (i, m * vectors)
         t[i] = vf_set1(0);
     size_t p = 0;
-    if (last == VF_N && k >= 4) {
-        for (; p + 4 <= k; p += 4)
-            a = direct_steps_bt(t, a, as, b + p, ldb, m, vectors, 1, last, 0, 4);
+    if (last == VF_N && k >= VF_TURN) {
+        for (; p + VF_TURN <= k; p += VF_TURN)
+            a = direct_steps_bt(t, a, as, b + p, ldb, m, vectors, 1, last, 0, VF_TURN);
         if (p < k)
-            direct_steps_bt(t, a, as, b + k - 4, ldb, m, vectors, 1, last, 4 - k % 4, 4);
+            direct_steps_bt(t, a, as, b + k - VF_TURN, ldb, m, vectors, 1, last,
+                            VF_TURN - k % VF_TURN, VF_TURN);
         return;
     }
-    for (; p < k; p += 4)
-        a = direct_steps_bt(t, a, as, b + p, ldb, m, vectors, 0, last, 0, k - p < 4 ? k - p : 4);
+    for (; p < k; p += VF_TURN)
+        a = direct_steps_bt(t, a, as, b + p, ldb, m, vectors, 0, last, 0,
+                            k - p < VF_TURN ? k - p : VF_TURN);
 }
 
 /* From column j on, V vectors at a time: whole panels, or parts of one. */
