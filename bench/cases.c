@@ -490,6 +490,8 @@ const struct bench_case bench_cases[] = {
     {&gemm, 16, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
     {&gemm, 4, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
     {&gemm, 1, 512, 512, BENCH_READ, 0, BENCH_NO_FLOOR, 0},
+    {&gemm, 4, VOCABULARY, 512, BENCH_READ, 0, BENCH_NO_FLOOR, 0},
+    {&gemm, 1, VOCABULARY, 512, BENCH_READ, BENCH_THREADS, BENCH_NO_FLOOR, 0},
     {&gemm, 64, 64, 64, BENCH_FMA, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
     {&gemm, 32, 32, 32, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
     {&gemm, 16, 16, 16, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},

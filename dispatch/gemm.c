@@ -22,7 +22,13 @@
 #define FEW_ROWS 8   /* up to here that does not matter */
 #define NARROWEST 4  /* see narrow_columns */
 #define MOST_OWNERS 64
-#define LOCAL_SCRATCH 1024           /* floats that are taken from the stack */
+/* A row-major B that is read in place by few rows, and does not fit in cache: tiles would go down
+ * its columns, a few lines of each of its rows at a time, at a third of what memory gives. */
+#define FAR_ROWS 8
+#define FAR_FLOATS ((size_t)1 << 21)
+#define FAR_STEPS 8        /* rows of B read side by side, as many as prefetchers follow */
+#define FAR_COLUMNS 4096   /* with a second block of k, whose sums wait beside C */
+#define LOCAL_SCRATCH 1024 /* floats that are taken from the stack */
 #define SMALL_WORK ((size_t)1 << 19) /* multiply-adds below which a product stays on one thread */
 
 struct job {
@@ -35,6 +41,7 @@ struct job {
     size_t bs, bps;
     /* What is read where it lies: B as [n][bps], or both A and B as they are, row-major. */
     int b_turned, a_direct;
+    int far; /* see FAR_ROWS */
     size_t m, n, k;
     const struct iso_epilogue *e;
     size_t row_block, column_chunk; /* of a task */
@@ -175,6 +182,41 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
     }
 }
 
+static int is_far(size_t n, size_t k) { return k > 0 && n >= FAR_FLOATS / k; }
+
+/* Floats of scratch for A, packed. One row lies as a strip does. */
+static size_t far_strip(size_t m, size_t k) {
+    return m > 1 ? FAR_ROWS * min_size(k, ISO_K_BLOCK) : 0;
+}
+
+/* All m rows, columns j0 .. j0+n: along the rows of B, FAR_STEPS of them at a time. */
+static void far_block(const struct job *t, size_t j0, size_t n, float *scratch) {
+    const size_t strips = (t->m + t->kernels->mr - 1) / t->kernels->mr;
+    const size_t rows = (t->m + strips - 1) / strips;
+    float *c = t->c + j0, *beside = scratch + far_strip(t->m, t->k);
+    for (size_t p0 = 0; p0 < t->k; p0 += ISO_K_BLOCK) {
+        const size_t k = min_size(t->k - p0, ISO_K_BLOCK), ld = p0 ? n : t->ldc;
+        const float *a = t->a + p0 * t->ap;
+        float *sums = p0 ? beside : c;
+        size_t width = t->ap;
+        if (t->m > 1) {
+            t->kernels->gemm_pack(scratch, a, t->ai, t->ap, t->m, k, rows);
+            a = scratch, width = rows;
+        }
+        for (size_t p = 0; p < k; p += FAR_STEPS)
+            for (size_t i = 0; i < t->m; i += rows)
+                t->kernels->gemm_strip(sums + i * ld, ld, a + i * k + p * width, width,
+                                       t->b + (p0 + p) * t->bs + j0, t->bs, ISO_PANEL,
+                                       min_size(t->m - i, rows), n, min_size(k - p, FAR_STEPS),
+                                       p ? ISO_STRIP_CONTINUE : ISO_STRIP_ASSIGN);
+        if (p0) {
+            const struct iso_epilogue add = {.alpha = 1.0f, .residual = c, .ldr = t->ldc};
+            t->kernels->gemm_epilogue(c, t->ldc, sums, ld, t->m, n, &add);
+        }
+    }
+    finish(t, c, t->ldc, 0, j0, t->m, n);
+}
+
 /*
  * A task has its own blocks, mostly the same columns, so that this part of B stays in its cache.
  * When it has done them it takes what the others have not begun: a thread that comes late, or
@@ -193,6 +235,10 @@ static void run_blocks(void *arg, size_t task) {
             if (at >= blocks)
                 break;
             const size_t i = at / chunks * t->row_block, j = at % chunks * t->column_chunk;
+            if (t->far) {
+                far_block(t, j, min_size(t->n - j, t->column_chunk), scratch);
+                continue;
+            }
             block(t, i, min_size(t->m - i, t->row_block), j, min_size(t->n - j, t->column_chunk),
                   scratch);
         }
@@ -240,12 +286,15 @@ static void plan(struct job *t, size_t threads, int sums) {
     const size_t row_blocks = (t->m + ROW_BLOCK - 1) / ROW_BLOCK;
     t->row_block = iso_round_up((t->m + row_blocks - 1) / row_blocks, mr);
     t->column_chunk = t->n;
-    if (needs_own_sums(t))
+    if (t->far)
+        t->column_chunk = t->k > ISO_K_BLOCK ? min_size(t->n, FAR_COLUMNS) : t->n;
+    else if (needs_own_sums(t))
         t->column_chunk = COLUMN_BLOCK;
     else if (t->a_direct && t->k > ISO_K_BLOCK) /* the sums of all blocks of k stay in L2 */
         t->column_chunk = min_size(t->n, 3 * COLUMN_BLOCK);
     if (t->tasks > 1 && row_blocks < 4 * t->tasks) {
-        const size_t chunks = (4 * t->tasks + row_blocks - 1) / row_blocks;
+        const size_t parts = t->far ? 2 : 4; /* of a task; far, wide ones are read faster */
+        const size_t chunks = (parts * t->tasks + row_blocks - 1) / row_blocks;
         size_t chunk = iso_round_up((t->n + chunks - 1) / chunks, 4 * ISO_PANEL);
         t->column_chunk = min_size(chunk, t->column_chunk);
     }
@@ -254,6 +303,9 @@ static void plan(struct job *t, size_t threads, int sums) {
     const size_t rows = iso_round_up(min_size(t->m, ROW_BLOCK), mr);
     t->scratch_stride = rows * ((t->a_direct ? 0 : min_size(t->k, ISO_K_BLOCK)) +
                                 (sums ? min_size(t->n, COLUMN_BLOCK) : 0));
+    if (t->far)
+        t->scratch_stride =
+            far_strip(t->m, t->k) + (t->k > ISO_K_BLOCK ? t->m * min_size(t->n, FAR_COLUMNS) : 0);
     t->scratch_stride = iso_round_up(t->scratch_stride, ISO_LINE);
 }
 
@@ -302,6 +354,7 @@ static void choose(struct job *t, int trans_a, int trans_b, size_t ldb) {
     else
         in_place = t->m <= kernels->rows_in_place || t->n * t->k <= kernels->floats_in_place;
     t->a_direct = !trans_a && !t->b_turned;
+    t->far = in_place && !trans_b && t->m <= FAR_ROWS && is_far(t->n, t->k) && !needs_own_sums(t);
     t->columns = in_place ? 0 : iso_round_up(min_size(t->n, B_BLOCK), ISO_PANEL);
 }
 
@@ -319,15 +372,25 @@ static iso_status gemm_scratch(size_t *floats, struct job *t, size_t threads, in
     return ISOBIT_OK;
 }
 
-/* The scratch that callers are told to bring, before ldb and C are known: room for A, B and sums.
- */
+/* The scratch that callers are told to bring, before ldb and C are known: room for A, B and sums,
+ * or for few rows with the same B, since who asks for many may call with fewer. */
 static iso_status gemm_promise(size_t *floats, struct job t, int trans_a, int trans_b,
                                size_t threads) {
     const int sums = t.e->beta != 0.0f || t.e->residual;
+    struct job few = t;
+    size_t far = 0;
+    iso_status status = ISOBIT_OK;
     choose(&t, trans_a, trans_b, 0);
     t.a_direct = !trans_a && !trans_b;
+    t.far = 0;
     *floats = 0;
-    return t.a_direct && !t.columns && !sums ? ISOBIT_OK : gemm_scratch(floats, &t, threads, sums);
+    if (!t.a_direct || t.columns || sums)
+        status = gemm_scratch(floats, &t, threads, sums);
+    few.m = FAR_ROWS, few.far = !trans_b && is_far(t.n, t.k);
+    if (!status && few.far)
+        status = gemm_scratch(&far, &few, threads, 0);
+    *floats = *floats > far ? *floats : far;
+    return status;
 }
 
 /* Refuses a workspace that is smaller than promised, also where less would do. */

@@ -440,6 +440,21 @@ static void gemm_is_the_same_every_way(void **state) {
     }
 }
 
+/* Few rows and a B that no cache holds: it is read along its rows. */
+static void gemm_reads_far_b(void **state) {
+    (void)state;
+    static const struct gemm_case cases[] = {
+        {.m = 1, .n = 4101, .k = 513, .alpha = 1},
+        {.m = 7, .n = 4103, .k = 1025, .alpha = 1, .bias = 1, .gap = 3},
+        {.m = 8, .n = 9000, .k = 235, .trans_a = 1, .alpha = 2, .act = ISOBIT_ACT_RELU, .gap = 1},
+        {.m = 5, .n = 70001, .k = 31, .alpha = 1, .residual = 1},
+        {.m = 2, .n = 2055, .k = 1030, .alpha = 1, .beta = 0.5f},
+        {.m = 3, .n = 40000, .k = 53, .alpha = -1, .residual = 2},
+    };
+    for (size_t i = 0; i < (quick ? 1 : sizeof cases / sizeof *cases); i++)
+        check_gemm(&cases[i], 0, quick ? isa_ways : way_count);
+}
+
 /*
  * Sums that lie next to the middle of two floats, and that double rounds to just that middle, or,
  * where floats are subnormal, to two steps of double beyond it.
@@ -1646,6 +1661,27 @@ static void check_workspace(iso_status (*call)(void *, const iso_context *), voi
     }
 }
 
+/* Few rows of a product may take another way than many, and one that needs scratch. */
+static void workspace_for_more_rows_is_enough(void **state) {
+    (void)state;
+    static const size_t shape[] = {8, 2100, 1030};
+    const size_t n = shape[1], k = shape[2];
+    float *a = random_floats(shape[0] * k), *b = random_floats(n * k);
+    float *c = floats(shape[0] * n), *expect = floats(shape[0] * n);
+    assert_ok(iso_gemm_f32(expect, n, a, k, b, n, shape[0], n, k, NULL, NULL));
+    for (size_t w = 0; w < way_count && !quick; w++)
+        for (size_t m = 9; m <= 200; m += 191) {
+            size_t bytes = 0;
+            assert_ok(iso_gemm_f32_workspace_bytes(&bytes, m, n, k, NULL, &ways[w].context));
+            for (size_t few = 1; few <= shape[0]; few += 7) {
+                const iso_context x = with_workspace(&ways[w].context, bytes);
+                assert_ok(iso_gemm_f32(c, n, a, k, b, n, few, n, k, NULL, &x));
+                assert_same("a workspace for more rows", c, n, expect, n, few, n);
+            }
+        }
+    release(NULL);
+}
+
 static void workspace_is_enough(void **state) {
     (void)state;
     static const size_t shapes[][3] = {{1, 40, 30},  {9, 17, 33},    {65, 130, 70},
@@ -1765,6 +1801,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         TEST(gemm_is_the_canonical_chain),
         TEST(gemm_is_the_same_every_way),
+        TEST(gemm_reads_far_b),
         TEST(gemm_rounds_once),
         TEST(gemm_keeps_special_values_in_place),
         TEST(gemm_leaves_unneeded_operands_alone),
@@ -1788,6 +1825,7 @@ int main(int argc, char **argv) {
         TEST(embeddings_refuse),
         TEST(nothing_to_do_is_success),
         TEST(workspace_is_enough),
+        TEST(workspace_for_more_rows_is_enough),
         TEST(rows_never_allocate),
         TEST(context_members_are_checked),
     };
