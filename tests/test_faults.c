@@ -6,9 +6,8 @@
  * the sanitizer build watches), and afterwards everything works and gives the bits it gave before.
  * The linker sends the calls of the libraries through this file (faults.cmake, --wrap).
  */
+#include "model/internal.h"
 #include "model_files.h"
-
-#include <isobit/model.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -324,14 +323,120 @@ static void test_json_without_memory(void **state) {
     no_faults();
     files_make(&f);
     good_files(&f);
+    json_malloc_t before;
+    json_free_t before_free;
+    json_get_alloc_funcs(&before, &before_free);
     json_set_alloc_funcs(no_memory_at_all, free);
     iso_status status = load(&model, &f, &error);
     iso_status tokenizer_status = iso_tokenizer_load(&t, f.directory, &error);
-    json_set_alloc_funcs(malloc, free);
+    json_set_alloc_funcs(before, before_free); /* not malloc, which is that of this file here */
     assert_int_equal(status, ISOBIT_E_NOMEM);
     assert_int_equal(tokenizer_status, ISOBIT_E_NOMEM);
     assert_null(t);
     files_remove(&f);
+    (void)state;
+}
+
+/* ------------------------------------------------------------------------------------ weights */
+
+/* The memory of all weights is asked for at once, and that it is not there has a sentence. */
+static void test_no_memory_for_weights(void **state) {
+    files f;
+    iso_error error;
+    iso_model *model;
+    size_t said = 0;
+    files_make(&f);
+    good_files(&f);
+    for (size_t k = 1;; k++) {
+        no_faults();
+        memory.failing = k;
+        const iso_status status = load(&model, &f, &error);
+        memory.failing = 0;
+        iso_model_free(model);
+        said += status && !strcmp(error.message, "out of memory for the weights");
+        if (k > memory.allocations)
+            break;
+    }
+    assert_int_equal(said, 1);
+    files_remove(&f);
+    (void)state;
+}
+
+/*
+ * Without that memory each weight is asked for by itself. Nobody does this, but weights check what
+ * they get all the same: the sizes of the two passes might come to differ.
+ */
+static void test_no_memory_for_a_weight(void **state) {
+    files f;
+    iso_error error = {0};
+    model_checkpoint checkpoint = {.file.fd = -1};
+    iso_model model = {.arena = {0}};
+    model_layer layers[2];
+    const iso_context context = {.size = sizeof context};
+    model_source source = {
+        .checkpoint = &checkpoint, .arena = &model.arena, .context = &context, .error = &error};
+    builder b = {.state = 5};
+    no_faults();
+    files_make(&f);
+    good_files(&f);
+    files_config(&f, "marian", V, D, 2, FFN,
+                 ",\"eos_token_id\":[2],\"decoder_start_token_id\":1,\"pad_token_id\":0,"
+                 "\"max_position_embeddings\":9");
+    builder_model(&b, V, D, FFN, 1);
+    /* One table of positions is there, the other one is computed. */
+    builder_tensor(&b, "model.decoder.embed_positions.weight", 9, D, 0, 1);
+    builder_write(&b, &f);
+    memset(layers, 0, sizeof layers);
+    model.encoder = (model_stack){.layers = 1, .H = 2, .f = FFN, .V = V, .layer = &layers[0]};
+    model.decoder = (model_stack){.layers = 1, .H = 2, .f = FFN, .V = V, .layer = &layers[1]};
+    assert_int_equal(model_config_read(&model.config, &model.arena, f.directory, &error),
+                     ISOBIT_OK);
+    assert_int_equal(
+        model_checkpoint_open(&checkpoint, f.directory, "model.safetensors", 100000, &error),
+        ISOBIT_OK);
+    assert_int_equal(model_take_all(&model, &source), ISOBIT_OK);
+    source.load = 1;
+    for (size_t k = 1;; k++) {
+        memory.allocations = 0, memory.failing = k;
+        const iso_status status = model_take_all(&model, &source);
+        memory.failing = 0;
+        if (k > memory.allocations) {
+            assert_int_equal(status, ISOBIT_OK);
+            assert_true(k > 30);
+            break;
+        }
+        if (status != ISOBIT_E_NOMEM)
+            fail_msg("weight %zu: status %d (%s)", k, (int)status, error.message);
+    }
+    model_arena_free(&source.scratch);
+    model_arena_free(&model.arena);
+    model_checkpoint_close(&checkpoint);
+    files_remove(&f);
+    (void)state;
+}
+
+/* Sizes that no file can have: a sum or product of them must not begin again at 0. */
+static void test_weights_too_large(void **state) {
+    static const struct {
+        size_t n, k, before;
+    } sums[] = {{SIZE_MAX / 2 + 1, 2, 0}, /* n k */
+                {SIZE_MAX / 4 + 1, 1, 0}, /* bytes */
+                {SIZE_MAX / 4, 1, 0},     /* bytes, rounded up */
+                {16, 1, SIZE_MAX - 63}};  /* and those of other weights */
+    static const char *const names[] = {"a", "a"};
+    iso_error error = {0};
+    model_tensor t = {.name = "a", .name_bytes = 1, .rank = 1, .shape = {SIZE_MAX / 2 + 1}};
+    const model_checkpoint checkpoint = {.file.fd = -1, .header = {&t, 1}};
+    model_source source = {.checkpoint = &checkpoint, .error = &error};
+    const float *data;
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+        source.bytes = sums[i].before;
+        assert_int_equal(model_source_plan(&source, sums[i].n, sums[i].k), ISOBIT_E_OVERFLOW);
+    }
+    source.bytes = 0;
+    assert_int_equal(model_take_vector(&source, &data, names, 2, SIZE_MAX / 2 + 1, 0),
+                     ISOBIT_E_OVERFLOW);
+    model_arena_free(&source.scratch);
     (void)state;
 }
 
@@ -592,9 +697,15 @@ static void test_beyond_4_gib(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_memory),         cmocka_unit_test(test_json_without_memory),
-        cmocka_unit_test(test_system_calls_fail), cmocka_unit_test(test_short_reads),
-        cmocka_unit_test(test_files_change),      cmocka_unit_test(test_no_regular_files),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_json_without_memory),
+        cmocka_unit_test(test_no_memory_for_weights),
+        cmocka_unit_test(test_no_memory_for_a_weight),
+        cmocka_unit_test(test_weights_too_large),
+        cmocka_unit_test(test_system_calls_fail),
+        cmocka_unit_test(test_short_reads),
+        cmocka_unit_test(test_files_change),
+        cmocka_unit_test(test_no_regular_files),
         cmocka_unit_test(test_beyond_4_gib),
     };
     return cmocka_run_group_tests_name("faults", tests, NULL, NULL);

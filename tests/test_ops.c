@@ -1251,6 +1251,15 @@ static void gemm_refuses(void **state) {
     refuses(ISOBIT_E_LD, GEMM(ec, EN, ea, EM - 1, eb, EN, EM, EN, EK));
     o.trans_a = 0, o.trans_b = 1;
     refuses(ISOBIT_E_LD, GEMM(ec, EN, ea, EK, eb, EK - 1, EM, EN, EK));
+#if SIZE_MAX > UINT32_MAX
+    /* The operands fit into memory, but not the packed columns of B with what tasks need. */
+    const size_t k = ((size_t)1 << 57) - 1;
+    for (size_t w = 0; w < isa_ways; w++) {
+        x.isa = ways[w].context.isa;
+        refuses(ISOBIT_E_OVERFLOW, GEMM(ec, 9, ec + 81, k + 1, ec + 81, k + 1, 9, 9, k));
+    }
+    x.isa = NULL;
+#endif
     o.trans_b = 0;
     o.residual = er;
     o.ldr = EN - 1;
@@ -1448,6 +1457,12 @@ static void rows_refuse(void **state) {
 #undef ELTWISE
 }
 
+/* An executor for calls that are refused, or only asked what they need. */
+static void never_called(void *user, size_t n, void (*fn)(void *arg, size_t i), void *arg) {
+    (void)user, (void)n, (void)fn, (void)arg;
+    fail_msg("tasks of a call that had to be refused");
+}
+
 static void attention_refuses(void **state) {
     (void)state;
     fill_error_operands();
@@ -1521,6 +1536,37 @@ static void attention_refuses(void **state) {
     assert_ok(iso_attention_f32_workspace_bytes(&many, &s, &p, NULL));
     assert_true(one > 0 && many == one);
     p.key_panels = 0;
+    /* Two tasks take that of two heads, also when the heads do not come out even but are many. */
+    const iso_executor two = {never_called, NULL, 2};
+    const iso_context pair = {.size = sizeof pair, .executor = &two};
+    size_t alone = 0;
+    s.B = 1, s.H = 8, s.Sk = 100;
+    assert_ok(iso_attention_f32_workspace_bytes(&alone, &s, &p, NULL));
+    assert_ok(iso_attention_f32_workspace_bytes(&one, &s, &p, &pair));
+    s.H = 9;
+    assert_ok(iso_attention_f32_workspace_bytes(&many, &s, &p, &pair));
+    assert_true(one > alone && many == one);
+    /* A copy of the values that is too large. */
+    s = good, s.Sq = 512, s.Sk = SIZE_MAX / 4, p.key_panels = 1, bytes = 77;
+    refuses(ISOBIT_E_OVERFLOW, iso_attention_f32_workspace_bytes(&bytes, &s, &p, NULL));
+    p.key_panels = 0;
+#if SIZE_MAX > UINT32_MAX
+    /* The panels of one head would fit, those of 16 tasks are 2^64 floats. */
+    const iso_executor sixteen = {never_called, NULL, 16};
+    const iso_context tasks = {.size = sizeof tasks, .executor = &sixteen};
+    s = (iso_attention_shape){.B = 1,
+                              .H = 16,
+                              .Sq = 1,
+                              .Sk = (size_t)1 << 56,
+                              .dh = 16,
+                              .q = {0, 16, 16},
+                              .k = {0, 0, 16},
+                              .v = {0, 0, 16},
+                              .o = {0, 16, 16}};
+    refuses(ISOBIT_E_OVERFLOW, iso_attention_f32_workspace_bytes(&bytes, &s, &p, &tasks));
+    refuses(ISOBIT_E_OVERFLOW, iso_attention_f32(ec, ea, ec + 256, ec + 256, &s, &p, &tasks));
+#endif
+    assert_int_equal(bytes, 77);
 #undef ATTENTION
     assert_int_equal(iso_key_panels_floats(SIZE_MAX, 2), 0);
     assert_int_equal(iso_key_panels_floats(SIZE_MAX / 64, 512), 0);

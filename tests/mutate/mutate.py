@@ -391,20 +391,24 @@ PROGRAMS = ["test_kernels", "test_ops", "test_dispatch", "test_threads", "test_l
             "test_corpus", "test_faults", "test_model", "fuzz_seeds", "fuzz_safetensors",
             "fuzz_config", "fuzz_model", "fuzz_tokenizer", "fuzz_ops"]
 KINDS = {"plain": ["-DCMAKE_BUILD_TYPE=Release"],
-         "asan": ["-DCMAKE_BUILD_TYPE=Debug", "-DISOBIT_SANITIZE=address,undefined"]}
+         "asan": ["-DCMAKE_BUILD_TYPE=Debug", "-DISOBIT_SANITIZE=address,undefined"],
+         "tsan": ["-DCMAKE_BUILD_TYPE=Debug", "-DISOBIT_SANITIZE=thread"]}
+# The thread sanitizer is for the pool alone.
+ONLY = {"tsan": ["test_threads", "fuzz_seeds"]}
 
 
 class Build:
     """A build of the unchanged sources, and how its objects and programs are made."""
 
     def __init__(self, work, kind, jobs):
+        programs = ONLY.get(kind, PROGRAMS)
         self.kind, self.tree = kind, os.path.join(work, "tree")
         self.dir = os.path.join(work, kind)
         log = os.path.join(work, kind + ".log")
         say("building the tests (%s)" % kind)
         if command(["cmake", "-S", self.tree, "-B", self.dir, "-G", "Unix Makefiles",
                     "-DISOBIT_BENCH=OFF", "-DISOBIT_TOOLS=OFF"] + KINDS[kind], work, log) or \
-           command(["cmake", "--build", self.dir, "-j", str(jobs), "--target"] + PROGRAMS, work,
+           command(["cmake", "--build", self.dir, "-j", str(jobs), "--target"] + programs, work,
                    log):
             sys.exit("mutate: the build failed, see " + log)
         self.seeds = os.path.join(self.dir, "seeds")
@@ -415,7 +419,7 @@ class Build:
             self.commands = {os.path.relpath(e["file"], self.tree): e for e in json.load(f)
                              if not e["directory"].startswith(self.dir + "/tests")}
         self.links = {}
-        for name in PROGRAMS:
+        for name in programs:
             link = os.path.join(self.dir, "tests/CMakeFiles", name + ".dir", "link.txt")
             with open(link, encoding="utf-8") as f:
                 self.links[name] = shlex.split(f.read())
@@ -462,6 +466,8 @@ def stages(path):
         yield "plain", units, quick + ([["test_threads"]] if path.endswith("/pool.c") else [])
         yield "plain", units, [["@Nehalem"], ["@Haswell"], ["test_threads"], ["test_ops"]]
         yield "asan", units, quick
+        if path.endswith("/pool.c"):  # a lock that lacks shows in a plain build by chance only
+            yield "tsan", units, [["test_threads"]]
     else:
         fuzz = [["fuzz_" + name, "@"] for name in ("safetensors", "config", "model", "tokenizer")]
         tests = fuzz[:2] + [["test_corpus"], ["test_loader"]] + fuzz[2:] + [["test_model"]]
@@ -485,7 +491,7 @@ class Run:
         """None when the test passes, else what happened."""
         build = self.builds[kind]
         env = dict(os.environ, TMPDIR=self.directory, ASAN_OPTIONS="hard_rss_limit_mb=3000",
-                   UBSAN_OPTIONS="halt_on_error=1")
+                   UBSAN_OPTIONS="halt_on_error=1", TSAN_OPTIONS="halt_on_error=1")
         arguments = [program] + [os.path.join(build.seeds, words[0]) if w == "@" else w
                                  for w in words[1:]]
         if words[0].startswith("@"):
@@ -495,7 +501,7 @@ class Run:
 
         def limits():
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            if kind != "asan":
+            if kind == "plain":
                 resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
 
         start = time.monotonic()
@@ -591,13 +597,13 @@ class Worker:
                     return "invalid", unit
                 # (In objects with sanitizers the paths of sources lie, and those differ.)
                 with open(output, "rb") as f:
-                    same = same and (kind == "asan" or hashlib.sha256(f.read()).digest() ==
+                    same = same and (kind != "plain" or hashlib.sha256(f.read()).digest() ==
                                      self.pristine[kind, unit])
                 objects.append(output)
             if same:
                 continue  # these units are as before; others may not be
             for program in os.listdir(self.directory):  # linked with fewer objects
-                if program.startswith("plain_test") or program.startswith("asan_test"):
+                if re.match("(%s)_test" % "|".join(KINDS), program):
                     if not program.endswith(".o"):
                         os.remove(os.path.join(self.directory, program))
             for words in tests:
@@ -787,7 +793,8 @@ def main():
     todo = [m for m in mutants if m.name() not in results]
     alive = [m for m in mutants if results.get(m.name(), {}).get("result") == "alive"]
     if todo or alive:
-        builds = {kind: Build(work, kind, options.jobs) for kind in KINDS}
+        kinds = {kind for m in todo + alive for kind, _, _ in stages(m.path)}
+        builds = {kind: Build(work, kind, options.jobs) for kind in KINDS if kind in kinds}
         say("running the tests without a mutant")
         limits = measure(builds, work, {m.path for m in todo + alive}, options.first)
         pristine = {}
