@@ -20,7 +20,7 @@
 #define B_BLOCK 1024                    /* columns of a plain B packed at a time */
 #define ALIASED 1024 /* rows that lie a multiple of so many floats apart share few places in L1 */
 #define FEW_ROWS 8   /* up to here that does not matter */
-#define NARROWEST 4  /* see narrow_columns */
+#define NARROWEST 8  /* see is_narrow */
 #define MOST_OWNERS 64
 /* A row-major B that is read in place by few rows, and does not fit in cache: tiles would go down
  * its columns, a few lines of each of its rows at a time, at a third of what memory gives. */
@@ -82,19 +82,42 @@ static void finish(const struct job *t, const float *sums, size_t ld, size_t i, 
     t->kernels->gemm_epilogue(c, t->ldc, sums, ld, m, n, &e);
 }
 
+/* Whether n columns are so few that vectors along them would be half empty, or more, and the rows
+ * many enough for vectors along those. */
+static int is_narrow(const struct iso_kernels *kernels, size_t m, size_t n) {
+    return n > 0 && n <= NARROWEST && 2 * n <= kernels->vector_floats &&
+           m >= kernels->vector_floats;
+}
+
 /*
- * The last columns of a product that is read in place, when they are so few that vectors along them
- * would be almost empty: computed as rows of the transposed product. The same sums in the same
- * order.
+ * Such columns, computed as rows of the transposed product: the same sums in the same order. A is a
+ * transposed B then, or one that is not; B a strip, unless its columns lie as rows.
  */
-static void narrow_columns(const struct job *t, size_t i0, size_t m, size_t j0, size_t n) {
-    const float *b = t->b + j0 / ISO_PANEL * t->bps + j0 % ISO_PANEL;
+static void narrow_columns(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
+                           float *scratch) {
+    const int a_turned = t->ap != 1;
+    const float *b = t->b + (t->b_turned ? j0 * t->bps : j0 / ISO_PANEL * t->bps + j0 % ISO_PANEL);
     float sums[NARROWEST * 64];
     for (size_t i = i0; i < i0 + m; i += 64) {
         const size_t rows = min_size(i0 + m - i, 64);
-        for (size_t p = 0; p < t->k; p += ISO_K_BLOCK)
-            t->kernels->gemm_strip_bt(sums, 64, b + p * t->bs, t->bs, t->a + i * t->ai + p, t->ai,
-                                      n, rows, min_size(t->k - p, ISO_K_BLOCK), p != 0);
+        for (size_t p = 0; p < t->k; p += ISO_K_BLOCK) {
+            const size_t k = min_size(t->k - p, ISO_K_BLOCK);
+            const float *a = t->a + i * t->ai + p * t->ap, *strip = b + p * t->bs;
+            size_t width = t->bs;
+            if (t->b_turned && !a_turned) {
+                if (i == i0 || t->k > ISO_K_BLOCK) /* else it is there from before */
+                    t->kernels->gemm_pack(scratch, strip, t->bps, 1, n, k, n);
+                strip = scratch, width = n;
+            }
+            if (!a_turned)
+                t->kernels->gemm_strip_bt(sums, 64, strip, width, a, t->ai, n, rows, k, p != 0);
+            else if (t->b_turned)
+                t->kernels->gemm_direct(sums, 64, strip, t->bps, a, t->ap, ISO_PANEL, n, rows, k,
+                                        p != 0);
+            else
+                t->kernels->gemm_strip(sums, 64, strip, width, a, t->ap, ISO_PANEL, n, rows, k,
+                                       p ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
+        }
         for (size_t r = 0; r < rows; r++)
             for (size_t j = 0; j < n; j++)
                 t->c[(i + r) * t->ldc + j0 + j] = sums[j * 64 + r];
@@ -131,11 +154,13 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
     if (needs_own_sums(t)) {
         sums = scratch + (t->a_direct ? 0 : iso_round_up(m, mr) * min_size(t->k, ISO_K_BLOCK));
         ld = n;
-    } else if (t->a_direct && m >= t->kernels->vector_floats) {
-        const size_t last = n & (t->kernels->vector_floats - 1);
-        if (last > 0 && last <= NARROWEST && 4 * last <= t->kernels->vector_floats) {
+    } else {
+        const size_t last = t->b_turned ? n : n & (t->kernels->vector_floats - 1);
+        if (is_narrow(t->kernels, m, last)) {
             n -= last;
-            narrow_columns(t, i0, m, j0 + n, last);
+            narrow_columns(t, i0, m, j0 + n, last, scratch);
+            if (n == 0)
+                return;
         }
     }
 
@@ -443,8 +468,8 @@ static int run_tiny(float *c, size_t ldc, const float *a, size_t lda, const floa
         (end_of(b, k, n, ldb) > (uintptr_t)c && (uintptr_t)b < c_end) ||
         iso_context_kernels(&kernels, context) || n * k > kernels->floats_in_place)
         return 0;
-    const size_t last = n & (kernels->vector_floats - 1), mr = kernels->direct_mr;
-    if (last > 0 && last <= NARROWEST && m >= kernels->vector_floats) /* see narrow_columns */
+    const size_t mr = kernels->direct_mr;
+    if (is_narrow(kernels, m, n & (kernels->vector_floats - 1)))
         return 0;
     for (size_t i = 0; i < m;) { /* strips of even height: 9 rows as 5 + 4 */
         const size_t left = m - i;

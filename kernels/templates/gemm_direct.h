@@ -50,22 +50,18 @@ direct_tile(float *c, size_t ldc, const float *a, size_t lda, const float *b, si
 /*
  * VF_TURN steps of k with a transposed B, [n][ldb], without the first `skip` of them; A is a strip.
  * `there`, a constant: all vectors have VF_N columns, and VF_TURN numbers of k can be read. Else
- * the last vector has `last`, and there are `steps`.
+ * there is one vector, of `last` columns, and there are `steps`; `rows` is room for it, zero where
+ * nothing comes.
  */
 static inline __attribute__((always_inline)) const float *
-direct_steps_bt(vf *t, const float *a, size_t as, const float *b, size_t ldb, const size_t m,
-                const size_t vectors, const int there, size_t last, size_t skip, size_t steps) {
+direct_steps_bt(vf *t, float *rows, const float *a, size_t as, const float *b, size_t ldb,
+                const size_t m, const size_t vectors, const int there, size_t last, size_t skip,
+                size_t steps) {
     vf bv[VF_TURN * GEMM_VECTORS_BT];
-    ISO_UNROLLED (j, vectors) {
-        const float *src = b + j * VF_N * ldb;
-        float rows[VF_N][VF_TURN];
-        if (!there) {
-            memset(rows, 0, sizeof rows);
-            for (size_t l = 0; l < (j + 1 < vectors ? VF_N : last); l++)
-                memcpy(rows[l], src + l * ldb, steps * sizeof(float));
-        }
-        vf_turn(bv + VF_TURN * j, there ? src : rows[0], there ? ldb : VF_TURN);
-    }
+    for (size_t l = 0; l < last && !there; l++)
+        memcpy(rows + l * VF_TURN, b + l * ldb, steps * sizeof(float));
+    ISO_UNROLLED (j, vectors)
+        vf_turn(bv + VF_TURN * j, there ? b + j * VF_N * ldb : rows, there ? ldb : VF_TURN);
     ISO_UNROLLED (s, VF_TURN) {
         if (s < skip || s >= steps)
             continue;
@@ -84,21 +80,31 @@ direct_steps_bt(vf *t, const float *a, size_t as, const float *b, size_t ldb, co
  * apart. */
 static inline __attribute__((always_inline)) void
 direct_sums_bt(vf *t, const float *a, size_t as, const float *b, size_t ldb, const size_t m,
-               const size_t vectors, size_t last, size_t k) {
+               const size_t vectors, const int there, size_t last, size_t k) {
+    float rows[VF_N * VF_TURN];
+    if (!there || k < VF_TURN)
+        memset(rows, 0, sizeof rows);
     ISO_UNROLLED (i, m * vectors)
         t[i] = vf_set1(0);
     size_t p = 0;
-    if (last == VF_N && k >= VF_TURN) {
-        for (; p + VF_TURN <= k; p += VF_TURN)
-            a = direct_steps_bt(t, a, as, b + p, ldb, m, vectors, 1, last, 0, VF_TURN);
-        if (p < k)
-            direct_steps_bt(t, a, as, b + k - VF_TURN, ldb, m, vectors, 1, last,
-                            VF_TURN - k % VF_TURN, VF_TURN);
+    for (; p + VF_TURN <= k; p += VF_TURN)
+        a = direct_steps_bt(t, rows, a, as, b + p, ldb, m, vectors, there, last, 0, VF_TURN);
+    if (p == k)
         return;
+    if (p > 0) {
+        direct_steps_bt(t, rows, a, as, b + k - VF_TURN, ldb, m, vectors, there, last,
+                        VF_TURN - k % VF_TURN, VF_TURN);
+    } else {
+        ISO_UNROLLED (j, vectors) {
+            vf one[GEMM_SUMS];
+            ISO_UNROLLED (i, m)
+                one[i] = t[i * vectors + j];
+            direct_steps_bt(one, rows, a, as, b + j * VF_N * ldb, ldb, m, 1, 0, there ? VF_N : last,
+                            0, k);
+            ISO_UNROLLED (i, m)
+                t[i * vectors + j] = one[i];
+        }
     }
-    for (; p < k; p += VF_TURN)
-        a = direct_steps_bt(t, a, as, b + p, ldb, m, vectors, 0, last, 0,
-                            k - p < VF_TURN ? k - p : VF_TURN);
 }
 
 /* From column j on, V vectors at a time: whole panels, or parts of one. */
@@ -131,19 +137,19 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
     const size_t vectors = GEMM_VECTORS_BT, columns = vectors * VF_N, all = n;
     vf t[GEMM_MR * GEMM_VECTORS_BT];
     for (; n >= columns; n -= columns, c += columns, b += columns * ldb) {
-        direct_sums_bt(t, a, as, b, ldb, m, vectors, VF_N, k);
+        direct_sums_bt(t, a, as, b, ldb, m, vectors, 1, VF_N, k);
         direct_store(c, ldc, t, m, vectors, VF_N, add);
     }
     for (; n >= VF_N; n -= VF_N, c += VF_N, b += VF_N * ldb) {
-        direct_sums_bt(t, a, as, b, ldb, m, 1, VF_N, k);
+        direct_sums_bt(t, a, as, b, ldb, m, 1, 1, VF_N, k);
         direct_store(c, ldc, t, m, 1, VF_N, add);
     }
     if (n > 0 && all < VF_N) {
-        direct_sums_bt(t, a, as, b, ldb, m, 1, n, k);
+        direct_sums_bt(t, a, as, b, ldb, m, 1, 0, n, k);
         direct_store(c, ldc, t, m, 1, n, add);
     } else if (n > 0) { /* the last VF_N columns: those that were there already are not stored */
         const size_t back = VF_N - n;
-        direct_sums_bt(t, a, as, b - back * ldb, ldb, m, 1, VF_N, k);
+        direct_sums_bt(t, a, as, b - back * ldb, ldb, m, 1, 1, VF_N, k);
         ISO_UNROLLED (i, m) {
             float row[VF_N];
             vf_store(row, t[i]);
