@@ -24,7 +24,8 @@
 #define MOST_OWNERS 64
 /* A row-major B that is read in place by few rows, and does not fit in cache: tiles would go down
  * its columns, a few lines of each of its rows at a time, at a third of what memory gives. */
-#define FAR_ROWS 8
+#define FAR_ROWS 32
+#define FAR_ROWS_LONG 16 /* with a second block of k */
 #define FAR_FLOATS ((size_t)1 << 21)
 #define FAR_STEPS 8        /* rows of B read side by side, as many as prefetchers follow */
 #define FAR_COLUMNS 4096   /* with a second block of k, whose sums wait beside C */
@@ -209,9 +210,12 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
 
 static int is_far(size_t n, size_t k) { return k > 0 && n >= FAR_FLOATS / k; }
 
-/* Floats of scratch for A, packed. One row lies as a strip does. */
+static size_t far_rows(size_t k) { return k > ISO_K_BLOCK ? FAR_ROWS_LONG : FAR_ROWS; }
+
+/* Floats of scratch for A, packed in strips, of 4 rows at least: they may have a row more than
+ * there is to each of them. One row lies as a strip does. */
 static size_t far_strip(size_t m, size_t k) {
-    return m > 1 ? FAR_ROWS * min_size(k, ISO_K_BLOCK) : 0;
+    return m > 1 ? far_rows(k) * 5 / 4 * min_size(k, ISO_K_BLOCK) : 0;
 }
 
 /* All m rows, columns j0 .. j0+n: along the rows of B, FAR_STEPS of them at a time. */
@@ -379,7 +383,8 @@ static void choose(struct job *t, int trans_a, int trans_b, size_t ldb) {
     else
         in_place = t->m <= kernels->rows_in_place || t->n * t->k <= kernels->floats_in_place;
     t->a_direct = !trans_a && !t->b_turned;
-    t->far = in_place && !trans_b && t->m <= FAR_ROWS && is_far(t->n, t->k) && !needs_own_sums(t);
+    t->far =
+        in_place && !trans_b && t->m <= far_rows(t->k) && is_far(t->n, t->k) && !needs_own_sums(t);
     t->columns = in_place ? 0 : iso_round_up(min_size(t->n, B_BLOCK), ISO_PANEL);
 }
 
@@ -411,7 +416,7 @@ static iso_status gemm_promise(size_t *floats, struct job t, int trans_a, int tr
     *floats = 0;
     if (!t.a_direct || t.columns || sums)
         status = gemm_scratch(floats, &t, threads, sums);
-    few.m = FAR_ROWS, few.far = !trans_b && is_far(t.n, t.k);
+    few.m = far_rows(t.k), few.columns = 0, few.far = !trans_b && is_far(t.n, t.k);
     if (!status && few.far)
         status = gemm_scratch(&far, &few, threads, 0);
     *floats = *floats > far ? *floats : far;

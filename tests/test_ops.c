@@ -450,6 +450,10 @@ static void gemm_reads_far_b(void **state) {
         {.m = 5, .n = 70001, .k = 31, .alpha = 1, .residual = 1},
         {.m = 2, .n = 2055, .k = 1030, .alpha = 1, .beta = 0.5f},
         {.m = 3, .n = 40000, .k = 53, .alpha = -1, .residual = 2},
+        {.m = 15, .n = 2060, .k = 1030, .alpha = 1, .act = ISOBIT_ACT_RELU},
+        {.m = 16, .n = 4099, .k = 514, .trans_a = 1, .alpha = 1, .bias = 1},
+        {.m = 31, .n = 4110, .k = 512, .alpha = 1, .gap = 2},
+        {.m = 32, .n = 5000, .k = 420, .trans_a = 1, .alpha = 1},
     };
     for (size_t i = 0; i < (quick ? 1 : sizeof cases / sizeof *cases); i++)
         check_gemm(&cases[i], 0, quick ? isa_ways : way_count);
@@ -1710,21 +1714,23 @@ static void check_workspace(iso_status (*call)(void *, const iso_context *), voi
 /* Few rows of a product may take another way than many, and one that needs scratch. */
 static void workspace_for_more_rows_is_enough(void **state) {
     (void)state;
-    static const size_t shape[] = {8, 2100, 1030};
-    const size_t n = shape[1], k = shape[2];
-    float *a = random_floats(shape[0] * k), *b = random_floats(n * k);
-    float *c = floats(shape[0] * n), *expect = floats(shape[0] * n);
-    assert_ok(iso_gemm_f32(expect, n, a, k, b, n, shape[0], n, k, NULL, NULL));
-    for (size_t w = 0; w < way_count && !quick; w++)
-        for (size_t m = 9; m <= 200; m += 191) {
-            size_t bytes = 0;
-            assert_ok(iso_gemm_f32_workspace_bytes(&bytes, m, n, k, NULL, &ways[w].context));
-            for (size_t few = 1; few <= shape[0]; few += 7) {
-                const iso_context x = with_workspace(&ways[w].context, bytes);
-                assert_ok(iso_gemm_f32(c, n, a, k, b, n, few, n, k, NULL, &x));
-                assert_same("a workspace for more rows", c, n, expect, n, few, n);
+    static const size_t shapes[][3] = {{16, 2100, 1030}, {32, 4200, 512}};
+    for (size_t i = 0; i < (quick ? 0 : 2); i++) {
+        const size_t rows = shapes[i][0], n = shapes[i][1], k = shapes[i][2];
+        float *a = random_floats(rows * k), *b = random_floats(n * k);
+        float *c = floats(rows * n), *expect = floats(rows * n);
+        assert_ok(iso_gemm_f32(expect, n, a, k, b, n, rows, n, k, NULL, NULL));
+        for (size_t w = 0; w < way_count; w++)
+            for (size_t m = rows + 1; m <= 200; m += 199 - rows) {
+                size_t bytes = 0;
+                assert_ok(iso_gemm_f32_workspace_bytes(&bytes, m, n, k, NULL, &ways[w].context));
+                for (size_t few = 1; few <= rows; few += rows / 2 - 1) {
+                    const iso_context x = with_workspace(&ways[w].context, bytes);
+                    assert_ok(iso_gemm_f32(c, n, a, k, b, n, few, n, k, NULL, &x));
+                    assert_same("a workspace for more rows", c, n, expect, n, few, n);
+                }
             }
-        }
+    }
     release(NULL);
 }
 
