@@ -67,7 +67,8 @@ static iso_status read_real(const reader *r, const char *key, double *out, doubl
     if (!value)
         return ISOBIT_OK;
     double x = json_is_number(value) ? json_number_value(value) : NAN;
-    if (!isfinite(x) || x < least || (above && x <= least) || fabs(x) > 1e30)
+    /* It will be a float, which may be 0 where the number is not. */
+    if (!isfinite(x) || x < least || (above && (float)x <= (float)least) || fabs(x) > 1e30)
         return wrong(r, key, value, above ? "a number above 0" : "a number in range");
     *out = x;
     return ISOBIT_OK;

@@ -741,6 +741,8 @@ const corpus_config corpus_configs[] = {
     NO_REALS("repetition_penalty"),
     {"repetition_penalty 0", ISOBIT_E_CONFIG, "repetition_penalty", "repetition_penalty", "0.0"},
     {"repetition_penalty -1", ISOBIT_E_CONFIG, "repetition_penalty", "repetition_penalty", "-1"},
+    {"repetition_penalty that is 0 as a float", ISOBIT_E_CONFIG, "repetition_penalty",
+     "repetition_penalty", "1e-131"},
     {"early_stopping text", ISOBIT_E_CONFIG, "early_stopping", "early_stopping", "\"true\""},
     {"early_stopping number", ISOBIT_E_CONFIG, "early_stopping", "early_stopping", "1"},
     {"bad words number", ISOBIT_E_CONFIG, "bad_words_ids", "bad_words_ids", "3"},
