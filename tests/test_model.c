@@ -568,7 +568,7 @@ static void test_near_ties(void **state) {
         builder_tensor(&b, "model.shared.weight", V, 8, 0.3f, 2e-7f * (float)(1 + seed % 6));
         builder_write(&b, &f);
         iso_model *model = load(f.directory);
-        for (size_t beams = 2 + seed % 3; beams <= MOST_BEAMS; beams += 3) {
+        for (size_t beams = 2 + (size_t)(seed % 3); beams <= MOST_BEAMS; beams += 3) {
             const uint32_t source[] = {0, 1, 2};
             const size_t S = 3;
             beam expected[MOST_BEAMS];
