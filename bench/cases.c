@@ -470,7 +470,7 @@ FUSED_OP(add_rmsnorm, prepare_residual, call_add_rmsnorm, add_then_rmsnorm, 5);
 /*
  * A product of one row waits for its weights, from 2 to 4 rows on for the FMA units: each float of
  * the weights takes 2 operations per row, and L2 gives as many floats per second as these units do
- * 4 to 6 operations.
+ * 4 to 6 operations. From memory 4 rows wait as well.
  */
 const struct bench_case bench_cases[] = {
     {&linear, 512, 512, 512, BENCH_FMA, BENCH_THREADS, BENCH_FLOOR_X86, 90},
