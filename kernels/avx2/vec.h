@@ -76,6 +76,12 @@ static inline vf vf_ldexp(vf x, vf n) {
     return _mm256_mul_ps(x, _mm256_castsi256_ps(b));
 }
 
+static inline vf vf_ldexp_near(vf x, vf n, vf t) {
+    (void)n;
+    __m256i i = _mm256_slli_epi32(_mm256_castps_si256(t), 23);
+    return _mm256_mul_ps(x, _mm256_castsi256_ps(_mm256_add_epi32(i, _mm256_set1_epi32(127 << 23))));
+}
+
 static inline vf vf_ldexp_down(vf x, vf n, vf t) {
     (void)n;
     __m256i i = _mm256_slli_epi32(_mm256_castps_si256(t), 23);

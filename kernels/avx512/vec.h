@@ -49,9 +49,22 @@ static inline vf vf_select(vm m, vf a, vf b) { return _mm512_mask_blend_ps(m, b,
 static inline int vm_any(vm m) { return m != 0; }
 static inline int vm_all(vm m) { return m == 0xffff; }
 static inline vm vm_or(vm a, vm b) { return (vm)(a | b); }
-static inline vf vf_ldexp_down(vf x, vf n, vf t) {
+/*
+ * scalef takes some 200 cycles on Intel's cores where a result is subnormal, or would be too small
+ * even for that: so results that are 0 are masked, as that of each key that attention masks.
+ */
+#define VF_SCALEF
+static inline vm vf_not_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_NLT_UQ); }
+static inline vf vf_fma_in(vm m, vf a, vf b, vf c) { return _mm512_maskz_fmadd_ps(m, a, b, c); }
+static inline vf vf_ldexp_in(vm m, vf x, vf n) { return _mm512_maskz_scalef_ps(m, x, n); }
+static inline vf vf_fma_else(vm m, vf a, vf b, vf c) { return _mm512_mask3_fmadd_ps(a, b, c, m); }
+static inline vf vf_ldexp_near(vf x, vf n, vf t) {
     (void)t;
     return _mm512_scalef_ps(x, n);
+}
+static inline vf vf_ldexp_down(vf x, vf n, vf t) {
+    (void)t;
+    return vf_with_sign(vf_ldexp_in(vf_not_lt(n, vf_set1(-158.0f)), x, n), x);
 }
 static inline vf vf_ldexp(vf x, vf n) { return _mm512_scalef_ps(x, n); }
 static inline vf vf_log(vf x) { return Sleef_cinz_logf16_u10avx512fnofma(x); }

@@ -66,6 +66,12 @@ static inline vf vf_ldexp(vf x, vf n) {
     return vmulq_f32(vmulq_f32(x, vreinterpretq_f32_s32(a)), vreinterpretq_f32_s32(b));
 }
 
+static inline vf vf_ldexp_near(vf x, vf n, vf t) {
+    (void)n;
+    int32x4_t i = vshlq_n_s32(vreinterpretq_s32_f32(t), 23);
+    return vmulq_f32(x, vreinterpretq_f32_s32(vaddq_s32(i, vdupq_n_s32(127 << 23))));
+}
+
 static inline vf vf_ldexp_down(vf x, vf n, vf t) {
     (void)n;
     int32x4_t i = vshlq_n_s32(vreinterpretq_s32_f32(t), 23);

@@ -111,9 +111,14 @@ static inline vf vf_ldexp(vf x, vf n) {
 }
 
 /*
- * The same for n in [-190, 0] in fewer steps. t is n + 0x1.8p23f: the low bits of its
- * representation are the integer n.
+ * The same for n in [-190, 0] and |x| in [0.35, 256] in fewer steps; and for results that are
+ * normal numbers in any case. t is n + 0x1.8p23f: the low bits of its representation are the
+ * integer n.
  */
+static inline vf vf_ldexp_near(vf x, vf n, vf t) {
+    (void)n;
+    return x * float_of((bits_of(t) << 23) + (127U << 23));
+}
 static inline vf vf_ldexp_down(vf x, vf n, vf t) {
     (void)n;
     return x * float_of((bits_of(t) << 23) + ((127U + 64U) << 23)) * 0x1p-64f;

@@ -102,6 +102,18 @@ static void attention_seen(uint64_t *seen, const float *s, size_t n, size_t lane
     }
 }
 
+/* exp(s - base) of VF_TOGETHER keys in a row, each added to a sum of its own. */
+ISO_INLINE void attention_exps(vf *sum, float *s, vf base) {
+    vf e[VF_TOGETHER];
+    ISO_UNROLLED (r, VF_TOGETHER)
+        e[r] = vf_sub(vf_load(s + r * ISO_QUERY_BLOCK), base);
+    vf_exps_neg(e, e, VF_TOGETHER);
+    ISO_UNROLLED (r, VF_TOGETHER) {
+        vf_store(s + r * ISO_QUERY_BLOCK, e[r]);
+        sum[r] = vf_add(sum[r], e[r]);
+    }
+}
+
 /* Queries in the lanes. Returns whether a NaN came out. */
 static int attention_columns(const struct iso_attention *t, size_t q0, size_t nq, int careful) {
     const size_t dh = t->dh, lanes = (nq + ISO_PANEL - 1) / ISO_PANEL * ISO_PANEL;
@@ -167,12 +179,9 @@ static int attention_columns(const struct iso_attention *t, size_t q0, size_t nq
                 attention_seen(seen + i, si, n, VF_N);
             size_t j = 0;
             for (; j + 4 <= n; j += 4) {
-                ISO_UNROLLED (r, 4) {
-                    float *p = si + (j + r) * ISO_QUERY_BLOCK;
-                    vf e = vf_exp_neg(vf_sub(vf_load(p), base));
-                    vf_store(p, e);
-                    sum[r] = vf_add(sum[r], e);
-                }
+                ISO_UNROLLED (r, 4 / VF_TOGETHER)
+                    attention_exps(sum + r * VF_TOGETHER,
+                                   si + (j + r * VF_TOGETHER) * ISO_QUERY_BLOCK, base);
             }
             ISO_UNROLLED (r, 3) {
                 if (j + r < n) {

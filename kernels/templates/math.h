@@ -20,20 +20,29 @@
 /* p = p x + c */
 #define HORNER(x, c) EACH p[j] = vf_fma(p[j], (x)[j], vf_set1(c))
 
-/* e^x = p 2^n for x in [-128, 89], p in [0.7, 1.42], t as vf_ldexp_down wants it. NaN gives NaN in
- * p. x is overwritten. */
-ISO_INLINE void exp_parts(vf *p, vf *n, vf *t, vf *x, const size_t k) {
-    const vf magic = vf_set1(0x1.8p23f); /* adding it rounds to an integer, to nearest even */
-    EACH t[j] = vf_fma(x[j], vf_set1(0x1.715476p+0f), magic);
-    EACH n[j] = vf_sub(t[j], magic);
-    EACH x[j] = vf_fma(n[j], vf_set1(-0x1.62e430p-1f), x[j]);
-    EACH x[j] = vf_fma(n[j], vf_set1(0x1.05c610p-29f), x[j]);
+#define MAGIC 0x1.8p23f /* adding it rounds to an integer, to nearest even */
+#define LOG2_E 0x1.715476p+0f
+
+#define LN2_HIGH 0x1.62e430p-1f
+#define LN2_LOW (-0x1.05c610p-29f)
+
+/* e^x = p 2^n, p in [0.7, 1.42], from x - n LN2_HIGH. NaN gives NaN in p. x is overwritten. */
+ISO_INLINE void exp_rest(vf *p, vf *x, const vf *n, const size_t k) {
+    EACH x[j] = vf_fma(n[j], vf_set1(-LN2_LOW), x[j]);
     EACH p[j] = vf_fma(vf_set1(0x1.6a2434p-10f), x[j], vf_set1(0x1.1239e2p-7f));
     HORNER(x, 0x1.5558f2p-5f);
     HORNER(x, 0x1.555492p-3f);
     HORNER(x, 0x1.fffffcp-2f);
     HORNER(x, 1.0f);
     HORNER(x, 1.0f);
+}
+
+/* e^x = p 2^n for x in [-128, 89], t as vf_ldexp_down wants it. */
+ISO_INLINE void exp_parts(vf *p, vf *n, vf *t, vf *x, const size_t k) {
+    EACH t[j] = vf_fma(x[j], vf_set1(LOG2_E), vf_set1(MAGIC));
+    EACH n[j] = vf_sub(t[j], vf_set1(MAGIC));
+    EACH x[j] = vf_fma(n[j], vf_set1(-LN2_HIGH), x[j]);
+    exp_rest(p, x, n, k);
 }
 
 /* Beyond the clamps the result is 0 or Inf. Their order of arguments lets NaN through. */
@@ -46,9 +55,19 @@ ISO_INLINE void vf_exps(vf *y, const vf *v, const size_t k) {
 /* For x <= 0 or NaN. */
 ISO_INLINE void vf_exps_neg(vf *y, const vf *v, const size_t k) {
     vf x[VF_TOGETHER], n[VF_TOGETHER], t[VF_TOGETHER], p[VF_TOGETHER];
+#ifdef VF_SCALEF /* masked lanes compute with small numbers, and become 0 in the end */
+    vm in[VF_TOGETHER];
+    EACH in[j] = vf_not_lt(v[j], vf_set1(-104.0f));
+    EACH t[j] = vf_fma_in(in[j], v[j], vf_set1(LOG2_E), vf_set1(MAGIC));
+    EACH n[j] = vf_sub(t[j], vf_set1(MAGIC));
+    EACH x[j] = vf_fma_in(in[j], n[j], vf_set1(-LN2_HIGH), v[j]);
+    exp_rest(p, x, n, k);
+    EACH y[j] = vf_ldexp_in(in[j], p[j], n[j]);
+#else
     EACH x[j] = vf_max(vf_set1(-104.0f), v[j]);
     exp_parts(p, n, t, x, k);
     EACH y[j] = vf_ldexp_down(p[j], n[j], t[j]);
+#endif
 }
 ISO_INLINE vf vf_exp_neg(vf x) {
     vf_exps_neg(&x, &x, 1);
@@ -68,7 +87,8 @@ ISO_INLINE vf vf_clamp(vf x, float to) { return vf_min(vf_set1(to), vf_max(vf_se
 ISO_INLINE void times_sigmoid(vf *q, const vf *x, const vf *z, const vf *y, const size_t k) {
     const vf deep = vf_set1(-85.0f);
     vf a[VF_TOGETHER], n[VF_TOGETHER], t[VF_TOGETHER], p[VF_TOGETHER], r[VF_TOGETHER];
-    EACH a[j] = vf_min(vf_set1(128.0f), vf_max(vf_set1(-104.0f), vf_neg(y[j])));
+    /* 1 + exp(-64) is 1 already. */
+    EACH a[j] = vf_min(vf_set1(128.0f), vf_max(vf_set1(-64.0f), vf_neg(y[j])));
     exp_parts(p, n, t, a, k);
     EACH r[j] = vf_ldexp(p[j], vf_min(vf_set1(123.0f), n[j]));
     EACH r[j] = vf_add(vf_set1(1.0f), r[j]);
@@ -80,7 +100,7 @@ ISO_INLINE void times_sigmoid(vf *q, const vf *x, const vf *z, const vf *y, cons
     if (vm_any(any)) {
         EACH {
             vf down = vf_min(vf_set1(0), vf_neg(n[j])); /* 0 in lanes that are not deep */
-            vf far = vf_ldexp_down(vf_div(z[j], p[j]), down, vf_add(down, vf_set1(0x1.8p23f)));
+            vf far = vf_ldexp_down(vf_div(z[j], p[j]), down, vf_add(down, vf_set1(MAGIC)));
             r[j] = vf_select(vf_lt(y[j], deep), far, r[j]);
         }
     }
@@ -114,13 +134,25 @@ ISO_INLINE void vf_gelus_tanh(vf *y, const vf *x, const size_t k) {
     times_sigmoid(y, x, z, a, k);
 }
 
-/* scale 2^(x h), the product not rounded; x h in [-190, 0]; scale 1 or 0.5. The polynomial 2^r =
- * p(r), |r| <= 0.5, has a relative error of 0.09 u. */
-ISO_INLINE void exp2_product(vf *y, const vf *x, const vf *h, const float scale, const size_t k) {
-    const vf magic = vf_set1(0x1.8p23f);
-    vf t[VF_TOGETHER], n[VF_TOGETHER], r[VF_TOGETHER], p[VF_TOGETHER];
-    EACH t[j] = vf_fma(x[j], h[j], magic);
-    EACH r[j] = vf_fma(x[j], h[j], vf_sub(magic, t[j]));
+/* scale 2^(x h) as p 2^n, the product not rounded; x h in [-190, 0]; scale 1 or 0.5. The polynomial
+ * 2^r = p(r), |r| <= 0.5, has a relative error of 0.09 u. t as vf_ldexp_down wants it. Where x may
+ * be smaller, `in` says which lanes count. */
+ISO_INLINE void exp2_product(vf *p, vf *n, vf *t, const vf *x, const vf *h, const vm *in,
+                             const float scale, const size_t k) {
+    const vf magic = vf_set1(MAGIC);
+    vf r[VF_TOGETHER];
+#ifdef VF_SCALEF
+    if (in) {
+        EACH t[j] = vf_fma_in(in[j], x[j], h[j], magic);
+        EACH r[j] = vf_fma_in(in[j], x[j], h[j], vf_sub(magic, t[j]));
+    } else
+#else
+    (void)in;
+#endif
+    {
+        EACH t[j] = vf_fma(x[j], h[j], magic);
+        EACH r[j] = vf_fma(x[j], h[j], vf_sub(magic, t[j]));
+    }
     EACH n[j] = vf_sub(t[j], magic);
     EACH p[j] = vf_fma(vf_set1(scale * 0x1.4bbeacp-13f), r[j], vf_set1(scale * 0x1.5fc046p-10f));
     HORNER(r, scale * 0x1.3b21c8p-7f);
@@ -128,7 +160,6 @@ ISO_INLINE void exp2_product(vf *y, const vf *x, const vf *h, const float scale,
     HORNER(r, scale * 0x1.ebfbe6p-3f);
     HORNER(r, scale * 0x1.62e432p-1f);
     HORNER(r, scale);
-    EACH y[j] = vf_ldexp_down(p[j], n[j], t[j]);
 }
 
 /*
@@ -139,8 +170,13 @@ ISO_INLINE void exp2_product(vf *y, const vf *x, const vf *h, const float scale,
  * should, but from a value that is next to nothing; from 36 on it is 0.
  */
 ISO_INLINE void vf_gelus_erf(vf *y, const vf *v, const size_t k) {
-    vf x[VF_TOGETHER], near[VF_TOGETHER], p[VF_TOGETHER], w[VF_TOGETHER];
+    vf x[VF_TOGETHER], near[VF_TOGETHER], p[VF_TOGETHER], w[VF_TOGETHER], n[VF_TOGETHER],
+        t[VF_TOGETHER];
+#ifdef VF_SCALEF
+    EACH x[j] = vf_minus_abs(v[j]);
+#else
     EACH x[j] = vf_max(vf_set1(-36.0f), vf_minus_abs(v[j]));
+#endif
     EACH near[j] = vf_max(vf_set1(-5.5f), x[j]);
     EACH p[j] = vf_fma(vf_set1(-0x1.4a14b6p-25f), near[j], vf_set1(-0x1.1d9bfcp-20f));
     HORNER(near, -0x1.abe6b4p-17f);
@@ -151,9 +187,18 @@ ISO_INLINE void vf_gelus_erf(vf *y, const vf *v, const size_t k) {
     HORNER(near, 0x1.ad8ae4p-5f);
     HORNER(near, -0x1.d63e0ap-2f);
     HORNER(near, 0x1.26aec6p+0f);
-    exp2_product(w, x, p, 0.5f, k);
     /* -0 and not 0: so 0 keeps its sign, and -Inf gives -0. */
+#ifdef VF_SCALEF /* beyond 34 w is 0 */
+    vm in[VF_TOGETHER];
+    EACH in[j] = vf_not_lt(x[j], vf_set1(-34.0f));
+    exp2_product(w, n, t, x, p, in, 0.5f, k);
+    EACH w[j] = vf_ldexp_in(in[j], w[j], n[j]);
+    EACH y[j] = vf_fma_else(in[j], x[j], w[j], vf_max(vf_set1(-0.0f), v[j]));
+#else
+    exp2_product(w, n, t, x, p, NULL, 0.5f, k);
+    EACH w[j] = vf_ldexp_down(w[j], n[j], t[j]);
     EACH y[j] = vf_fma(x[j], w[j], vf_max(vf_set1(-0.0f), v[j]));
+#endif
 }
 
 /*
@@ -200,6 +245,7 @@ ISO_INLINE void vf_erfs(vf *y, const vf *v, const size_t k) {
  */
 ISO_INLINE void vf_tanhs(vf *y, const vf *v, const size_t k) {
     vf x[VF_TOGETHER], s[VF_TOGETHER], p[VF_TOGETHER], near[VF_TOGETHER], h[VF_TOGETHER];
+    vf n[VF_TOGETHER], t[VF_TOGETHER];
     EACH x[j] = vf_max(vf_set1(-10.0f), vf_minus_abs(v[j]));
     EACH s[j] = vf_mul(x[j], x[j]);
     EACH p[j] = vf_fma(vf_set1(-0x1.77dd2cp-12f), s[j], vf_set1(0x1.2da4f6p-9f));
@@ -211,7 +257,8 @@ ISO_INLINE void vf_tanhs(vf *y, const vf *v, const size_t k) {
     EACH s[j] = vf_mul(s[j], x[j]);
     EACH near[j] = vf_fma(s[j], p[j], x[j]);
     EACH h[j] = vf_set1(0x1.715476p+1f);
-    exp2_product(s, x, h, 1.0f, k);
+    exp2_product(s, n, t, x, h, NULL, 1.0f, k);
+    EACH s[j] = vf_ldexp_near(s[j], n[j], t[j]);
     EACH p[j] = vf_fma(vf_set1(0x1.5f0842p+0f), s[j], vf_set1(-0x1.ea21f0p+0f));
     HORNER(s, 0x1.fe98fap+0f);
     HORNER(s, -0x1.fff5d2p+0f);
