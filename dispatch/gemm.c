@@ -676,13 +676,57 @@ struct gemv_job {
     const float *w, *x;
     size_t ldw, n, k, tasks;
     int trans;
+    float *levels; /* of each task, see gemv_far; or NULL */
 };
+
+/*
+ * A W of [k][n] that comes from memory: along its rows, FAR_STEPS rows of a lane side by side. The
+ * sums of a lane are those of a product with one row of A. Lanes come in the order of their tree,
+ * and wait for their neighbours in a row of sums for each level of it.
+ */
+enum { LEVELS = 5 };
+_Static_assert(1 << LEVELS == ISO_LANES, "each level of the tree halves the lanes");
+#define GEMV_FAR_FLOATS ((size_t)1 << 22)
+
+static int gemv_is_far(const struct gemv_job *t) {
+    return t->trans && t->k >= ISO_LANES * FAR_STEPS && t->n >= GEMV_FAR_FLOATS / t->k &&
+           t->n >= FAR_COLUMNS / 4;
+}
+
+static void gemv_far(const struct gemv_job *t, size_t j, size_t n, float *levels) {
+    const size_t step = ISO_LANES * t->ldw;
+    for (size_t i = 0; i < ISO_LANES; i++) {
+        size_t level = 0, lane = 0;
+        while (i >> level & 1)
+            level++;
+        for (size_t bit = 0; bit < LEVELS; bit++)
+            lane |= (i >> bit & 1) << (LEVELS - 1 - bit);
+        float *sum = i + 1 == ISO_LANES ? t->y + j : levels + level * FAR_COLUMNS;
+        for (size_t p = lane; p < t->k; p += ISO_LANES * FAR_STEPS)
+            t->kernels->gemm_strip(sum, n, t->x + p, ISO_LANES, t->w + p * t->ldw + j, step,
+                                   ISO_PANEL, 1, n,
+                                   min_size((t->k - p + ISO_LANES - 1) / ISO_LANES, FAR_STEPS),
+                                   p == lane ? ISO_STRIP_ASSIGN : ISO_STRIP_CONTINUE);
+        for (size_t from = 0; from < level; from++) {
+            const struct iso_epilogue add = {
+                .alpha = 1.0f, .residual = levels + from * FAR_COLUMNS, .ldr = n};
+            t->kernels->gemm_epilogue(sum, n, sum, n, 1, n, &add);
+        }
+    }
+}
 
 static void run_gemv(void *arg, size_t task) {
     const struct gemv_job *t = arg;
     const size_t panels = (t->n + ISO_PANEL - 1) / ISO_PANEL;
-    const size_t j = panels * task / t->tasks * ISO_PANEL;
+    size_t j = panels * task / t->tasks * ISO_PANEL;
     const size_t end = min_size(t->n, panels * (task + 1) / t->tasks * ISO_PANEL);
+    if (t->levels) {
+        for (size_t columns; j < end; j += columns) {
+            columns = min_size(end - j, FAR_COLUMNS);
+            gemv_far(t, j, columns, t->levels + task * LEVELS * FAR_COLUMNS);
+        }
+        return;
+    }
     if (j < end)
         t->kernels->gemv(t->y + j, t->w + (t->trans ? j : j * t->ldw), t->ldw, t->x, end - j, t->k,
                          t->trans);
@@ -708,6 +752,10 @@ iso_status iso_gemv_f32(float *y, const float *w, size_t ldw, const float *x, si
         return ISOBIT_OK;
     }
     t.tasks = n * k / n == k && n * k < SMALL_WORK / 4 ? 1 : iso_context_threads(context);
+    void *owned = NULL;
+    if (gemv_is_far(&t)) /* where there is no memory for it, levels is NULL: the slower way */
+        (void)iso_scratch(&t.levels, &owned, context, t.tasks * LEVELS * FAR_COLUMNS);
     iso_parallel(context, t.tasks, run_gemv, &t);
+    free(owned);
     return ISOBIT_OK;
 }

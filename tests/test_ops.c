@@ -1711,6 +1711,38 @@ static void check_workspace(iso_status (*call)(void *, const iso_context *), voi
     }
 }
 
+struct gemv_args {
+    float *y, *w, *x;
+    size_t n, k;
+};
+
+static iso_status call_gemv(void *arg, const iso_context *x) {
+    struct gemv_args *g = arg;
+    return iso_gemv_f32(g->y, g->w, g->n, g->x, g->n, g->k, 1, x);
+}
+
+/* gemv asks for no workspace: a matrix from afar is read faster with one, or with memory of its
+ * own, but it takes what it gets, and then allocates nothing. */
+static void gemv_takes_any_workspace(void **state) {
+    (void)state;
+    enum { N = 4200, K = 1024 };
+    struct gemv_args g = {floats(N), random_floats((size_t)N * K), random_floats(K), N, K};
+    float *expect = floats(N);
+    for (size_t j = 0; j < N; j++)
+        expect[j] = oracle_lanes(g.w + j, N, g.x, 1, K);
+    static const size_t sizes[] = {1, 81919, 81920 + 256, 81920 * 3 + 256};
+    for (size_t w = 0; w < way_count; w++)
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            const iso_context x = with_workspace(&ways[w].context, sizes[s]);
+            iso_status status;
+            memset(g.y, 0, N * sizeof(float));
+            assert_int_equal(allocations_of(&status, call_gemv, &g, &x), 0);
+            assert_int_equal(status, ISOBIT_OK);
+            assert_same(ways[w].name, g.y, N, expect, N, 1, N);
+        }
+    release(NULL);
+}
+
 /* Few rows of a product may take another way than many, and one that needs scratch. */
 static void workspace_for_more_rows_is_enough(void **state) {
     (void)state;
@@ -1877,6 +1909,7 @@ int main(int argc, char **argv) {
         TEST(embeddings_refuse),
         TEST(nothing_to_do_is_success),
         TEST(workspace_is_enough),
+        TEST(gemv_takes_any_workspace),
         TEST(workspace_for_more_rows_is_enough),
         TEST(rows_never_allocate),
         TEST(context_members_are_checked),

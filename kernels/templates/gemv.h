@@ -4,17 +4,33 @@
  * same bits for both layouts of W.
  */
 
-static void gemv_rows(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k) {
-    for (size_t j = 0; j < n; j++) {
-        const float *row = w + j * ldw;
-        vf t[LANE_REGS];
-        ISO_UNROLLED (r, LANE_REGS)
-            t[r] = vf_set1(0);
-#define GEMV_STEP(r, i, wd) t[r] = vf_fma(load_w(row + (i), wd), load_w(x + (i), wd), t[r])
-        LANES_EACH(k, GEMV_STEP);
+/* Rows that are read side by side, so that their chains hide the latency of the FMA. */
+#define GEMV_ROWS (VF_REGS / LANE_REGS >= 16 ? 4 : VF_REGS / LANE_REGS >= 4 ? 3 : 1)
+
+ISO_INLINE void gemv_dots(float *y, const float *w, size_t ldw, const float *x, size_t k,
+                          const size_t rows) {
+    vf t[GEMV_ROWS * LANE_REGS];
+    ISO_UNROLLED (r, rows * LANE_REGS)
+        t[r] = vf_set1(0);
+#define GEMV_STEP(r, i, wd)                                                                        \
+    do {                                                                                           \
+        const vf xv = load_w(x + (i), wd);                                                         \
+        ISO_UNROLLED (j, rows)                                                                     \
+            t[j * LANE_REGS + (r)] =                                                               \
+                vf_fma(load_w(w + j * ldw + (i), wd), xv, t[j * LANE_REGS + (r)]);                 \
+    } while (0)
+    LANES_EACH(k, GEMV_STEP);
 #undef GEMV_STEP
-        y[j] = lanes_tree(t);
-    }
+    ISO_UNROLLED (j, rows)
+        y[j] = lanes_tree(t + j * LANE_REGS);
+}
+
+static void gemv_rows(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k) {
+    size_t j = 0;
+    for (; j + GEMV_ROWS <= n; j += GEMV_ROWS)
+        gemv_dots(y + j, w + j * ldw, ldw, x, k, GEMV_ROWS);
+    for (; j < n; j++)
+        gemv_dots(y + j, w + j * ldw, ldw, x, k, 1);
 }
 
 /*
@@ -74,17 +90,12 @@ static void gemv_block(float *y, const float *w, size_t ldw, const float *x, siz
  * neighbours on the stack, a row of sums for each level of it: 5 KiB.
  */
 #define GEMV_RUN 256
-#define GEMV_LONG 768                  /* columns: shorter rows follow each other closely enough */
-#define GEMV_FAR ((size_t)1 << 18)     /* floats of a W that L2 may not hold */
-#define GEMV_FARTHER ((size_t)1 << 22) /* nor L3 */
+#define GEMV_LONG 768              /* columns: shorter rows follow each other closely enough */
+#define GEMV_FAR ((size_t)1 << 18) /* floats of a W that L2 may not hold */
 
-/* `ahead`, a constant: rows lie so far apart that each is new to the hardware, so their next run is
- * called while this one is used. */
-static inline __attribute__((always_inline)) void gemv_sweep(float *sum, const float *w,
-                                                             size_t step, const float *x,
-                                                             const size_t rows, int first,
-                                                             const int ahead) {
-    vf xv[VF_REGS / 2];
+static inline __attribute__((always_inline)) void
+gemv_sweep(float *sum, const float *w, size_t step, const float *x, const size_t rows, int first) {
+    vf xv[8];
     ISO_UNROLLED (r, rows)
         xv[r] = vf_set1(x[r * ISO_LANES]);
     for (size_t j = 0; j < GEMV_RUN; j += 16) {
@@ -93,8 +104,6 @@ static inline __attribute__((always_inline)) void gemv_sweep(float *sum, const f
             t[v] = first ? vf_set1(0) : vf_load(sum + j + v * VF_N);
         const float *row = w + j;
         ISO_UNROLLED (r, rows) {
-            if (ahead)
-                __builtin_prefetch(row + GEMV_RUN, 0, 2);
             ISO_UNROLLED (v, 16 / VF_N)
                 t[v] = vf_fma(vf_load(row + v * VF_N), xv[r], t[v]);
             row += step;
@@ -105,24 +114,23 @@ static inline __attribute__((always_inline)) void gemv_sweep(float *sum, const f
     }
 }
 
-static inline __attribute__((always_inline)) void
-gemv_run(float *y, const float *w, size_t ldw, const float *x, size_t k, const int ahead) {
+static void gemv_run(float *y, const float *w, size_t ldw, const float *x, size_t k) {
     static const unsigned char order[ISO_LANES] = {0,  16, 8,  24, 4,  20, 12, 28, 2,  18, 10,
                                                    26, 6,  22, 14, 30, 1,  17, 9,  25, 5,  21,
                                                    13, 29, 3,  19, 11, 27, 7,  23, 15, 31};
-    const size_t step = ISO_LANES * ldw, deep = ahead ? VF_REGS / 2 : 8;
+    const size_t step = ISO_LANES * ldw;
     float level[5][GEMV_RUN];
     for (size_t i = 0; i < ISO_LANES; i++) {
         size_t l = 0, p = order[i];
         while (i >> l & 1)
             l++;
         float *sum = i + 1 == ISO_LANES ? y : level[l];
-        for (; p + (deep - 1) * ISO_LANES < k; p += deep * ISO_LANES)
-            gemv_sweep(sum, w + p * ldw, step, x + p, deep, p < ISO_LANES, ahead);
+        for (; p + 7 * ISO_LANES < k; p += 8 * ISO_LANES)
+            gemv_sweep(sum, w + p * ldw, step, x + p, 8, p < ISO_LANES);
         for (; p + 3 * ISO_LANES < k; p += 4 * ISO_LANES)
-            gemv_sweep(sum, w + p * ldw, step, x + p, 4, p < ISO_LANES, ahead);
+            gemv_sweep(sum, w + p * ldw, step, x + p, 4, p < ISO_LANES);
         for (; p < k; p += ISO_LANES)
-            gemv_sweep(sum, w + p * ldw, step, x + p, 1, p < ISO_LANES, ahead);
+            gemv_sweep(sum, w + p * ldw, step, x + p, 1, p < ISO_LANES);
         for (size_t from = 0; from < l; from++)
             for (size_t j = 0; j < GEMV_RUN; j += VF_N)
                 vf_store(sum + j, vf_add(vf_load(level[from] + j), vf_load(sum + j)));
@@ -158,11 +166,8 @@ static void gemv(float *y, const float *w, size_t ldw, const float *x, size_t n,
     }
     size_t j = 0;
     const int far = GEMV_WIDE && k >= ISO_LANES && n >= GEMV_LONG && n > GEMV_FAR / k;
-    const int farther = far && n > GEMV_FARTHER / k;
-    for (; farther && j + 2 * GEMV_RUN <= n; j += GEMV_RUN)
-        gemv_run(y + j, w + j, ldw, x, k, 1);
     for (; far && j + GEMV_RUN <= n; j += GEMV_RUN)
-        gemv_run(y + j, w + j, ldw, x, k, 0);
+        gemv_run(y + j, w + j, ldw, x, k);
     for (; GEMV_WIDE && j + GEMV_BLOCK <= n; j += GEMV_BLOCK)
         gemv_block(y + j, w + j, ldw, x, k);
     for (; j < n; j += GEMV_COLUMNS)
