@@ -7,13 +7,14 @@
  *   t_i = x_i + residual_i;  mean = t_0 + sum(t_i - t_0) / n;  d_i = t_i - mean;
  *   r = 1 / sqrt(sum(d_i^2 by fma) / n + eps);  y_i = (d_i r) gamma_i + beta_i (fma with both)
  *
- * A row is a chain: a sum, its tree, a division, the next sum. So two rows go side by side where
- * their lanes fill no more than half of the registers and the rows stay in the L1 cache, which four
- * would not; they also share the loads of gamma and beta. The order of operations of a row does not
+ * A row is a chain: a sum, its tree, a division, the next sum. So two rows go side by side, or four
+ * short ones, where their lanes fill no more than half of the registers and the rows stay in the L1
+ * cache; they also share the loads of gamma and beta. The order of operations of a row does not
  * change by that.
  */
-#define NORM_ROWS (LANE_REGS <= VF_REGS / 4 ? 2 : 1)
+#define NORM_ROWS (LANE_REGS <= VF_REGS / 16 ? 4 : LANE_REGS <= VF_REGS / 4 ? 2 : 1)
 #define NORM_N 2048
+#define NORM_N_OF_4 512
 
 #define EACH_ROW ISO_UNROLLED (q, k)
 
@@ -128,7 +129,9 @@ ISO_INLINE void norm_rows(const struct norm_group *rows, size_t n, const struct 
 ISO_INLINE void norm(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
                      const struct iso_norm *o, const int centred) {
     for (size_t row = 0; row < rows;) {
-        const size_t k = rows - row < NORM_ROWS || n > NORM_N ? 1 : NORM_ROWS;
+        size_t k = n <= NORM_N_OF_4 ? NORM_ROWS : n > NORM_N || NORM_ROWS < 2 ? 1 : 2;
+        while (k > rows - row)
+            k /= 2;
         struct norm_group g = {.y = y + row * ldy, .ldy = ldy, .x = x + row * ldx, .ldx = ldx};
         g.t = o->sum ? o->sum + row * o->lds : g.y;
         g.ldt = o->sum ? o->lds : ldy;
@@ -139,8 +142,10 @@ ISO_INLINE void norm(float *y, size_t ldy, const float *x, size_t ldx, size_t ro
                 memmove(g.t + q * g.ldt, g.x + q * ldx, n * sizeof(float));
             g.t = (float *)(uintptr_t)g.x, g.ldt = ldx; /* is only read */
         }
-        if (k > 1)
-            norm_rows(&g, n, o, centred, NORM_ROWS);
+        if (NORM_ROWS >= 4 && k == 4)
+            norm_rows(&g, n, o, centred, NORM_ROWS >= 4 ? 4 : 1);
+        else if (NORM_ROWS >= 2 && k == 2)
+            norm_rows(&g, n, o, centred, NORM_ROWS >= 2 ? 2 : 1);
         else
             norm_rows(&g, n, o, centred, 1);
         row += k;
