@@ -17,10 +17,9 @@
 #define ROW_BLOCK 128    /* rows of A packed at a time, at most */
 #define COLUMN_BLOCK 144 /* columns of B that stay in L2, 288 KiB, while the next ones come */
 #define CACHED_FLOATS ((size_t)1 << 18) /* a B of so many is in L2 anyway */
+#define ACROSS_COLUMNS 48               /* of C that are computed as rows at a time */
 #define B_BLOCK 1024                    /* columns of a plain B packed at a time */
-#define ALIASED 1024 /* rows that lie a multiple of so many floats apart share few places in L1 */
-#define FEW_ROWS 8   /* up to here that does not matter */
-#define NARROWEST 8  /* see is_narrow */
+#define NARROWEST 8                     /* see is_narrow */
 #define MOST_OWNERS 64
 /* A row-major B that is read in place by few rows, and does not fit in cache: tiles would go down
  * its columns, a few lines of each of its rows at a time, at a third of what memory gives. */
@@ -40,9 +39,11 @@ struct job {
     size_t ai, ap;
     const float *b; /* panels: column j at b[j/16 * bps + j%16], next p bs further */
     size_t bs, bps;
-    /* What is read where it lies: B as [n][bps], or both A and B as they are, row-major. */
-    int b_turned, a_direct;
-    int far; /* see FAR_ROWS */
+    int a_direct; /* A is read where it lies, row-major */
+    int b_turned; /* B lies as [n][bps], and is turned in registers, or in one of two other ways: */
+    int own_b;    /* a task packs the columns that it needs, a block at a time */
+    int across;   /* see across_block */
+    int far;      /* see FAR_ROWS */
     size_t m, n, k;
     const struct iso_epilogue *e;
     size_t row_block, column_chunk; /* of a task */
@@ -68,6 +69,11 @@ static int epilogue_is_empty(const struct iso_epilogue *e) {
  */
 static int needs_own_sums(const struct job *t) {
     return t->e->beta != 0.0f || (t->e->residual && t->e->residual == t->c);
+}
+
+/* Most rows of gemm_direct with n columns. */
+static size_t direct_rows(const struct iso_kernels *kernels, size_t n) {
+    return n <= kernels->vector_floats ? kernels->direct_tall : kernels->direct_mr;
 }
 
 static void finish(const struct job *t, const float *sums, size_t ld, size_t i, size_t j, size_t m,
@@ -143,6 +149,11 @@ static void prefetch_part(const struct job *t, size_t j, size_t columns, size_t 
     }
 }
 
+/* Scratch for the columns of B that a task packs at a time. */
+static size_t own_floats(size_t n, size_t k) {
+    return iso_round_up(min_size(n, COLUMN_BLOCK), ISO_PANEL) * min_size(k, ISO_K_BLOCK);
+}
+
 /* Rows i0 .. i0+m, columns j0 .. j0+n, for all k. */
 static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n, float *scratch) {
     /* Strips of even height: 16 rows as 8 + 8, not 14 + 2. */
@@ -150,16 +161,18 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
     const size_t strips = (m + mr - 1) / mr, rows = (m + strips - 1) / strips;
     /* Reading B from afar takes no time when it is called in advance. */
     const int large = strips > 1 && !t->b_turned && t->n * t->k > CACHED_FLOATS;
-    float *sums = t->c + i0 * t->ldc + j0;
+    float *sums = t->c + i0 * t->ldc + j0, *own = scratch;
     size_t ld = t->ldc;
+    if (t->own_b)
+        scratch += own_floats(n, t->k);
     if (needs_own_sums(t)) {
         sums = scratch + (t->a_direct ? 0 : iso_round_up(m, mr) * min_size(t->k, ISO_K_BLOCK));
         ld = n;
     } else {
-        const size_t last = t->b_turned ? n : n & (t->kernels->vector_floats - 1);
+        const size_t last = t->b_turned && !t->own_b ? n : n & (t->kernels->vector_floats - 1);
         if (is_narrow(t->kernels, m, last)) {
             n -= last;
-            narrow_columns(t, i0, m, j0 + n, last, scratch);
+            narrow_columns(t, i0, m, j0 + n, last, t->own_b ? own : scratch);
             if (n == 0)
                 return;
         }
@@ -178,23 +191,29 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
             t->kernels->gemm_pack(scratch, a, t->ai, t->ap, m, k, width);
             a = scratch;
         }
-        const size_t most = strips > 1 ? COLUMN_BLOCK : n; /* a single strip reads B once */
+        /* A single strip reads B once. */
+        const size_t most = strips > 1 || t->own_b ? COLUMN_BLOCK : n;
+        const size_t bs = t->own_b ? ISO_PANEL : t->bs, bps = t->own_b ? k * ISO_PANEL : t->bps;
         for (size_t j = 0; j < n; j += most) {
             const size_t columns = min_size(n - j, most);
             const float *b =
                 t->b + (t->b_turned ? j0 + j : (j0 + j) / ISO_PANEL) * t->bps + p0 * t->bs;
+            if (t->own_b) {
+                t->kernels->gemm_pack(own, b, t->bps, 1, columns, k, ISO_PANEL);
+                b = own;
+            }
             for (size_t i = 0; i < m; i += rows) {
                 const size_t here = min_size(m - i, rows);
                 float *c = sums + i * ld + j;
                 if (t->a_direct)
-                    t->kernels->gemm_direct(c, ld, a + i * next, next, b, t->bs, t->bps, here,
-                                            columns, k, p0 != 0);
-                else if (t->b_turned)
+                    t->kernels->gemm_direct(c, ld, a + i * next, next, b, bs, bps, here, columns, k,
+                                            p0 != 0);
+                else if (t->b_turned && !t->own_b)
                     t->kernels->gemm_strip_bt(c, ld, a + i * next, width, b, t->bps, here, columns,
                                               k, p0 != 0);
                 else
-                    t->kernels->gemm_strip(c, ld, a + i * next, width, b, t->bs, t->bps, here,
-                                           columns, k, mode);
+                    t->kernels->gemm_strip(c, ld, a + i * next, width, b, bs, bps, here, columns, k,
+                                           mode);
                 if (last)
                     finish(t, c, ld, i0 + i, j0 + j, here, columns);
                 if (large && j + columns < n)
@@ -246,6 +265,76 @@ static void far_block(const struct job *t, size_t j0, size_t n, float *scratch) 
     finish(t, c, t->ldc, 0, j0, t->m, n);
 }
 
+/* So many of m rows go across: whole vectors of them, and a last one if it is full enough. */
+static size_t rows_across(const struct iso_kernels *kernels, size_t m) {
+    const size_t rest = m % kernels->vector_floats;
+    return 8 * rest >= 5 * kernels->vector_floats ? m : m - rest;
+}
+
+/* Whether that pays for a product with a transposed B: packing A, and turning and copying C, costs
+ * less than packing B. */
+static int goes_across(const struct job *t) {
+    return t->m > t->kernels->rows_in_place_bt && rows_across(t->kernels, t->m) &&
+           t->n > ISO_PANEL && t->m * (t->k + 2 * t->n) < t->n * t->k &&
+           !(t->k > ISO_K_BLOCK && needs_own_sums(t));
+}
+
+/* Floats of scratch: panels of those rows, a strip of the others, and a block of sums, twice. */
+static size_t across_floats(const struct iso_kernels *kernels, size_t m, size_t k) {
+    const size_t most = iso_round_up(m, ISO_PANEL);
+    return (most + kernels->vector_floats) * min_size(k, ISO_K_BLOCK) + 2 * ACROSS_COLUMNS * most;
+}
+
+/*
+ * Columns j0 .. j0+n of the product with a transposed B, as the transposed product: the rows of A
+ * are in the lanes, and B is read where it lies, like the A of gemm_direct. So what is packed is A,
+ * and what is turned are the sums. `packed`: A is there from the block before.
+ */
+static void across_block(const struct job *t, size_t j0, size_t n, float *scratch, int packed) {
+    const size_t most = rows_across(t->kernels, t->m), rest = t->m - most;
+    const size_t wide = iso_round_up(most, t->kernels->vector_floats);
+    const size_t mr = direct_rows(t->kernels, wide);
+    float *strip = scratch + iso_round_up(most, ISO_PANEL) * min_size(t->k, ISO_K_BLOCK);
+    float *sums = strip + rest * min_size(t->k, ISO_K_BLOCK),
+          *turned = sums + ACROSS_COLUMNS * wide;
+    for (size_t p0 = 0; p0 < t->k; p0 += ISO_K_BLOCK) {
+        const size_t k = min_size(t->k - p0, ISO_K_BLOCK);
+        const float *a = t->a + p0 * t->ap;
+        if (!packed || t->k > ISO_K_BLOCK) {
+            t->kernels->gemm_pack(scratch, a, t->ai, t->ap, most, k, ISO_PANEL);
+            if (rest)
+                t->kernels->gemm_pack(strip, a + most * t->ai, t->ai, t->ap, rest, k, rest);
+        }
+        for (size_t j = j0; j < j0 + n; j += ACROSS_COLUMNS) {
+            const size_t columns = min_size(j0 + n - j, ACROSS_COLUMNS);
+            const float *b = t->b + j * t->bps + p0;
+            float *c = t->c + j;
+            for (size_t i = 0; i < columns; i += mr)
+                t->kernels->gemm_direct(sums + i * wide, wide, b + i * t->bps, t->bps, scratch,
+                                        ISO_PANEL, k * ISO_PANEL, min_size(columns - i, mr), wide,
+                                        k, 0);
+            t->kernels->gemm_pack(turned, sums, wide, 1, columns, wide, columns);
+            if (t->k <= ISO_K_BLOCK) {
+                finish(t, turned, columns, 0, j, most, columns);
+            } else {
+                const struct iso_epilogue add = {
+                    .alpha = 1.0f, .residual = p0 ? c : NULL, .ldr = t->ldc};
+                t->kernels->gemm_epilogue(c, t->ldc, turned, columns, most, columns, &add);
+            }
+            if (rest) {
+                const size_t ld = t->k <= ISO_K_BLOCK ? columns : t->ldc;
+                float *few = t->k <= ISO_K_BLOCK ? sums : c + most * t->ldc;
+                t->kernels->gemm_strip_bt(few, ld, strip, rest, b, t->bps, rest, columns, k,
+                                          p0 != 0);
+                if (few == sums)
+                    finish(t, sums, columns, most, j, rest, columns);
+            }
+        }
+    }
+    if (t->k > ISO_K_BLOCK)
+        finish(t, t->c + j0, t->ldc, 0, j0, t->m, n);
+}
+
 /*
  * A task has its own blocks, mostly the same columns, so that this part of B stays in its cache.
  * When it has done them it takes what the others have not begun: a thread that comes late, or
@@ -256,6 +345,7 @@ static void run_blocks(void *arg, size_t task) {
     const size_t chunks = (t->n + t->column_chunk - 1) / t->column_chunk;
     const size_t blocks = (t->m + t->row_block - 1) / t->row_block * chunks;
     float *scratch = t->scratch ? t->scratch + task * t->scratch_stride : NULL;
+    int packed = 0;
     for (size_t d = 0; d < t->owners; d++) {
         const size_t owner = (task + d) % t->owners;
         for (;;) {
@@ -264,6 +354,11 @@ static void run_blocks(void *arg, size_t task) {
             if (at >= blocks)
                 break;
             const size_t i = at / chunks * t->row_block, j = at % chunks * t->column_chunk;
+            if (t->across) {
+                across_block(t, j, min_size(t->n - j, t->column_chunk), scratch, packed);
+                packed = 1;
+                continue;
+            }
             if (t->far) {
                 far_block(t, j, min_size(t->n - j, t->column_chunk), scratch);
                 continue;
@@ -285,7 +380,7 @@ static void run_all(const iso_context *context, struct job *t) {
 
 /* A product that needs no scratch and is too small for threads, at once. */
 static int run_small(const struct job *t) {
-    if (!t->a_direct || t->m > ROW_BLOCK || needs_own_sums(t) ||
+    if (!t->a_direct || t->own_b || t->m > ROW_BLOCK || needs_own_sums(t) ||
         (double)t->m * (double)t->n * (double)t->k >= SMALL_WORK)
         return 0;
     block(t, 0, t->m, 0, t->n, NULL);
@@ -317,12 +412,13 @@ static void plan(struct job *t, size_t threads, int sums) {
     t->column_chunk = t->n;
     if (t->far)
         t->column_chunk = t->k > ISO_K_BLOCK ? min_size(t->n, FAR_COLUMNS) : t->n;
-    else if (needs_own_sums(t))
+    else if (needs_own_sums(t) && !t->across)
         t->column_chunk = COLUMN_BLOCK;
     else if (t->a_direct && t->k > ISO_K_BLOCK) /* the sums of all blocks of k stay in L2 */
         t->column_chunk = min_size(t->n, 3 * COLUMN_BLOCK);
     if (t->tasks > 1 && row_blocks < 4 * t->tasks) {
-        const size_t parts = t->far ? 2 : 4; /* of a task; far, wide ones are read faster */
+        /* Of a task; far, wide ones are read faster. */
+        const size_t parts = t->far ? 2 : 4;
         const size_t chunks = (parts * t->tasks + row_blocks - 1) / row_blocks;
         size_t chunk = iso_round_up((t->n + chunks - 1) / chunks, 4 * ISO_PANEL);
         t->column_chunk = min_size(chunk, t->column_chunk);
@@ -332,6 +428,10 @@ static void plan(struct job *t, size_t threads, int sums) {
     const size_t rows = iso_round_up(min_size(t->m, ROW_BLOCK), mr);
     t->scratch_stride = rows * ((t->a_direct ? 0 : min_size(t->k, ISO_K_BLOCK)) +
                                 (sums ? min_size(t->n, COLUMN_BLOCK) : 0));
+    if (t->own_b)
+        t->scratch_stride += own_floats(t->n, t->k);
+    if (t->across)
+        t->scratch_stride = across_floats(t->kernels, t->m, t->k);
     if (t->far)
         t->scratch_stride =
             far_strip(t->m, t->k) + (t->k > ISO_K_BLOCK ? t->m * min_size(t->n, FAR_COLUMNS) : 0);
@@ -375,14 +475,17 @@ static iso_status gemm_options(struct iso_epilogue *e, int *trans_a, int *trans_
 }
 
 /* Whether A and B are read where they lie. */
-static void choose(struct job *t, int trans_a, int trans_b, size_t ldb) {
+static void choose(struct job *t, int trans_a, int trans_b) {
     const struct iso_kernels *kernels = t->kernels;
     int in_place;
-    if (trans_b)
-        in_place = t->b_turned = t->m <= (ldb % ALIASED ? kernels->rows_in_place_bt : FEW_ROWS);
-    else
+    if (trans_b) {
+        in_place = t->b_turned = t->m <= ROW_BLOCK;
+        t->across = in_place && goes_across(t);
+        t->own_b = in_place && !t->across && t->m > kernels->rows_in_place_bt;
+    } else {
         in_place = t->m <= kernels->rows_in_place || t->n * t->k <= kernels->floats_in_place;
-    t->a_direct = !trans_a && !t->b_turned;
+    }
+    t->a_direct = !trans_a && (!t->b_turned || t->own_b);
     t->far =
         in_place && !trans_b && t->m <= far_rows(t->k) && is_far(t->n, t->k) && !needs_own_sums(t);
     t->columns = in_place ? 0 : iso_round_up(min_size(t->n, B_BLOCK), ISO_PANEL);
@@ -402,24 +505,45 @@ static iso_status gemm_scratch(size_t *floats, struct job *t, size_t threads, in
     return ISOBIT_OK;
 }
 
-/* The scratch that callers are told to bring, before ldb and C are known: room for A, B and sums,
- * or for few rows with the same B, since who asks for many may call with fewer. */
+/* *floats becomes the scratch of this product too, if that is more. */
+static iso_status promise_also(size_t *floats, struct job t, size_t threads, int sums) {
+    size_t these;
+    const iso_status status = gemm_scratch(&these, &t, threads, sums);
+    if (!status && these > *floats)
+        *floats = these;
+    return status;
+}
+
+/* The scratch that callers are told to bring, before C is known: room for A, B and sums, or for few
+ * rows with the same B, since who asks for many may call with fewer. */
 static iso_status gemm_promise(size_t *floats, struct job t, int trans_a, int trans_b,
                                size_t threads) {
     const int sums = t.e->beta != 0.0f || t.e->residual;
     struct job few = t;
-    size_t far = 0;
     iso_status status = ISOBIT_OK;
-    choose(&t, trans_a, trans_b, 0);
-    t.a_direct = !trans_a && !trans_b;
-    t.far = 0;
+    choose(&t, trans_a, trans_b);
     *floats = 0;
-    if (!t.a_direct || t.columns || sums)
-        status = gemm_scratch(floats, &t, threads, sums);
-    few.m = far_rows(t.k), few.columns = 0, few.far = !trans_b && is_far(t.n, t.k);
-    if (!status && few.far)
-        status = gemm_scratch(&far, &few, threads, 0);
-    *floats = *floats > far ? *floats : far;
+    t.far = t.across = t.own_b = 0;
+    t.a_direct = !trans_a && !t.b_turned;
+    if (!t.b_turned && (!t.a_direct || t.columns || sums))
+        status = promise_also(floats, t, threads, sums);
+    few.columns = 0;
+    if (trans_b) {
+        few.m = min_size(t.m, ROW_BLOCK), few.b_turned = 1;
+        few.own_b = 1, few.across = 0, few.a_direct = !trans_a;
+        if (!status)
+            status = promise_also(floats, few, threads, sums);
+        few.own_b = few.a_direct = 0, few.across = 1;
+        if (!status)
+            status = promise_also(floats, few, threads, sums);
+        few.across = 0, few.m = min_size(t.m, t.kernels->rows_in_place_bt);
+        if (!status)
+            status = promise_also(floats, few, threads, sums);
+    } else if (is_far(t.n, t.k)) {
+        few.m = far_rows(t.k), few.far = 1;
+        if (!status)
+            status = promise_also(floats, few, threads, 0);
+    }
     return status;
 }
 
@@ -473,7 +597,7 @@ static int run_tiny(float *c, size_t ldc, const float *a, size_t lda, const floa
         (end_of(b, k, n, ldb) > (uintptr_t)c && (uintptr_t)b < c_end) ||
         iso_context_kernels(&kernels, context) || n * k > kernels->floats_in_place)
         return 0;
-    const size_t mr = kernels->direct_mr;
+    const size_t mr = direct_rows(kernels, n);
     if (is_narrow(kernels, m, n & (kernels->vector_floats - 1)))
         return 0;
     for (size_t i = 0; i < m;) { /* strips of even height: 9 rows as 5 + 4 */
@@ -485,13 +609,12 @@ static int run_tiny(float *c, size_t ldc, const float *a, size_t lda, const floa
     return 1;
 }
 
-iso_status iso_gemm_f32(float *c, size_t ldc, const float *a, size_t lda, const float *b,
-                        size_t ldb, size_t m, size_t n, size_t k, const iso_gemm_options *options,
-                        const iso_context *context) {
+/* Apart from iso_gemm_f32, so that tiny products do not set up its stack. */
+static __attribute__((noinline)) iso_status
+run_gemm(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t ldb, size_t m,
+         size_t n, size_t k, const iso_gemm_options *options, const iso_context *context) {
     struct iso_epilogue e;
     int trans_a, trans_b;
-    if (is_plain(options) && run_tiny(c, ldc, a, lda, b, ldb, m, n, k, context))
-        return ISOBIT_OK;
     iso_status status = gemm_options(&e, &trans_a, &trans_b, options);
     if (!status)
         status = check_epilogue(c, ldc, m, n, &e);
@@ -515,7 +638,7 @@ iso_status iso_gemm_f32(float *c, size_t ldc, const float *a, size_t lda, const 
         iso_overlap(c, m, n, ldc, b, b_rows, b_columns, ldb))
         return ISOBIT_E_ALIAS;
 
-    choose(&t, trans_a, trans_b, ldb);
+    choose(&t, trans_a, trans_b);
     t.a = a, t.ai = trans_a ? 1 : lda, t.ap = trans_a ? lda : 1;
     t.b = b, t.bs = trans_b ? 1 : ldb, t.bps = trans_b ? ldb : ISO_PANEL;
     size_t floats;
@@ -554,6 +677,14 @@ iso_status iso_gemm_f32(float *c, size_t ldc, const float *a, size_t lda, const 
     }
     free(owned);
     return ISOBIT_OK;
+}
+
+iso_status iso_gemm_f32(float *c, size_t ldc, const float *a, size_t lda, const float *b,
+                        size_t ldb, size_t m, size_t n, size_t k, const iso_gemm_options *options,
+                        const iso_context *context) {
+    if (is_plain(options) && run_tiny(c, ldc, a, lda, b, ldb, m, n, k, context))
+        return ISOBIT_OK;
+    return run_gemm(c, ldc, a, lda, b, ldb, m, n, k, options, context);
 }
 
 /* --------------------------------------------------------------------------- packed weights */

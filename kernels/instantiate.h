@@ -22,6 +22,7 @@ const struct iso_kernels ISO_PASTE(iso_kernels_, ISO_ISA) = {
     .name = ISO_TEXT(ISO_ISA),
     .mr = GEMM_MR,
     .direct_mr = GEMM_DIRECT_MR,
+    .direct_tall = GEMM_DIRECT_TALL,
     .rows_in_place = GEMM_ROWS_IN_PLACE,
     .rows_in_place_bt = GEMM_ROWS_IN_PLACE_BT,
     .floats_in_place = GEMM_FLOATS_IN_PLACE,

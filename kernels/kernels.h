@@ -52,9 +52,8 @@ enum { ISO_STRIP_ASSIGN = 0, ISO_STRIP_ADD, ISO_STRIP_CONTINUE };
 
 /*
  * gemm_direct: the same sums, from +0, with A as it lies, row-major: element (i, p) at a[i*lda +
- * p]. At most DIRECT_MR rows, which is fewer than MR: a row takes a register for its address. add:
- * C = C
- * + t, else C = t.
+ * p]. At most DIRECT_MR rows, which is fewer than MR: a row takes a register for its address;
+ * DIRECT_TALL, if n is at most VECTOR_FLOATS. add: C = C + t, else C = t.
  *
  * gemm_strip_bt: the same sums with A as a strip and a transposed B: b[j*ldb + p]. At most MR rows.
  */
@@ -163,7 +162,8 @@ enum { ISO_UNARY_EXP = 100, ISO_UNARY_ERF = 101 };
 
 struct iso_kernels {
     const char *name;       /* the folder of the set */
-    unsigned mr, direct_mr; /* most rows of a strip, and of gemm_direct */
+    unsigned mr, direct_mr; /* most rows of a strip, and of gemm_direct, */
+    unsigned direct_tall;   /* and of that where the columns are a vector or fewer */
     /* Packing a B does not pay for so few rows of A, when it is [k][n] and when it is [n][k], nor,
      * when it is [k][n], if it has so few elements. */
     unsigned rows_in_place, rows_in_place_bt, floats_in_place;

@@ -459,6 +459,39 @@ static void gemm_reads_far_b(void **state) {
         check_gemm(&cases[i], 0, quick ? isa_ways : way_count);
 }
 
+/* Up to 128 rows and a transposed B: its rows are turned in registers, a block of it is packed, or
+ * the transposed product is computed, with what is left of the rows beside it. */
+static void gemm_turns_rows_of_b_or_sums(void **state) {
+    (void)state;
+    static const size_t rows[] = {11, 12, 13, 14, 15, 16, 17, 21, 25, 26, 27, 31, 32, 33, 48, 100};
+    static const size_t columns[] = {49, 150, 17, 300, 97}, ks[] = {400, 512, 513, 130, 1030, 70};
+    size_t t = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (size_t j = 0; j < (quick ? 1 : 5); j++, t++) {
+            struct gemm_case g = {.m = rows[i],
+                                  .n = columns[(i + j) % 5],
+                                  .k = ks[t % (quick ? 4 : 6)],
+                                  .trans_a = t % 3 == 0,
+                                  .trans_b = 1,
+                                  .alpha = t % 5 == 1 ? 2 : 1,
+                                  .beta = t % 7 == 2 ? -1 : 0,
+                                  .bias = t % 4 == 3,
+                                  .act = t % 4 == 1,
+                                  .residual = (int)(t / 2 % 3),
+                                  .gap = t % 2 * 3};
+            check_gemm(&g, 0, t % 6 || quick ? isa_ways : way_count);
+        }
+    static const struct gemm_case cases[] = {
+        {.m = 24, .n = 500, .k = 512, .trans_b = 1, .alpha = 1, .bias = 1},
+        {.m = 29, .n = 700, .k = 1025, .trans_b = 1, .alpha = 1, .residual = 1, .gap = 1},
+        {.m = 19, .n = 600, .k = 300, .trans_b = 1, .alpha = 1, .residual = 2},
+        {.m = 128, .n = 260, .k = 1024, .trans_b = 1, .alpha = 1},
+        {.m = 125, .n = 129, .k = 520, .trans_a = 1, .trans_b = 1, .alpha = 1, .beta = 0.5f},
+    };
+    for (size_t i = 0; i < (quick ? 1 : sizeof cases / sizeof *cases); i++)
+        check_gemm(&cases[i], 0, quick ? isa_ways : way_count);
+}
+
 /*
  * Sums that lie next to the middle of two floats, and that double rounds to just that middle, or,
  * where floats are subnormal, to two steps of double beyond it.
@@ -1257,10 +1290,11 @@ static void gemm_refuses(void **state) {
     refuses(ISOBIT_E_LD, GEMM(ec, EN, ea, EK, eb, EK - 1, EM, EN, EK));
 #if SIZE_MAX > UINT32_MAX
     /* The operands fit into memory, but not the packed columns of B with what tasks need. */
-    const size_t k = ((size_t)1 << 57) - 1;
+    static float rc[129 * 129];
+    const size_t k = ((size_t)1 << 61) / 136, r = 129;
     for (size_t w = 0; w < isa_ways; w++) {
         x.isa = ways[w].context.isa;
-        refuses(ISOBIT_E_OVERFLOW, GEMM(ec, 9, ec + 81, k + 1, ec + 81, k + 1, 9, 9, k));
+        refuses(ISOBIT_E_OVERFLOW, GEMM(rc, r, rc + r * r, k, rc + r * r, k, r, r, k));
     }
     x.isa = NULL;
 #endif
@@ -1746,19 +1780,21 @@ static void gemv_takes_any_workspace(void **state) {
 /* Few rows of a product may take another way than many, and one that needs scratch. */
 static void workspace_for_more_rows_is_enough(void **state) {
     (void)state;
-    static const size_t shapes[][3] = {{16, 2100, 1030}, {32, 4200, 512}};
-    for (size_t i = 0; i < (quick ? 0 : 2); i++) {
+    static const size_t shapes[][3] = {{16, 2100, 1030}, {32, 4200, 512}, {32, 300, 520}};
+    for (size_t i = quick ? 2 : 0; i < 3; i++) {
         const size_t rows = shapes[i][0], n = shapes[i][1], k = shapes[i][2];
+        const iso_gemm_options o = {.size = sizeof o, .trans_b = i == 2, .alpha = 1};
+        const size_t ldb = o.trans_b ? k : n;
         float *a = random_floats(rows * k), *b = random_floats(n * k);
         float *c = floats(rows * n), *expect = floats(rows * n);
-        assert_ok(iso_gemm_f32(expect, n, a, k, b, n, rows, n, k, NULL, NULL));
+        assert_ok(iso_gemm_f32(expect, n, a, k, b, ldb, rows, n, k, &o, NULL));
         for (size_t w = 0; w < way_count; w++)
             for (size_t m = rows + 1; m <= 200; m += 199 - rows) {
                 size_t bytes = 0;
-                assert_ok(iso_gemm_f32_workspace_bytes(&bytes, m, n, k, NULL, &ways[w].context));
+                assert_ok(iso_gemm_f32_workspace_bytes(&bytes, m, n, k, &o, &ways[w].context));
                 for (size_t few = 1; few <= rows; few += rows / 2 - 1) {
                     const iso_context x = with_workspace(&ways[w].context, bytes);
-                    assert_ok(iso_gemm_f32(c, n, a, k, b, n, few, n, k, NULL, &x));
+                    assert_ok(iso_gemm_f32(c, n, a, k, b, ldb, few, n, k, &o, &x));
                     assert_same("a workspace for more rows", c, n, expect, n, few, n);
                 }
             }
@@ -1768,8 +1804,9 @@ static void workspace_for_more_rows_is_enough(void **state) {
 
 static void workspace_is_enough(void **state) {
     (void)state;
-    static const size_t shapes[][3] = {{1, 40, 30},  {9, 17, 33},    {65, 130, 70},
-                                       {30, 600, 5}, {200, 33, 513}, {130, 300, 1030}};
+    static const size_t shapes[][3] = {{1, 40, 30},   {9, 17, 33},    {65, 130, 70},
+                                       {30, 600, 5},  {200, 33, 513}, {130, 300, 1030},
+                                       {28, 150, 520}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         if (quick && shapes[i][2] > 500)
             continue;
@@ -1886,6 +1923,7 @@ int main(int argc, char **argv) {
         TEST(gemm_is_the_canonical_chain),
         TEST(gemm_is_the_same_every_way),
         TEST(gemm_reads_far_b),
+        TEST(gemm_turns_rows_of_b_or_sums),
         TEST(gemm_rounds_once),
         TEST(gemm_keeps_special_values_in_place),
         TEST(gemm_leaves_unneeded_operands_alone),

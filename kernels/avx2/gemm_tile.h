@@ -14,6 +14,7 @@
  * far from the next where rows are long. With the 48 columns of AVX-512 it would be slower. */
 #define GEMM_CALL_AHEAD 4
 #define GEMM_DIRECT_MR 6
+#define GEMM_DIRECT_TALL 12
 #define GEMM_ROWS_IN_PLACE 30
 #define GEMM_FLOATS_IN_PLACE 32768
 #define GEMM_ROWS_IN_PLACE_BT 12

@@ -109,24 +109,44 @@ static inline float vf_hmax(vf v) {
     return _mm_cvtss_f32(_mm_max_ss(q, _mm_shuffle_ps(q, q, 1)));
 }
 
+/* 4 steps of 8 rows: loads put row i + 4 beside row i, so what is left to do stays inside of the
+ * halves. */
+static inline void transpose_8x4(float *dst, size_t dst_stride, size_t n, const __m128 *low,
+                                 const __m128 *high) {
+    __m256 r[4], t[4];
+    ISO_UNROLLED (i, 4)
+        r[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(low[i]), high[i], 1);
+    t[0] = _mm256_unpacklo_ps(r[0], r[1]), t[1] = _mm256_unpackhi_ps(r[0], r[1]);
+    t[2] = _mm256_unpacklo_ps(r[2], r[3]), t[3] = _mm256_unpackhi_ps(r[2], r[3]);
+    r[0] = _mm256_shuffle_ps(t[0], t[2], 0x44), r[1] = _mm256_shuffle_ps(t[0], t[2], 0xee);
+    r[2] = _mm256_shuffle_ps(t[1], t[3], 0x44), r[3] = _mm256_shuffle_ps(t[1], t[3], 0xee);
+    ISO_UNROLLED (i, 4)
+        vf_store_n(dst + i * dst_stride, r[i], n);
+}
+
 static inline void vf_transpose(float *dst, size_t dst_stride, const float *src, size_t stride,
                                 size_t n) {
-    __m256 r[8], t[8];
-    ISO_UNROLLED (i, 8)
-        r[i] = _mm256_loadu_ps(src + (i < n ? i : n - 1) * stride);
-    ISO_UNROLLED (i, 4) {
-        t[2 * i] = _mm256_unpacklo_ps(r[2 * i], r[2 * i + 1]);
-        t[2 * i + 1] = _mm256_unpackhi_ps(r[2 * i], r[2 * i + 1]);
+    __m128 low[4], high[4];
+    if (n >= 8) {
+        const float *half = src + 4 * stride;
+        ISO_OPAQUE(half);
+        ISO_UNROLLED (p, 2) {
+            ISO_UNROLLED (i, 4) {
+                low[i] = _mm_loadu_ps(src + i * stride + 4 * p);
+                high[i] = _mm_loadu_ps(half + i * stride + 4 * p);
+            }
+            transpose_8x4(dst, dst_stride, 8, low, high);
+            dst += 4 * dst_stride;
+            ISO_OPAQUE(dst);
+        }
+        return;
     }
-    ISO_UNROLLED (i, 2) {
-        r[4 * i] = _mm256_shuffle_ps(t[4 * i], t[4 * i + 2], 0x44);
-        r[4 * i + 1] = _mm256_shuffle_ps(t[4 * i], t[4 * i + 2], 0xee);
-        r[4 * i + 2] = _mm256_shuffle_ps(t[4 * i + 1], t[4 * i + 3], 0x44);
-        r[4 * i + 3] = _mm256_shuffle_ps(t[4 * i + 1], t[4 * i + 3], 0xee);
-    }
-    ISO_UNROLLED (i, 4) {
-        vf_store_n(dst + i * dst_stride, _mm256_permute2f128_ps(r[i], r[i + 4], 0x20), n);
-        vf_store_n(dst + (i + 4) * dst_stride, _mm256_permute2f128_ps(r[i], r[i + 4], 0x31), n);
+    for (size_t p = 0; p < 8; p += 4) {
+        ISO_UNROLLED (i, 4) {
+            low[i] = _mm_loadu_ps(src + (i < n ? i : n - 1) * stride + p);
+            high[i] = _mm_loadu_ps(src + (i + 4 < n ? i + 4 : n - 1) * stride + p);
+        }
+        transpose_8x4(dst + p * dst_stride, dst_stride, n, low, high);
     }
 }
 

@@ -12,9 +12,10 @@
 #define GEMM_VECTORS(m) GEMM_GROUP(m)
 #define GEMM_VECTORS_BT 1
 #define GEMM_DIRECT_MR 8
+#define GEMM_DIRECT_TALL 16
 #define GEMM_ROWS_IN_PLACE 128
 #define GEMM_FLOATS_IN_PLACE 262144
-#define GEMM_ROWS_IN_PLACE_BT 112
+#define GEMM_ROWS_IN_PLACE_BT 12
 #define GEMM_SUMS 28
 
 static inline __attribute__((always_inline)) void

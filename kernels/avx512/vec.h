@@ -88,35 +88,57 @@ static inline float vf_hmax(vf v) {
     return _mm_cvtss_f32(_mm_max_ss(q, _mm_shuffle_ps(q, q, 1)));
 }
 
+/* 4 steps of 8 rows, in registers of 256 bits: loads put row i + 4 beside row i, so what is left to
+ * do stays inside of the quarters. Half as many shuffles for each float as with whole rows, and
+ * Intel's cores have two ports for those of 256 bits, one for those of 512. */
+static inline void transpose_8x4(float *dst, size_t dst_stride, __mmask8 rows, const __m128 *low,
+                                 const __m128 *high) {
+    __m256 r[4], t[4];
+    ISO_UNROLLED (i, 4)
+        r[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(low[i]), high[i], 1);
+    t[0] = _mm256_unpacklo_ps(r[0], r[1]), t[1] = _mm256_unpackhi_ps(r[0], r[1]);
+    t[2] = _mm256_unpacklo_ps(r[2], r[3]), t[3] = _mm256_unpackhi_ps(r[2], r[3]);
+    r[0] = _mm256_shuffle_ps(t[0], t[2], 0x44), r[1] = _mm256_shuffle_ps(t[0], t[2], 0xee);
+    r[2] = _mm256_shuffle_ps(t[1], t[3], 0x44), r[3] = _mm256_shuffle_ps(t[1], t[3], 0xee);
+    ISO_UNROLLED (i, 4)
+        if (rows == 0xff)
+            _mm256_storeu_ps(dst + i * dst_stride, r[i]);
+        else
+            _mm256_mask_storeu_ps(dst + i * dst_stride, rows, r[i]);
+}
+
 static inline void vf_transpose(float *dst, size_t dst_stride, const float *src, size_t stride,
                                 size_t n) {
-    const __mmask16 rows = vm_first(n);
-    __m512 r[16], t[16];
-    ISO_UNROLLED (i, 16)
-        r[i] = _mm512_loadu_ps(src + (i < n ? i : n - 1) * stride);
-    ISO_UNROLLED (i, 8) {
-        t[2 * i] = _mm512_unpacklo_ps(r[2 * i], r[2 * i + 1]);
-        t[2 * i + 1] = _mm512_unpackhi_ps(r[2 * i], r[2 * i + 1]);
+    if (n >= 16) {
+        const float *q[4] = {src, src + 4 * stride, src + 8 * stride, src + 12 * stride};
+        ISO_OPAQUE(q[1]);
+        ISO_OPAQUE(q[2]);
+        ISO_OPAQUE(q[3]);
+        ISO_UNROLLED (p, 4) {
+            ISO_UNROLLED (h, 2) {
+                __m128 low[4], high[4];
+                ISO_UNROLLED (i, 4) {
+                    low[i] = _mm_loadu_ps(q[2 * h] + i * stride + 4 * p);
+                    high[i] = _mm_loadu_ps(q[2 * h + 1] + i * stride + 4 * p);
+                }
+                transpose_8x4(dst + 8 * h, dst_stride, 0xff, low, high);
+            }
+            dst += 4 * dst_stride;
+            ISO_OPAQUE(dst);
+        }
+        return;
     }
-    ISO_UNROLLED (i, 4) {
-        __m512d a = _mm512_castps_pd(t[4 * i]), b = _mm512_castps_pd(t[4 * i + 2]);
-        __m512d c = _mm512_castps_pd(t[4 * i + 1]), d = _mm512_castps_pd(t[4 * i + 3]);
-        r[4 * i] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
-        r[4 * i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
-        r[4 * i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(c, d));
-        r[4 * i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(c, d));
-    }
-    ISO_UNROLLED (i, 4) {
-        t[i] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0x88);
-        t[i + 4] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0xdd);
-        t[i + 8] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0x88);
-        t[i + 12] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0xdd);
-    }
-    ISO_UNROLLED (i, 8) {
-        _mm512_mask_storeu_ps(dst + i * dst_stride, rows,
-                              _mm512_shuffle_f32x4(t[i], t[i + 8], 0x88));
-        _mm512_mask_storeu_ps(dst + (i + 8) * dst_stride, rows,
-                              _mm512_shuffle_f32x4(t[i], t[i + 8], 0xdd));
+    for (size_t h = 0; h < n; h += 8) {
+        const __mmask8 rows = (__mmask8)vm_first(n - h);
+        const float *row[8];
+        for (size_t i = 0; i < 8; i++)
+            row[i] = src + (h + i < n ? h + i : n - 1) * stride;
+        for (size_t p = 0; p < 16; p += 4) {
+            __m128 low[4], high[4];
+            ISO_UNROLLED (i, 4)
+                low[i] = _mm_loadu_ps(row[i] + p), high[i] = _mm_loadu_ps(row[i + 4] + p);
+            transpose_8x4(dst + p * dst_stride + h, dst_stride, rows, low, high);
+        }
     }
 }
 

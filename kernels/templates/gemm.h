@@ -16,16 +16,20 @@ static inline void pack_panel(float *dst, const float *src, size_t si, size_t sp
         }
         return;
     }
-    for (size_t j = 0; j < n; j += VF_N) {
-        const size_t w = n - j < VF_N ? n - j : VF_N;
-        size_t p = 0;
-        if (sp == 1) /* columns lie contiguous: transpose squares */
-            for (; p + VF_N <= k; p += VF_N)
-                vf_transpose(dst + p * width + j, width, src + j * si + p, si, w);
-        for (; p < k; p++)
-            for (size_t i = j; i < j + w; i++)
-                dst[p * width + i] = src[i * si + p * sp];
+    size_t done = 0;
+    if (sp == 1 && k >= VF_N) { /* columns lie contiguous: transpose squares */
+        while (done < k) {
+            const size_t p =
+                done + VF_N < k ? done : k - VF_N; /* the last ones may cover some again */
+            for (size_t j = 0; j < n; j += VF_N)
+                vf_transpose(dst + p * width + j, width, src + j * si + p, si,
+                             n - j < VF_N ? n - j : VF_N);
+            done = p + VF_N;
+        }
     }
+    for (size_t p = done; p < k; p++)
+        for (size_t i = 0; i < n; i++)
+            dst[p * width + i] = src[i * si + p * sp];
 }
 
 static void gemm_pack(float *dst, const float *src, size_t si, size_t sp, size_t n, size_t k,

@@ -20,25 +20,36 @@ static inline __attribute__((always_inline)) void direct_store(float *c, size_t 
         }
 }
 
-/* B lies in panels as that of gemm_strip; the last vector has `last` columns: VF_N, or fewer. */
+/* B lies in panels as that of gemm_strip; the last vector has `last` columns: VF_N, or fewer. Rows
+ * beyond GEMM_DIRECT_MR have an address of their own, from which the same strides lead to each.
+ * `call`: up to 16 rows of A are called in advance, since prefetchers follow fewer. */
 static inline __attribute__((always_inline)) void
 direct_tile(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t bs, size_t bps,
-            const size_t m, const size_t vectors, size_t last, size_t k, int add) {
+            const size_t m, const size_t vectors, size_t last, size_t k, int add, const int call) {
     vf t[GEMM_SUMS];
     ISO_UNROLLED (i, m * vectors)
         t[i] = vf_set1(0);
+    const float *below = m > GEMM_DIRECT_MR ? a + GEMM_DIRECT_MR * lda : a, *ahead = a;
+    if (m > GEMM_DIRECT_MR)
+        ISO_OPAQUE(below);
     for (size_t p = 0; p < k; p++) {
 #ifdef GEMM_CALL_AHEAD
         if (m > 4)
             __builtin_prefetch(b + GEMM_CALL_AHEAD * bs, 0, 3);
 #endif
+        if (call) { /* 16 steps are a line of each row */
+            __builtin_prefetch(ahead + p + 32, 0, 3);
+            ahead = p % 16 == 15 ? a : ahead + lda;
+        }
         vf bv[GEMM_VECTORS(1) > GEMM_VECTORS(2) ? GEMM_VECTORS(1) : GEMM_VECTORS(2)];
         ISO_UNROLLED (j, vectors) {
             const float *q = b + j * VF_N / ISO_PANEL * bps + j * VF_N % ISO_PANEL;
             bv[j] = j + 1 == vectors && last < VF_N ? vf_load_n(q, last) : vf_load(q);
         }
         ISO_UNROLLED (i, m) {
-            vf av = vf_set1(a[i * lda + p]);
+            const float *row =
+                i < GEMM_DIRECT_MR ? a + i * lda : below + (i - GEMM_DIRECT_MR) * lda;
+            vf av = vf_set1(row[p]);
             ISO_UNROLLED (j, vectors)
                 t[i * vectors + j] = vf_fma(av, bv[j], t[i * vectors + j]);
         }
@@ -111,7 +122,7 @@ direct_sums_bt(vf *t, const float *a, size_t as, const float *b, size_t ldb, con
 #define DIRECT_TILES(V)                                                                            \
     for (; n - j >= (V)*VF_N; j += (V)*VF_N)                                                       \
         direct_tile(c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, m, V,    \
-                    VF_N, k, add);
+                    VF_N, k, add, 0);
 
 static inline __attribute__((always_inline)) void direct_rows(float *c, size_t ldc, const float *a,
                                                               size_t lda, const float *b, size_t bs,
@@ -128,7 +139,7 @@ static inline __attribute__((always_inline)) void direct_rows(float *c, size_t l
         DIRECT_TILES(1)
     if (j < n)
         direct_tile(c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, m, 1,
-                    n - j, k, add);
+                    n - j, k, add, 0);
 }
 
 static inline __attribute__((always_inline)) void
@@ -165,6 +176,13 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
 #elif GEMM_DIRECT_MR == 8
 #define DIRECT_EACH(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 #endif
+#if GEMM_DIRECT_TALL == GEMM_DIRECT_MR
+#define TALL_EACH(X)
+#elif GEMM_DIRECT_TALL == 16 && GEMM_DIRECT_MR == 8
+#define TALL_EACH(X) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16)
+#elif GEMM_DIRECT_TALL == 12 && GEMM_DIRECT_MR == 6
+#define TALL_EACH(X) X(7) X(8) X(9) X(10) X(11) X(12)
+#endif
 #define DIRECT_ROWS(M)                                                                             \
     static ISO_ONE_COPY void direct_rows_##M(float *c, size_t ldc, const float *a, size_t lda,     \
                                              const float *b, size_t bs, size_t bps, size_t n,      \
@@ -177,17 +195,33 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
                                                 int add) {                                         \
         direct_rows_bt(c, ldc, a, as, b, ldb, M, n, k, add);                                       \
     }
+/* More rows with the columns of one vector: else there were too few chains to hide the latency of
+ * the FMA. */
+#define TALL_ROWS(M)                                                                               \
+    static ISO_ONE_COPY void direct_tall_##M(float *c, size_t ldc, const float *a, size_t lda,     \
+                                             const float *b, size_t bs, size_t n, size_t k,        \
+                                             int add) {                                            \
+        if (n < VF_N)                                                                              \
+            direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, n, k, add, 0);                             \
+        else if (M > 12 && k > 64)                                                                 \
+            direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, VF_N, k, add, 1);                          \
+        else                                                                                       \
+            direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, VF_N, k, add, 0);                          \
+    }
+#define TALL_CASE(M) case M: direct_tall_##M(c, ldc, a, lda, b, bs, n, k, add); break;
 #define DIRECT_CASE(M) case M: direct_rows_##M(c, ldc, a, lda, b, bs, bps, n, k, add); break;
 #define DIRECT_CASE_BT(M) case M: direct_rows_bt_##M(c, ldc, a, as, b, ldb, n, k, add); break;
 DIRECT_EACH(DIRECT_ROWS)
+TALL_EACH(TALL_ROWS)
 GEMM_EACH(DIRECT_ROWS_BT)
 /* clang-format on */
 
 static void gemm_direct(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t bs,
                         size_t bps, size_t m, size_t n, size_t k, int add) {
-    ISO_REQUIRE(m <= GEMM_DIRECT_MR && (m <= 1 || ldc >= n));
+    ISO_REQUIRE(m <= (n <= VF_N ? GEMM_DIRECT_TALL : GEMM_DIRECT_MR) && (m <= 1 || ldc >= n));
     switch (m) {
         DIRECT_EACH(DIRECT_CASE)
+        TALL_EACH(TALL_CASE)
     default: break;
     }
 }

@@ -187,6 +187,10 @@ static void direct_cases(struct iso_cases *l) {
     for (size_t layout = 0; layout < 3; layout++) /* results that are subnormal */
         iso_add(l, 1, ISO_FILL_SMALL, ISO_CASE_TRAPLESS, 9, 49, 33, layout % 2, 99, 1, layout, 3,
                 1);
+    for (size_t m = 6; m <= 17; m++) /* many rows of few columns; long rows are called in advance */
+        for (size_t i = 0; i < 9; i++)
+            iso_add(l, 9, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, m, 4 + i % 3 * 4 + i % 3 / 2 * 4,
+                    i / 3 * 64 + m % 5, i % 2, 99, gaps[i % 5], i % 3, gaps[m % 5], gaps[i / 2]);
 }
 
 /* -------------------------------------------------------------------------------- gemm_direct */
@@ -202,7 +206,8 @@ static void rows_reference(struct iso_operands *o, const struct iso_case *c) {
 static void rows_call(const struct iso_kernels *t, const struct iso_case *c,
                       const struct iso_operands *o) {
     struct direct d = direct_of(c, false);
-    size_t step = d.step < t->direct_mr ? d.step : t->direct_mr, i = 0;
+    const size_t most = d.n <= t->vector_floats ? t->direct_tall : t->direct_mr;
+    size_t step = d.step < most ? d.step : most, i = 0;
     do {
         size_t m = d.m - i < step ? d.m - i : step;
         t->gemm_direct(ISO_AT(float, o, D_C) + i * d.ldc, d.ldc,
