@@ -16,6 +16,7 @@
 
 #define ROW_BLOCK 128    /* rows of A packed at a time, at most */
 #define COLUMN_BLOCK 144 /* columns of B that stay in L2, 288 KiB, while the next ones come */
+#define CALL_COLUMNS 48  /* of those, with which a part of the next ones is called */
 #define CACHED_FLOATS ((size_t)1 << 18) /* a B of so many is in L2 anyway */
 #define ACROSS_COLUMNS 48               /* of C that are computed as rows at a time */
 #define B_BLOCK 1024                    /* columns of a plain B packed at a time */
@@ -120,7 +121,7 @@ static void narrow_columns(const struct job *t, size_t i0, size_t m, size_t j0, 
                 t->kernels->gemm_strip_bt(sums, 64, strip, width, a, t->ai, n, rows, k, p != 0);
             else if (t->b_turned)
                 t->kernels->gemm_direct(sums, 64, strip, t->bps, a, t->ap, ISO_PANEL, n, rows, k,
-                                        p != 0);
+                                        p != 0, NULL, 0);
             else
                 t->kernels->gemm_strip(sums, 64, strip, width, a, t->ap, ISO_PANEL, n, rows, k,
                                        p ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
@@ -132,20 +133,53 @@ static void narrow_columns(const struct job *t, size_t i0, size_t m, size_t j0, 
     finish(t, t->c + i0 * t->ldc + j0, t->ldc, i0, j0, m, n);
 }
 
-/*
- * Calls part `part` of `parts` of a block of B into L2: k steps of `columns` columns, in panels.
- * Each line is one step of a panel.
- */
-static void prefetch_part(const struct job *t, size_t j, size_t columns, size_t p, size_t k,
-                          size_t part, size_t parts) {
-    const size_t panels = (columns + ISO_PANEL - 1) / ISO_PANEL, lines = panels * k;
+/* A block of B: columns j .. j+n, steps p .. p+k. */
+struct part_of_b {
+    size_t j, n, p, k;
+};
+
+/* Calls one of `parts` parts of a block of B into L2. Each line is one step of a panel. */
+static void prefetch_part(const struct job *t, const struct part_of_b *next, size_t part,
+                          size_t parts) {
+    const size_t panels = (next->n + ISO_PANEL - 1) / ISO_PANEL, k = next->k, lines = panels * k;
     const size_t first = lines * part / parts, end = lines * (part + 1) / parts;
     size_t panel = first / k, step = first % k;
-    const float *b = t->b + (j / ISO_PANEL + panel) * t->bps + (p + step) * t->bs;
+    const float *b = t->b + (next->j / ISO_PANEL + panel) * t->bps + (next->p + step) * t->bs;
     for (size_t i = first; i < end; i++, b += t->bs) {
         __builtin_prefetch(b, 0, 2);
         if (++step == k)
             step = 0, b += t->bps - k * t->bs;
+    }
+}
+
+/* One of `parts` parts of a block in packed panels, for gemm_direct to call. It lies in one panel,
+ * unless there are more panels than parts, and these follow each other. NULL: nothing is left. */
+static const float *part_to_call(size_t *bytes, const struct job *t, const struct part_of_b *next,
+                                 size_t part, size_t parts) {
+    const size_t panels = (next->n + ISO_PANEL - 1) / ISO_PANEL, each = parts / panels;
+    const size_t many = next->k == t->k ? (panels + parts - 1) / parts : 1;
+    const size_t panel = each ? part / each : part * many;
+    if (panel >= panels)
+        return NULL;
+    size_t first = 0, end = next->k * min_size(many, panels - panel);
+    if (each)
+        first = next->k * (part % each) / each, end = next->k * (part % each + 1) / each;
+    *bytes = (end - first) * ISO_PANEL * sizeof(float);
+    return t->b + (next->j / ISO_PANEL + panel) * t->bps + (next->p + first) * ISO_PANEL;
+}
+
+/* Strip `strip` of `strips`, with packed panels. Prefetches in a burst would wait for each other,
+ * and the product for them; a tile, that takes some thousand cycles, has time for some lines. */
+static void calling_strip(const struct job *t, const struct part_of_b *next, size_t strip,
+                          size_t strips, float *c, size_t ld, const float *a, size_t lda,
+                          const float *b, size_t m, size_t n, size_t k, int add) {
+    const size_t each = COLUMN_BLOCK / CALL_COLUMNS;
+    for (size_t j = 0; j < n; j += CALL_COLUMNS) {
+        size_t bytes = 0;
+        const float *call =
+            part_to_call(&bytes, t, next, strip * each + j / CALL_COLUMNS, strips * each);
+        t->kernels->gemm_direct(c + j, ld, a, lda, b + j / ISO_PANEL * t->bps, t->bs, t->bps, m,
+                                min_size(n - j, CALL_COLUMNS), k, add, call, bytes);
     }
 }
 
@@ -202,12 +236,21 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
                 t->kernels->gemm_pack(own, b, t->bps, 1, columns, k, ISO_PANEL);
                 b = own;
             }
+            const int more = j + columns < n;
+            const struct part_of_b after = {
+                more ? j0 + j + columns : j0, min_size(more ? n - j - columns : n, COLUMN_BLOCK),
+                more ? p0 : p0 + k, more ? k : min_size(t->k - p0 - k, ISO_K_BLOCK)};
+            const int ahead = large && after.k > 0;
+            const int gently = ahead && t->a_direct && t->bs == ISO_PANEL && rows == mr;
             for (size_t i = 0; i < m; i += rows) {
                 const size_t here = min_size(m - i, rows);
                 float *c = sums + i * ld + j;
-                if (t->a_direct)
+                if (gently)
+                    calling_strip(t, &after, i / rows, strips, c, ld, a + i * next, next, b, here,
+                                  columns, k, p0 != 0);
+                else if (t->a_direct)
                     t->kernels->gemm_direct(c, ld, a + i * next, next, b, bs, bps, here, columns, k,
-                                            p0 != 0);
+                                            p0 != 0, NULL, 0);
                 else if (t->b_turned && !t->own_b)
                     t->kernels->gemm_strip_bt(c, ld, a + i * next, width, b, t->bps, here, columns,
                                               k, p0 != 0);
@@ -216,12 +259,8 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
                                            mode);
                 if (last)
                     finish(t, c, ld, i0 + i, j0 + j, here, columns);
-                if (large && j + columns < n)
-                    prefetch_part(t, j0 + j + columns, min_size(n - j - columns, COLUMN_BLOCK), p0,
-                                  k, i / rows, strips);
-                else if (large && !last)
-                    prefetch_part(t, j0, min_size(n, COLUMN_BLOCK), p0 + k,
-                                  min_size(t->k - p0 - k, ISO_K_BLOCK), i / rows, strips);
+                if (ahead && !gently)
+                    prefetch_part(t, &after, i / rows, strips);
             }
         }
     }
@@ -312,7 +351,7 @@ static void across_block(const struct job *t, size_t j0, size_t n, float *scratc
             for (size_t i = 0; i < columns; i += mr)
                 t->kernels->gemm_direct(sums + i * wide, wide, b + i * t->bps, t->bps, scratch,
                                         ISO_PANEL, k * ISO_PANEL, min_size(columns - i, mr), wide,
-                                        k, 0);
+                                        k, 0, NULL, 0);
             t->kernels->gemm_pack(turned, sums, wide, 1, columns, wide, columns);
             if (t->k <= ISO_K_BLOCK) {
                 finish(t, turned, columns, 0, j, most, columns);
@@ -603,7 +642,8 @@ static int run_tiny(float *c, size_t ldc, const float *a, size_t lda, const floa
     for (size_t i = 0; i < m;) { /* strips of even height: 9 rows as 5 + 4 */
         const size_t left = m - i;
         const size_t rows = left <= mr ? left : left < 2 * mr ? (left + 1) / 2 : mr;
-        kernels->gemm_direct(c + i * ldc, ldc, a + i * lda, lda, b, ldb, ISO_PANEL, rows, n, k, 0);
+        kernels->gemm_direct(c + i * ldc, ldc, a + i * lda, lda, b, ldb, ISO_PANEL, rows, n, k, 0,
+                             NULL, 0);
         i += rows;
     }
     return 1;

@@ -20,23 +20,29 @@ static inline __attribute__((always_inline)) void direct_store(float *c, size_t 
         }
 }
 
-/* B lies in panels as that of gemm_strip; the last vector has `last` columns: VF_N, or fewer. Rows
- * beyond GEMM_DIRECT_MR have an address of their own, from which the same strides lead to each.
- * `call`: up to 16 rows of A are called in advance, since prefetchers follow fewer. */
+/* B lies in panels as that of gemm_strip; the last vector has `last` columns: VF_N, or fewer. Each
+ * four rows have an address, from which the same strides lead to them, so that few registers do.
+ * `call`: up to 16 rows of A are called in advance, since prefetchers follow fewer. *later: what
+ * is called into L2 with each step, then `stride` bytes further; NULL, a constant: nothing. */
 static inline __attribute__((always_inline)) void
 direct_tile(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t bs, size_t bps,
-            const size_t m, const size_t vectors, size_t last, size_t k, int add, const int call) {
+            const size_t m, const size_t vectors, size_t last, size_t k, int add, const int call,
+            const char **later, size_t stride) {
     vf t[GEMM_SUMS];
     ISO_UNROLLED (i, m * vectors)
         t[i] = vf_set1(0);
-    const float *below = m > GEMM_DIRECT_MR ? a + GEMM_DIRECT_MR * lda : a, *ahead = a;
-    if (m > GEMM_DIRECT_MR)
-        ISO_OPAQUE(below);
+    const float *four[GEMM_DIRECT_TALL / 4 + 1], *ahead = a;
+    ISO_UNROLLED (i, (m + 3) / 4)
+        four[i] = a + 4 * i * lda;
     for (size_t p = 0; p < k; p++) {
 #ifdef GEMM_CALL_AHEAD
         if (m > 4)
             __builtin_prefetch(b + GEMM_CALL_AHEAD * bs, 0, 3);
 #endif
+        if (later) {
+            __builtin_prefetch(*later, 0, 2);
+            *later += stride;
+        }
         if (call) { /* 16 steps are a line of each row */
             __builtin_prefetch(ahead + p + 32, 0, 3);
             ahead = p % 16 == 15 ? a : ahead + lda;
@@ -46,13 +52,15 @@ direct_tile(float *c, size_t ldc, const float *a, size_t lda, const float *b, si
             const float *q = b + j * VF_N / ISO_PANEL * bps + j * VF_N % ISO_PANEL;
             bv[j] = j + 1 == vectors && last < VF_N ? vf_load_n(q, last) : vf_load(q);
         }
+        ISO_UNROLLED (i, (m + 3) / 4)
+            ISO_OPAQUE(four[i]);
         ISO_UNROLLED (i, m) {
-            const float *row =
-                i < GEMM_DIRECT_MR ? a + i * lda : below + (i - GEMM_DIRECT_MR) * lda;
-            vf av = vf_set1(row[p]);
+            vf av = vf_set1(four[i / 4][i % 4 * lda]);
             ISO_UNROLLED (j, vectors)
                 t[i * vectors + j] = vf_fma(av, bv[j], t[i * vectors + j]);
         }
+        ISO_UNROLLED (i, (m + 3) / 4)
+            four[i]++;
         b += bs;
     }
     direct_store(c, ldc, t, m, vectors, last, add);
@@ -122,7 +130,7 @@ direct_sums_bt(vf *t, const float *a, size_t as, const float *b, size_t ldb, con
 #define DIRECT_TILES(V)                                                                            \
     for (; n - j >= (V)*VF_N; j += (V)*VF_N)                                                       \
         direct_tile(c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, m, V,    \
-                    VF_N, k, add, 0);
+                    VF_N, k, add, 0, NULL, 0);
 
 static inline __attribute__((always_inline)) void direct_rows(float *c, size_t ldc, const float *a,
                                                               size_t lda, const float *b, size_t bs,
@@ -139,7 +147,7 @@ static inline __attribute__((always_inline)) void direct_rows(float *c, size_t l
         DIRECT_TILES(1)
     if (j < n)
         direct_tile(c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, m, 1,
-                    n - j, k, add, 0);
+                    n - j, k, add, 0, NULL, 0);
 }
 
 static inline __attribute__((always_inline)) void
@@ -202,11 +210,11 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
                                              const float *b, size_t bs, size_t n, size_t k,        \
                                              int add) {                                            \
         if (n < VF_N)                                                                              \
-            direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, n, k, add, 0);                             \
+            direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, n, k, add, 0, NULL, 0);                    \
         else if (M > 12 && k > 64)                                                                 \
-            direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, VF_N, k, add, 1);                          \
+            direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, VF_N, k, add, 1, NULL, 0);                 \
         else                                                                                       \
-            direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, VF_N, k, add, 0);                          \
+            direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, VF_N, k, add, 0, NULL, 0);                 \
     }
 #define TALL_CASE(M) case M: direct_tall_##M(c, ldc, a, lda, b, bs, n, k, add); break;
 #define DIRECT_CASE(M) case M: direct_rows_##M(c, ldc, a, lda, b, bs, bps, n, k, add); break;
@@ -216,9 +224,33 @@ TALL_EACH(TALL_ROWS)
 GEMM_EACH(DIRECT_ROWS_BT)
 /* clang-format on */
 
+#define DIRECT_ROWS_OF(M) direct_rows_##M
+#define DIRECT_FULL_ROWS(M) DIRECT_ROWS_OF(M)
+
+/* A full strip, whose widest tiles call memory into L2 meanwhile. */
+static ISO_ONE_COPY void direct_calling(float *c, size_t ldc, const float *a, size_t lda,
+                                        const float *b, size_t bs, size_t bps, size_t n, size_t k,
+                                        int add, const float *call, size_t bytes) {
+    const size_t vectors = GEMM_VECTORS(GEMM_DIRECT_MR), width = vectors * VF_N;
+    const char *later = (const char *)call;
+    const size_t stride = (uint32_t)bytes / (uint32_t)(n / width * k);
+    size_t j = 0;
+    for (; n - j >= width; j += width)
+        direct_tile(c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps,
+                    GEMM_DIRECT_MR, vectors, VF_N, k, add, 0, &later, stride);
+    if (j < n)
+        DIRECT_FULL_ROWS(GEMM_DIRECT_MR)
+    (c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, n - j, k, add);
+}
+
 static void gemm_direct(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t bs,
-                        size_t bps, size_t m, size_t n, size_t k, int add) {
+                        size_t bps, size_t m, size_t n, size_t k, int add, const float *call,
+                        size_t call_bytes) {
     ISO_REQUIRE(m <= (n <= VF_N ? GEMM_DIRECT_TALL : GEMM_DIRECT_MR) && (m <= 1 || ldc >= n));
+    if (call && m == GEMM_DIRECT_MR && k > 0 && n >= GEMM_VECTORS(GEMM_DIRECT_MR) * VF_N) {
+        direct_calling(c, ldc, a, lda, b, bs, bps, n, k, add, call, call_bytes);
+        return;
+    }
     switch (m) {
         DIRECT_EACH(DIRECT_CASE)
         TALL_EACH(TALL_CASE)
