@@ -20,7 +20,11 @@
 #define CACHED_FLOATS ((size_t)1 << 18) /* a B of so many is in L2 anyway */
 #define ACROSS_COLUMNS 48               /* of C that are computed as rows at a time */
 #define B_BLOCK 1024                    /* columns of a plain B packed at a time */
-#define NARROWEST 8                     /* see is_narrow */
+/* Rows of B that lie a multiple of so many floats apart share few places in the caches, which does
+ * not matter yet for so many strips of rows of A. */
+#define ALIASED 1024
+#define ALIASED_STRIPS 3
+#define NARROWEST 8 /* see is_narrow */
 #define MOST_OWNERS 64
 /* A row-major B that is read in place by few rows, and does not fit in cache: tiles would go down
  * its columns, a few lines of each of its rows at a time, at a third of what memory gives. */
@@ -233,7 +237,10 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
             const float *b =
                 t->b + (t->b_turned ? j0 + j : (j0 + j) / ISO_PANEL) * t->bps + p0 * t->bs;
             if (t->own_b) {
-                t->kernels->gemm_pack(own, b, t->bps, 1, columns, k, ISO_PANEL);
+                if (!t->b_turned)
+                    b = t->b + j0 + j + p0 * t->bs;
+                t->kernels->gemm_pack(own, b, t->b_turned ? t->bps : 1, t->bs, columns, k,
+                                      ISO_PANEL);
                 b = own;
             }
             const int more = j + columns < n;
@@ -513,20 +520,28 @@ static iso_status gemm_options(struct iso_epilogue *e, int *trans_a, int *trans_
     return ISOBIT_OK;
 }
 
+/* Rows of A up to which a plain B is read where it lies, whatever its stride and size are. */
+static size_t rows_though_aliased(const struct iso_kernels *kernels) {
+    return min_size(kernels->rows_in_place, ALIASED_STRIPS * kernels->direct_mr);
+}
+
 /* Whether A and B are read where they lie. */
-static void choose(struct job *t, int trans_a, int trans_b) {
+static void choose(struct job *t, int trans_a, int trans_b, size_t ldb) {
     const struct iso_kernels *kernels = t->kernels;
+    const size_t few = rows_though_aliased(kernels);
     int in_place;
     if (trans_b) {
         in_place = t->b_turned = t->m <= ROW_BLOCK;
         t->across = in_place && goes_across(t);
         t->own_b = in_place && !t->across && t->m > kernels->rows_in_place_bt;
     } else {
-        in_place = t->m <= kernels->rows_in_place || t->n * t->k <= kernels->floats_in_place;
+        in_place = t->m <= (ldb % ALIASED ? kernels->rows_in_place : few) ||
+                   t->n * t->k <= kernels->floats_in_place;
+        t->far = t->m <= far_rows(t->k) && is_far(t->n, t->k) && !needs_own_sums(t);
+        t->own_b = !in_place && !t->far && t->m <= ROW_BLOCK;
+        in_place |= t->far | t->own_b;
     }
     t->a_direct = !trans_a && (!t->b_turned || t->own_b);
-    t->far =
-        in_place && !trans_b && t->m <= far_rows(t->k) && is_far(t->n, t->k) && !needs_own_sums(t);
     t->columns = in_place ? 0 : iso_round_up(min_size(t->n, B_BLOCK), ISO_PANEL);
 }
 
@@ -553,26 +568,27 @@ static iso_status promise_also(size_t *floats, struct job t, size_t threads, int
     return status;
 }
 
-/* The scratch that callers are told to bring, before C is known: room for A, B and sums, or for few
- * rows with the same B, since who asks for many may call with fewer. */
+/* The scratch that callers are told to bring, before C and ldb are known: room for A, B and sums,
+ * or for few rows with the same B, since who asks for many may call with fewer. */
 static iso_status gemm_promise(size_t *floats, struct job t, int trans_a, int trans_b,
                                size_t threads) {
     const int sums = t.e->beta != 0.0f || t.e->residual;
     struct job few = t;
     iso_status status = ISOBIT_OK;
-    choose(&t, trans_a, trans_b);
+    choose(&t, trans_a, trans_b, 0);
     *floats = 0;
     t.far = t.across = t.own_b = 0;
     t.a_direct = !trans_a && !t.b_turned;
     if (!t.b_turned && (!t.a_direct || t.columns || sums))
         status = promise_also(floats, t, threads, sums);
-    few.columns = 0;
+    few.columns = 0, few.b_turned = trans_b, few.far = few.across = 0;
+    few.m = min_size(t.m, ROW_BLOCK), few.own_b = 1, few.a_direct = !trans_a;
+    if (!status && (trans_b || (t.m > rows_though_aliased(t.kernels) &&
+                                t.n > t.kernels->floats_in_place / t.k)))
+        status = promise_also(floats, few, threads, sums);
+    few.own_b = 0;
     if (trans_b) {
-        few.m = min_size(t.m, ROW_BLOCK), few.b_turned = 1;
-        few.own_b = 1, few.across = 0, few.a_direct = !trans_a;
-        if (!status)
-            status = promise_also(floats, few, threads, sums);
-        few.own_b = few.a_direct = 0, few.across = 1;
+        few.a_direct = 0, few.across = 1;
         if (!status)
             status = promise_also(floats, few, threads, sums);
         few.across = 0, few.m = min_size(t.m, t.kernels->rows_in_place_bt);
@@ -678,7 +694,7 @@ run_gemm(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_
         iso_overlap(c, m, n, ldc, b, b_rows, b_columns, ldb))
         return ISOBIT_E_ALIAS;
 
-    choose(&t, trans_a, trans_b);
+    choose(&t, trans_a, trans_b, ldb);
     t.a = a, t.ai = trans_a ? 1 : lda, t.ap = trans_a ? lda : 1;
     t.b = b, t.bs = trans_b ? 1 : ldb, t.bps = trans_b ? ldb : ISO_PANEL;
     size_t floats;

@@ -492,6 +492,22 @@ static void gemm_turns_rows_of_b_or_sums(void **state) {
         check_gemm(&cases[i], 0, quick ? isa_ways : way_count);
 }
 
+/* Up to 128 rows with a plain B that does not stay where it lies: too many rows for that, or rows
+ * of B that share few places in the caches. */
+static void gemm_packs_blocks_of_b(void **state) {
+    (void)state;
+    static const struct gemm_case cases[] = {
+        {.m = 31, .n = 520, .k = 530, .alpha = 1},
+        {.m = 25, .n = 1024, .k = 600, .alpha = 1, .bias = 1, .act = ISOBIT_ACT_RELU},
+        {.m = 61, .n = 2048, .k = 130, .alpha = 2, .beta = 0.5f},
+        {.m = 128, .n = 1024, .k = 300, .trans_a = 1, .alpha = 1, .residual = 1},
+        {.m = 100, .n = 1019, .k = 515, .alpha = -1, .residual = 2, .gap = 5},
+        {.m = 40, .n = 3070, .k = 514, .alpha = 1, .gap = 2},
+    };
+    for (size_t i = 0; i < (quick ? 2 : sizeof cases / sizeof *cases); i++)
+        check_gemm(&cases[i], 0, quick ? isa_ways : way_count);
+}
+
 /*
  * Sums that lie next to the middle of two floats, and that double rounds to just that middle, or,
  * where floats are subnormal, to two steps of double beyond it.
@@ -1923,6 +1939,7 @@ int main(int argc, char **argv) {
         TEST(gemm_is_the_canonical_chain),
         TEST(gemm_is_the_same_every_way),
         TEST(gemm_reads_far_b),
+        TEST(gemm_packs_blocks_of_b),
         TEST(gemm_turns_rows_of_b_or_sums),
         TEST(gemm_rounds_once),
         TEST(gemm_keeps_special_values_in_place),
