@@ -58,7 +58,8 @@ enum { ISO_STRIP_ASSIGN = 0, ISO_STRIP_ADD, ISO_STRIP_CONTINUE };
  * not wait for it; NULL for none, and ignored where there are fewer than DIRECT_MR rows, or few
  * columns.
  *
- * gemm_strip_bt: the same sums with A as a strip and a transposed B: b[j*ldb + p]. At most MR rows.
+ * gemm_strip_bt: the same sums with A as a strip and a transposed B: b[j*ldb + p]. At most MR and
+ * ROWS_IN_PLACE_BT rows.
  */
 
 /*

@@ -184,6 +184,12 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
 #elif GEMM_DIRECT_MR == 8
 #define DIRECT_EACH(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 #endif
+/* More rows of a transposed product go other ways. */
+#if GEMM_ROWS_IN_PLACE_BT >= GEMM_MR
+#define BT_EACH GEMM_EACH
+#elif GEMM_ROWS_IN_PLACE_BT == 12
+#define BT_EACH(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
+#endif
 #if GEMM_DIRECT_TALL == GEMM_DIRECT_MR
 #define TALL_EACH(X)
 #elif GEMM_DIRECT_TALL == 16 && GEMM_DIRECT_MR == 8
@@ -221,7 +227,7 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
 #define DIRECT_CASE_BT(M) case M: direct_rows_bt_##M(c, ldc, a, as, b, ldb, n, k, add); break;
 DIRECT_EACH(DIRECT_ROWS)
 TALL_EACH(TALL_ROWS)
-GEMM_EACH(DIRECT_ROWS_BT)
+BT_EACH(DIRECT_ROWS_BT)
 /* clang-format on */
 
 #define DIRECT_ROWS_OF(M) direct_rows_##M
@@ -260,9 +266,9 @@ static void gemm_direct(float *c, size_t ldc, const float *a, size_t lda, const 
 
 static void gemm_strip_bt(float *c, size_t ldc, const float *a, size_t as, const float *b,
                           size_t ldb, size_t m, size_t n, size_t k, int add) {
-    ISO_REQUIRE(m <= GEMM_MR && (m <= 1 || ldc >= n));
+    ISO_REQUIRE(m <= GEMM_MR && m <= GEMM_ROWS_IN_PLACE_BT && (m <= 1 || ldc >= n));
     switch (m) {
-        GEMM_EACH(DIRECT_CASE_BT)
+        BT_EACH(DIRECT_CASE_BT)
     default: break;
     }
 }

@@ -242,7 +242,8 @@ static void strip_reference(struct iso_operands *o, const struct iso_case *c) {
 static void strip_call(const struct iso_kernels *t, const struct iso_case *c,
                        const struct iso_operands *o) {
     struct direct d = direct_of(c, true);
-    size_t step = d.step < t->mr ? d.step : t->mr, i = 0;
+    const size_t most = t->mr < t->rows_in_place_bt ? t->mr : t->rows_in_place_bt;
+    size_t step = d.step < most ? d.step : most, i = 0;
     do {
         size_t m = d.m - i < step ? d.m - i : step;
         t->gemm_strip_bt(ISO_AT(float, o, D_C) + i * d.ldc, d.ldc, ISO_AT(const float, o, D_A) + i,
