@@ -64,7 +64,9 @@ ISO_INLINE void vf_exps_neg(vf *y, const vf *v, const size_t k) {
     exp_rest(p, x, n, k);
     EACH y[j] = vf_ldexp_in(in[j], p[j], n[j]);
 #else
-    EACH x[j] = vf_max(vf_set1(-104.0f), v[j]);
+    /* From -104 on it is 0. So far below, a product is 0 at once: near the smallest number it takes
+     * an assist on Intel's cores, even if it is rounded to 0. */
+    EACH x[j] = vf_max(vf_set1(-127.0f), v[j]);
     exp_parts(p, n, t, x, k);
     EACH y[j] = vf_ldexp_down(p[j], n[j], t[j]);
 #endif
