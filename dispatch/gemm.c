@@ -148,11 +148,11 @@ static void prefetch_part(const struct job *t, const struct part_of_b *next, siz
     const size_t panels = (next->n + ISO_PANEL - 1) / ISO_PANEL, k = next->k, lines = panels * k;
     const size_t first = lines * part / parts, end = lines * (part + 1) / parts;
     size_t panel = first / k, step = first % k;
-    const float *b = t->b + (next->j / ISO_PANEL + panel) * t->bps + (next->p + step) * t->bs;
-    for (size_t i = first; i < end; i++, b += t->bs) {
-        __builtin_prefetch(b, 0, 2);
+    const float *b = t->b + next->j / ISO_PANEL * t->bps + next->p * t->bs;
+    for (size_t i = first; i < end; i++) {
+        __builtin_prefetch(b + panel * t->bps + step * t->bs, 0, 2);
         if (++step == k)
-            step = 0, b += t->bps - k * t->bs;
+            step = 0, panel++;
     }
 }
 
@@ -287,7 +287,8 @@ static size_t far_strip(size_t m, size_t k) {
 static void far_block(const struct job *t, size_t j0, size_t n, float *scratch) {
     const size_t strips = (t->m + t->kernels->mr - 1) / t->kernels->mr;
     const size_t rows = (t->m + strips - 1) / strips;
-    float *c = t->c + j0, *beside = scratch + far_strip(t->m, t->k);
+    float *c = t->c + j0;
+    float *beside = t->k > ISO_K_BLOCK ? scratch + far_strip(t->m, t->k) : NULL;
     for (size_t p0 = 0; p0 < t->k; p0 += ISO_K_BLOCK) {
         const size_t k = min_size(t->k - p0, ISO_K_BLOCK), ld = p0 ? n : t->ldc;
         const float *a = t->a + p0 * t->ap;
