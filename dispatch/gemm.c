@@ -45,8 +45,8 @@ struct job {
     const float *b; /* panels: column j at b[j/16 * bps + j%16], next p bs further */
     size_t bs, bps;
     int a_direct; /* A is read where it lies, row-major */
-    int b_turned; /* B lies as [n][bps], and is turned in registers, or in one of two other ways: */
-    int own_b;    /* a task packs the columns that it needs, a block at a time */
+    int b_turned; /* B lies as [n][bps], and is turned in registers, or one of the next two: */
+    int own_b;    /* a task packs the columns of B that it needs, a block at a time */
     int across;   /* see across_block */
     int far;      /* see FAR_ROWS */
     size_t m, n, k;
@@ -248,7 +248,8 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
                 more ? j0 + j + columns : j0, min_size(more ? n - j - columns : n, COLUMN_BLOCK),
                 more ? p0 : p0 + k, more ? k : min_size(t->k - p0 - k, ISO_K_BLOCK)};
             const int ahead = large && after.k > 0;
-            const int gently = ahead && t->a_direct && t->bs == ISO_PANEL && rows == mr;
+            const int gently =
+                ahead && t->a_direct && !t->own_b && t->bs == ISO_PANEL && rows == mr;
             for (size_t i = 0; i < m; i += rows) {
                 const size_t here = min_size(m - i, rows);
                 float *c = sums + i * ld + j;
@@ -464,8 +465,7 @@ static void plan(struct job *t, size_t threads, int sums) {
     else if (t->a_direct && t->k > ISO_K_BLOCK) /* the sums of all blocks of k stay in L2 */
         t->column_chunk = min_size(t->n, 3 * COLUMN_BLOCK);
     if (t->tasks > 1 && row_blocks < 4 * t->tasks) {
-        /* Of a task; far, wide ones are read faster. */
-        const size_t parts = t->far ? 2 : 4;
+        const size_t parts = t->far ? 2 : 4; /* of a task; far, wide ones are read faster */
         const size_t chunks = (parts * t->tasks + row_blocks - 1) / row_blocks;
         size_t chunk = iso_round_up((t->n + chunks - 1) / chunks, 4 * ISO_PANEL);
         t->column_chunk = min_size(chunk, t->column_chunk);

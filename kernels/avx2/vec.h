@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "avx2/turn.h"
+
 typedef __m256 vf;
 typedef __m256 vm;
 #define VF_N 8
@@ -109,17 +111,10 @@ static inline float vf_hmax(vf v) {
     return _mm_cvtss_f32(_mm_max_ss(q, _mm_shuffle_ps(q, q, 1)));
 }
 
-/* 4 steps of 8 rows: loads put row i + 4 beside row i, so what is left to do stays inside of the
- * halves. */
 static inline void transpose_8x4(float *dst, size_t dst_stride, size_t n, const __m128 *low,
                                  const __m128 *high) {
-    __m256 r[4], t[4];
-    ISO_UNROLLED (i, 4)
-        r[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(low[i]), high[i], 1);
-    t[0] = _mm256_unpacklo_ps(r[0], r[1]), t[1] = _mm256_unpackhi_ps(r[0], r[1]);
-    t[2] = _mm256_unpacklo_ps(r[2], r[3]), t[3] = _mm256_unpackhi_ps(r[2], r[3]);
-    r[0] = _mm256_shuffle_ps(t[0], t[2], 0x44), r[1] = _mm256_shuffle_ps(t[0], t[2], 0xee);
-    r[2] = _mm256_shuffle_ps(t[1], t[3], 0x44), r[3] = _mm256_shuffle_ps(t[1], t[3], 0xee);
+    __m256 r[4];
+    turn_8x4(r, low, high);
     ISO_UNROLLED (i, 4)
         vf_store_n(dst + i * dst_stride, r[i], n);
 }
@@ -150,19 +145,14 @@ static inline void vf_transpose(float *dst, size_t dst_stride, const float *src,
     }
 }
 
-/* Rows i and i + 4 make the halves of a register: what is left to do stays inside of the halves. */
 #define VF_TURN 4
 static inline void vf_turn(vf *out, const float *src, size_t stride) {
-    __m256 r[4], t[4];
+    __m128 low[4], high[4];
     const float *half = src + 4 * stride;
     ISO_OPAQUE(half);
     ISO_UNROLLED (i, 4)
-        r[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(src + i * stride)),
-                                    _mm_loadu_ps(half + i * stride), 1);
-    t[0] = _mm256_unpacklo_ps(r[0], r[1]), t[1] = _mm256_unpackhi_ps(r[0], r[1]);
-    t[2] = _mm256_unpacklo_ps(r[2], r[3]), t[3] = _mm256_unpackhi_ps(r[2], r[3]);
-    out[0] = _mm256_shuffle_ps(t[0], t[2], 0x44), out[1] = _mm256_shuffle_ps(t[0], t[2], 0xee);
-    out[2] = _mm256_shuffle_ps(t[1], t[3], 0x44), out[3] = _mm256_shuffle_ps(t[1], t[3], 0xee);
+        low[i] = _mm_loadu_ps(src + i * stride), high[i] = _mm_loadu_ps(half + i * stride);
+    turn_8x4(out, low, high);
 }
 
 static inline float fma_one(float a, float b, float c) { return __builtin_fmaf(a, b, c); }

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "avx2/turn.h"
+
 typedef __m512 vf;
 typedef __mmask16 vm;
 #define VF_N 16
@@ -51,7 +53,8 @@ static inline int vm_all(vm m) { return m == 0xffff; }
 static inline vm vm_or(vm a, vm b) { return (vm)(a | b); }
 /*
  * scalef takes some 200 cycles on Intel's cores where a result is subnormal, or would be too small
- * even for that: so results that are 0 are masked, as that of each key that attention masks.
+ * even for that: so results that are 0 are masked, as that of each key that attention masks. These
+ * words are this set's alone: true also for NaN; 0, or c, in lanes that are not in m.
  */
 #define VF_SCALEF
 static inline vm vf_not_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_NLT_UQ); }
@@ -88,18 +91,12 @@ static inline float vf_hmax(vf v) {
     return _mm_cvtss_f32(_mm_max_ss(q, _mm_shuffle_ps(q, q, 1)));
 }
 
-/* 4 steps of 8 rows, in registers of 256 bits: loads put row i + 4 beside row i, so what is left to
- * do stays inside of the quarters. Half as many shuffles for each float as with whole rows, and
- * Intel's cores have two ports for those of 256 bits, one for those of 512. */
+/* In registers of 256 bits: half as many shuffles for each float as with whole rows, and Intel's
+ * cores have two ports for those of 256 bits, one for those of 512. */
 static inline void transpose_8x4(float *dst, size_t dst_stride, __mmask8 rows, const __m128 *low,
                                  const __m128 *high) {
-    __m256 r[4], t[4];
-    ISO_UNROLLED (i, 4)
-        r[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(low[i]), high[i], 1);
-    t[0] = _mm256_unpacklo_ps(r[0], r[1]), t[1] = _mm256_unpackhi_ps(r[0], r[1]);
-    t[2] = _mm256_unpacklo_ps(r[2], r[3]), t[3] = _mm256_unpackhi_ps(r[2], r[3]);
-    r[0] = _mm256_shuffle_ps(t[0], t[2], 0x44), r[1] = _mm256_shuffle_ps(t[0], t[2], 0xee);
-    r[2] = _mm256_shuffle_ps(t[1], t[3], 0x44), r[3] = _mm256_shuffle_ps(t[1], t[3], 0xee);
+    __m256 r[4];
+    turn_8x4(r, low, high);
     ISO_UNROLLED (i, 4)
         if (rows == 0xff)
             _mm256_storeu_ps(dst + i * dst_stride, r[i]);

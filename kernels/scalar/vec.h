@@ -111,9 +111,9 @@ static inline vf vf_ldexp(vf x, vf n) {
 }
 
 /*
- * The same for n in [-190, 0] and |x| in [0.35, 256] in fewer steps; and for results that are
- * normal numbers in any case. t is n + 0x1.8p23f: the low bits of its representation are the
- * integer n.
+ * The same in fewer steps, with t = n + 0x1.8p23f: the low bits of its representation are the
+ * integer n. near: for n in [-126, 0] and normal results. down: for n in [-190, 0], |x| in
+ * [0.35, 256].
  */
 static inline vf vf_ldexp_near(vf x, vf n, vf t) {
     (void)n;
