@@ -17,7 +17,7 @@
 #define ROW_BLOCK 128    /* rows of A packed at a time, at most */
 #define COLUMN_BLOCK 144 /* columns of B that stay in L2, 288 KiB, while the next ones come */
 #define CALL_COLUMNS 48  /* of those, with which a part of the next ones is called */
-#define CACHED_FLOATS ((size_t)1 << 18) /* a B of so many is in L2 anyway */
+#define CACHED_FLOATS ((size_t)1 << 17) /* a B of so many is in L2 anyway */
 #define ACROSS_COLUMNS 48               /* of C that are computed as rows at a time */
 #define B_BLOCK 1024                    /* columns of a plain B packed at a time */
 /* Rows of B that lie a multiple of so many floats apart share few places in the caches, which does
@@ -25,6 +25,7 @@
 #define ALIASED 1024
 #define ALIASED_STRIPS 3
 #define NARROWEST 8 /* see is_narrow */
+#define NARROW_FLOATS 1024
 #define MOST_OWNERS 64
 /* A row-major B that is read in place by few rows, and does not fit in cache: tiles would go down
  * its columns, a few lines of each of its rows at a time, at a third of what memory gives. */
@@ -95,10 +96,11 @@ static void finish(const struct job *t, const float *sums, size_t ld, size_t i, 
 }
 
 /* Whether n columns are so few that vectors along them would be half empty, or more, and the rows
- * many enough for vectors along those. */
-static int is_narrow(const struct iso_kernels *kernels, size_t m, size_t n) {
-    return n > 0 && n <= NARROWEST && 2 * n <= kernels->vector_floats &&
-           m >= kernels->vector_floats;
+ * many enough for vectors along those. Beside other columns they share a tile with a full vector,
+ * which is faster unless they are fewer, and the product is not tiny. */
+static int is_narrow(const struct iso_kernels *kernels, size_t m, size_t n, size_t k, int beside) {
+    return n > 0 && n <= (beside ? NARROWEST / 2 : NARROWEST) && 2 * n <= kernels->vector_floats &&
+           m >= kernels->vector_floats && (!beside || m >= NARROW_FLOATS / k);
 }
 
 /*
@@ -208,7 +210,7 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
         ld = n;
     } else {
         const size_t last = t->b_turned && !t->own_b ? n : n & (t->kernels->vector_floats - 1);
-        if (is_narrow(t->kernels, m, last)) {
+        if (is_narrow(t->kernels, m, last, t->k, last < n)) {
             n -= last;
             narrow_columns(t, i0, m, j0 + n, last, t->own_b ? own : scratch);
             if (n == 0)
@@ -654,7 +656,8 @@ static int run_tiny(float *c, size_t ldc, const float *a, size_t lda, const floa
         iso_context_kernels(&kernels, context) || n * k > kernels->floats_in_place)
         return 0;
     const size_t mr = direct_rows(kernels, n);
-    if (is_narrow(kernels, m, n & (kernels->vector_floats - 1)))
+    const size_t last = n & (kernels->vector_floats - 1);
+    if (is_narrow(kernels, m, last, k, last < n))
         return 0;
     for (size_t i = 0; i < m;) { /* strips of even height: 9 rows as 5 + 4 */
         const size_t left = m - i;

@@ -156,6 +156,14 @@ enum { ISO_UNARY_EXP = 100, ISO_UNARY_ERF = 101 };
 /* What a pointer is computed from is hidden from here on: else compilers keep an offset for each
  * row of a matrix, more than there are registers, instead of adding a stride. */
 #define ISO_OPAQUE(pointer) __asm__("" : "+r"(pointer))
+/* From row i of `rows` to the next. */
+#define ISO_NEXT_ROW(row, ld, i, rows)                                                             \
+    do                                                                                             \
+        if ((i) + 1 < (rows)) {                                                                    \
+            (row) += (ld);                                                                         \
+            ISO_OPAQUE(row);                                                                       \
+        }                                                                                          \
+    while (0)
 
 /* A precondition: checked in debug builds, where a broken one stops the program at once. */
 #if defined(NDEBUG)

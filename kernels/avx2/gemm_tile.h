@@ -10,9 +10,6 @@
 #define GEMM_GROUP(m) ((m) == 1 ? 5 : (m) == 2 ? 3 : (m) == 3 ? 2 : 1)
 #define GEMM_VECTORS(m) (2 * GEMM_GROUP(m))
 #define GEMM_VECTORS_BT 2
-/* Steps of k ahead of which gemm_direct calls B: a step of 16 columns is a line of its own,
- * far from the next where rows are long. With the 48 columns of AVX-512 it would be slower. */
-#define GEMM_CALL_AHEAD 4
 #define GEMM_DIRECT_MR 6
 #define GEMM_DIRECT_TALL 12
 #define GEMM_ROWS_IN_PLACE 30
@@ -24,12 +21,15 @@ static inline __attribute__((always_inline)) void
 gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs, size_t bps,
           const size_t m, const size_t panels, size_t k, int mode) {
     __m256 t[12]; /* [m][panels][2] */
-    ISO_UNROLLED (i, m)
+    const float *from = c;
+    ISO_UNROLLED (i, m) {
         ISO_UNROLLED (j, panels)
             ISO_UNROLLED (h, 2)
                 t[(i * panels + j) * 2 + h] = mode == ISO_STRIP_CONTINUE
-                                                  ? _mm256_loadu_ps(c + i * ldc + j * 16 + h * 8)
+                                                  ? _mm256_loadu_ps(from + j * 16 + h * 8)
                                                   : _mm256_setzero_ps();
+        ISO_NEXT_ROW(from, ldc, i, m);
+    }
     for (size_t p = 0; p < k; p++) {
         ISO_UNROLLED (j, panels) {
             __m256 b0 = _mm256_loadu_ps(b + j * bps), b1 = _mm256_loadu_ps(b + j * bps + 8);
@@ -41,15 +41,17 @@ gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_
         }
         a += as, b += bs;
     }
-    ISO_UNROLLED (i, m)
+    ISO_UNROLLED (i, m) {
         ISO_UNROLLED (j, panels)
             ISO_UNROLLED (h, 2) {
-                float *q = c + i * ldc + j * 16 + h * 8;
+                float *q = c + j * 16 + h * 8;
                 if (mode == ISO_STRIP_ADD)
                     t[(i * panels + j) * 2 + h] =
                         _mm256_add_ps(_mm256_loadu_ps(q), t[(i * panels + j) * 2 + h]);
                 _mm256_storeu_ps(q, t[(i * panels + j) * 2 + h]);
             }
+        ISO_NEXT_ROW(c, ldc, i, m);
+    }
 }
 
 static inline __attribute__((always_inline)) void gemm_tile_n(float *c, size_t ldc, const float *a,

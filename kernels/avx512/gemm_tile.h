@@ -22,10 +22,13 @@ static inline __attribute__((always_inline)) void
 gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs, size_t bps,
           const size_t m, const size_t panels, size_t k, int mode) {
     __m512 t[28]; /* [m][panels] */
-    ISO_UNROLLED (i, m)
+    const float *from = c;
+    ISO_UNROLLED (i, m) {
         ISO_UNROLLED (j, panels)
-            t[i * panels + j] = mode == ISO_STRIP_CONTINUE ? _mm512_loadu_ps(c + i * ldc + j * 16)
-                                                           : _mm512_setzero_ps();
+            t[i * panels + j] =
+                mode == ISO_STRIP_CONTINUE ? _mm512_loadu_ps(from + j * 16) : _mm512_setzero_ps();
+        ISO_NEXT_ROW(from, ldc, i, m);
+    }
     for (size_t p = 0; p < k; p++) {
         __m512 bv[8];
         ISO_UNROLLED (j, panels)
@@ -37,13 +40,14 @@ gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_
         }
         a += as, b += bs;
     }
-    ISO_UNROLLED (i, m)
+    ISO_UNROLLED (i, m) {
         ISO_UNROLLED (j, panels) {
-            float *q = c + i * ldc + j * 16;
             if (mode == ISO_STRIP_ADD)
-                t[i * panels + j] = _mm512_add_ps(_mm512_loadu_ps(q), t[i * panels + j]);
-            _mm512_storeu_ps(q, t[i * panels + j]);
+                t[i * panels + j] = _mm512_add_ps(_mm512_loadu_ps(c + j * 16), t[i * panels + j]);
+            _mm512_storeu_ps(c + j * 16, t[i * panels + j]);
         }
+        ISO_NEXT_ROW(c, ldc, i, m);
+    }
 }
 
 static inline __attribute__((always_inline)) void gemm_tile_n(float *c, size_t ldc, const float *a,

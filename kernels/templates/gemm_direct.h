@@ -9,25 +9,33 @@
 static inline __attribute__((always_inline)) void direct_store(float *c, size_t ldc, const vf *t,
                                                                const size_t m, const size_t vectors,
                                                                size_t last, int add) {
-    ISO_UNROLLED (i, m)
+    ISO_UNROLLED (i, m) {
         ISO_UNROLLED (j, vectors) {
-            float *q = c + i * ldc + j * VF_N;
+            float *q = c + j * VF_N;
             vf v = t[i * vectors + j];
             if (j + 1 == vectors && last < VF_N)
                 vf_store_n(q, add ? vf_add(vf_load_n(q, last), v) : v, last);
             else
                 vf_store(q, add ? vf_add(vf_load(q), v) : v);
         }
+        ISO_NEXT_ROW(c, ldc, i, m);
+    }
 }
+
+/* From so many floats on a B does not stay in L1, and is called so many steps ahead: where it lies
+ * row-major, or comes from memory, prefetchers of the hardware are late. */
+#define FAR_FLOATS 32768
+#define CALL_AHEAD 10
 
 /* B lies in panels as that of gemm_strip; the last vector has `last` columns: VF_N, or fewer. Each
  * four rows have an address, from which the same strides lead to them, so that few registers do.
- * `call`: up to 16 rows of A are called in advance, since prefetchers follow fewer. *later: what
+ * `call_a`: up to 16 rows of A are called in advance, since prefetchers follow fewer; `call_b`: B,
+ * see CALL_AHEAD. *later: what
  * is called into L2 with each step, then `stride` bytes further; NULL, a constant: nothing. */
 static inline __attribute__((always_inline)) void
 direct_tile(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t bs, size_t bps,
-            const size_t m, const size_t vectors, size_t last, size_t k, int add, const int call,
-            const char **later, size_t stride) {
+            const size_t m, const size_t vectors, size_t last, size_t k, int add, const int call_a,
+            const int call_b, const char **later, size_t stride) {
     vf t[GEMM_SUMS];
     ISO_UNROLLED (i, m * vectors)
         t[i] = vf_set1(0);
@@ -35,15 +43,14 @@ direct_tile(float *c, size_t ldc, const float *a, size_t lda, const float *b, si
     ISO_UNROLLED (i, (m + 3) / 4)
         four[i] = a + 4 * i * lda;
     for (size_t p = 0; p < k; p++) {
-#ifdef GEMM_CALL_AHEAD
-        if (m > 4)
-            __builtin_prefetch(b + GEMM_CALL_AHEAD * bs, 0, 3);
-#endif
+        if (call_b)
+            ISO_UNROLLED (j, (vectors * VF_N + ISO_PANEL - 1) / ISO_PANEL)
+                __builtin_prefetch(b + j * bps + CALL_AHEAD * bs, 0, 3);
         if (later) {
             __builtin_prefetch(*later, 0, 2);
             *later += stride;
         }
-        if (call) { /* 16 steps are a line of each row */
+        if (call_a) { /* 16 steps are a line of each row */
             __builtin_prefetch(ahead + p + 32, 0, 3);
             ahead = p % 16 == 15 ? a : ahead + lda;
         }
@@ -126,11 +133,17 @@ direct_sums_bt(vf *t, const float *a, size_t as, const float *b, size_t ldb, con
     }
 }
 
-/* From column j on, V vectors at a time: whole panels, or parts of one. */
+/* From column j on, V vectors at a time: whole panels, or parts of one. As in gemm_strip.h, four
+ * are 2 + 2. */
 #define DIRECT_TILES(V)                                                                            \
-    for (; n - j >= (V)*VF_N; j += (V)*VF_N)                                                       \
+    for (; n - j >= (V)*VF_N && ((V) != 3 || n - j != 4 * VF_N); j += (V)*VF_N)                    \
         direct_tile(c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, m, V,    \
-                    VF_N, k, add, 0, NULL, 0);
+                    VF_N, k, add, 0, 0, NULL, 0);
+
+/* The last columns, in V vectors of which the last may be partly there. */
+#define DIRECT_LAST(V)                                                                             \
+    direct_tile(c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, m, V,        \
+                n - j - ((V)-1) * VF_N, k, add, 0, 0, NULL, 0);
 
 static inline __attribute__((always_inline)) void direct_rows(float *c, size_t ldc, const float *a,
                                                               size_t lda, const float *b, size_t bs,
@@ -141,40 +154,55 @@ static inline __attribute__((always_inline)) void direct_rows(float *c, size_t l
     DIRECT_TILES(vectors)
     if (vectors > 4)
         DIRECT_TILES(4)
+    /* A vector that is partly there shares a tile with full ones: alone it has few chains. */
+    if (vectors > 2 && n - j > 3 * VF_N)
+        DIRECT_TILES(2)
+    if (vectors > 2 && n - j > 2 * VF_N) {
+        DIRECT_LAST(3)
+        return;
+    }
     if (vectors > 2)
         DIRECT_TILES(2)
+    if (vectors > 1 && n - j > VF_N) {
+        DIRECT_LAST(2)
+        return;
+    }
     if (vectors > 1)
         DIRECT_TILES(1)
     if (j < n)
-        direct_tile(c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, m, 1,
-                    n - j, k, add, 0, NULL, 0);
+        DIRECT_LAST(1)
 }
 
 static inline __attribute__((always_inline)) void
 direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t ldb,
                const size_t m, size_t n, size_t k, int add) {
-    const size_t vectors = GEMM_VECTORS_BT, columns = vectors * VF_N, all = n;
+    const size_t vectors = GEMM_VECTORS_BT, columns = vectors * VF_N;
     vf t[GEMM_MR * GEMM_VECTORS_BT];
-    for (; n >= columns; n -= columns, c += columns, b += columns * ldb) {
-        direct_sums_bt(t, a, as, b, ldb, m, vectors, 1, VF_N, k);
-        direct_store(c, ldc, t, m, vectors, VF_N, add);
-    }
-    for (; n >= VF_N; n -= VF_N, c += VF_N, b += VF_N * ldb) {
-        direct_sums_bt(t, a, as, b, ldb, m, 1, 1, VF_N, k);
-        direct_store(c, ldc, t, m, 1, VF_N, add);
-    }
-    if (n > 0 && all < VF_N) {
+    if (n < VF_N) {
         direct_sums_bt(t, a, as, b, ldb, m, 1, 0, n, k);
         direct_store(c, ldc, t, m, 1, n, add);
-    } else if (n > 0) { /* the last VF_N columns: those that were there already are not stored */
-        const size_t back = VF_N - n;
+        return;
+    }
+    if (vectors > 1)
+        for (; n >= columns; n -= columns, c += columns, b += columns * ldb) {
+            direct_sums_bt(t, a, as, b, ldb, m, vectors, 1, VF_N, k);
+            direct_store(c, ldc, t, m, vectors, VF_N, add);
+        }
+    while (n > 0) { /* the last VF_N columns: those that were there already are not stored */
+        const size_t back = n < VF_N ? VF_N - n : 0;
         direct_sums_bt(t, a, as, b - back * ldb, ldb, m, 1, 1, VF_N, k);
+        if (!back) {
+            direct_store(c, ldc, t, m, 1, VF_N, add);
+            n -= VF_N, c += VF_N, b += VF_N * ldb;
+            continue;
+        }
         ISO_UNROLLED (i, m) {
             float row[VF_N];
             vf_store(row, t[i]);
             for (size_t j = 0; j < n; j++)
                 c[i * ldc + j] = add ? c[i * ldc + j] + row[back + j] : row[back + j];
         }
+        break;
     }
 }
 
@@ -183,6 +211,13 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
 #define DIRECT_EACH GEMM_EACH
 #elif GEMM_DIRECT_MR == 8
 #define DIRECT_EACH(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+#endif
+#if GEMM_DIRECT_MR == 8
+#define FAR_EACH(X) X(5) X(6) X(7) X(8)
+#elif GEMM_DIRECT_MR == 6
+#define FAR_EACH(X) X(5) X(6)
+#else
+#define FAR_EACH(X)
 #endif
 /* More rows of a transposed product go other ways. */
 #if GEMM_ROWS_IN_PLACE_BT >= GEMM_MR
@@ -203,6 +238,19 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
                                              size_t k, int add) {                                  \
         direct_rows(c, ldc, a, lda, b, bs, bps, M, n, k, add);                                     \
     }
+/* See FAR_FLOATS. With fewer rows tiles are wide, and read more lines at a time anyway. */
+#define FAR_ROWS(M)                                                                                \
+    static ISO_ONE_COPY void far_rows_##M(float *c, size_t ldc, const float *a, size_t lda,        \
+                                          const float *b, size_t bs, size_t bps, size_t n,         \
+                                          size_t k, int add) {                                     \
+        size_t j = 0;                                                                              \
+        for (; n - j >= GEMM_VECTORS(M) * VF_N; j += GEMM_VECTORS(M) * VF_N)                       \
+            direct_tile(c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, M,   \
+                        GEMM_VECTORS(M), VF_N, k, add, 0, 1, NULL, 0);                             \
+        if (j < n)                                                                                 \
+            direct_rows_##M(c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps,  \
+                            n - j, k, add);                                                        \
+    }
 #define DIRECT_ROWS_BT(M)                                                                          \
     static ISO_ONE_COPY void direct_rows_bt_##M(float *c, size_t ldc, const float *a, size_t as,   \
                                                 const float *b, size_t ldb, size_t n, size_t k,    \
@@ -216,16 +264,18 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
                                              const float *b, size_t bs, size_t n, size_t k,        \
                                              int add) {                                            \
         if (n < VF_N)                                                                              \
-            direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, n, k, add, 0, NULL, 0);                    \
+            direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, n, k, add, 0, 0, NULL, 0);                 \
         else if (M > 12 && k > 64)                                                                 \
-            direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, VF_N, k, add, 1, NULL, 0);                 \
+            direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, VF_N, k, add, 1, 0, NULL, 0);              \
         else                                                                                       \
-            direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, VF_N, k, add, 0, NULL, 0);                 \
+            direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, VF_N, k, add, 0, 0, NULL, 0);              \
     }
 #define TALL_CASE(M) case M: direct_tall_##M(c, ldc, a, lda, b, bs, n, k, add); break;
+#define FAR_CASE(M) case M: far_rows_##M(c, ldc, a, lda, b, bs, bps, n, k, add); return;
 #define DIRECT_CASE(M) case M: direct_rows_##M(c, ldc, a, lda, b, bs, bps, n, k, add); break;
 #define DIRECT_CASE_BT(M) case M: direct_rows_bt_##M(c, ldc, a, as, b, ldb, n, k, add); break;
 DIRECT_EACH(DIRECT_ROWS)
+FAR_EACH(FAR_ROWS)
 TALL_EACH(TALL_ROWS)
 BT_EACH(DIRECT_ROWS_BT)
 /* clang-format on */
@@ -243,7 +293,7 @@ static ISO_ONE_COPY void direct_calling(float *c, size_t ldc, const float *a, si
     size_t j = 0;
     for (; n - j >= width; j += width)
         direct_tile(c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps,
-                    GEMM_DIRECT_MR, vectors, VF_N, k, add, 0, &later, stride);
+                    GEMM_DIRECT_MR, vectors, VF_N, k, add, 0, 1, &later, stride);
     if (j < n)
         DIRECT_FULL_ROWS(GEMM_DIRECT_MR)
     (c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, n - j, k, add);
@@ -257,6 +307,11 @@ static void gemm_direct(float *c, size_t ldc, const float *a, size_t lda, const 
         direct_calling(c, ldc, a, lda, b, bs, bps, n, k, add, call, call_bytes);
         return;
     }
+    if (k > CALL_AHEAD && n * k > FAR_FLOATS)
+        switch (m) {
+            FAR_EACH(FAR_CASE)
+        default: break;
+        }
     switch (m) {
         DIRECT_EACH(DIRECT_CASE)
         TALL_EACH(TALL_CASE)

@@ -9,9 +9,9 @@
  *   gemm_tile_n(m, n, ...)      the same for one panel of which n < 16 columns exist
  */
 
-/* As many panels as there are, P at a time. */
+/* As many panels as there are, P at a time. Four are 2 + 2, not 3 + 1: one has few chains. */
 #define GEMM_PANELS(P)                                                                             \
-    for (; n >= (P)*ISO_PANEL; n -= (P)*ISO_PANEL) {                                               \
+    for (; n >= (P)*ISO_PANEL && ((P) != 3 || n / ISO_PANEL != 4); n -= (P)*ISO_PANEL) {           \
         gemm_tile(c, ldc, a, as, b, bs, bps, m, P, k, mode);                                       \
         c += (P)*ISO_PANEL, b += (P)*bps;                                                          \
     }
