@@ -43,15 +43,30 @@ static inline size_t keys_seen(const struct iso_attention *t, size_t query) {
     return t->causal && t->see + query < t->nk ? t->see + query : t->nk;
 }
 
-/* o[i] *= c[i], where that does anything. */
+/* How many of the n keys from j0 on a query sees: the first ones. */
+static inline size_t seen_of(const struct iso_attention *t, size_t query, size_t j0, size_t n) {
+    const size_t k = keys_seen(t, query);
+    return k <= j0 ? 0 : k - j0 < n ? k - j0 : n;
+}
+
+/* o[i] *= c[i], where that does anything: for rows that are listed first, because a branch for each
+ * would be foretold wrongly for many. */
 static void attention_rescale(float *o, const float *c, size_t nq, size_t dh) {
+    size_t rows[ISO_QUERY_BLOCK], count = 0;
     for (size_t i = 0; i < nq; i++) {
-        if (c[i] == 1.0f)
-            continue;
-        const vf f = vf_set1(c[i]);
-        for (size_t j = 0; j < dh; j += VF_N) {
+        rows[count] = i;
+        count += c[i] != 1.0f;
+    }
+    for (size_t r = 0; r < count; r++) {
+        const vf f = vf_set1(c[rows[r]]);
+        float *row = o + rows[r] * dh;
+        size_t j = 0;
+        for (; j + 4 * VF_N <= dh; j += 4 * VF_N)
+            ISO_UNROLLED (i, 4)
+                vf_store(row + j + i * VF_N, vf_mul(vf_load(row + j + i * VF_N), f));
+        for (; j < dh; j += VF_N) {
             size_t w = dh - j < VF_N ? dh - j : VF_N;
-            store_w(o + i * dh + j, vf_mul(load_w(o + i * dh + j, w), f), w);
+            store_w(row + j, vf_mul(load_w(row + j, w), f), w);
         }
     }
 }
@@ -59,14 +74,14 @@ static void attention_rescale(float *o, const float *c, size_t nq, size_t dh) {
 /* The result of one row; returns whether it holds a NaN. */
 static int attention_finish(float *out, const float *o, float l, size_t dh) {
     const vf inverse = vf_set1(l == 0 ? 0 : 1.0f / l), zero = vf_set1(0);
-    int nan = 0;
+    vf nan = zero;
     for (size_t j = 0; j < dh; j += VF_N) {
         size_t w = dh - j < VF_N ? dh - j : VF_N;
         vf v = l == 0 ? zero : vf_add(vf_mul(load_w(o + j, w), inverse), zero);
-        nan |= !vm_all(vf_eq(v, v));
+        nan = vf_select(vf_eq(v, v), nan, v);
         store_w(out + j, v, w);
     }
-    return nan;
+    return !vm_all(vf_eq(nan, nan));
 }
 
 /*
@@ -123,53 +138,59 @@ static int attention_columns(const struct iso_attention *t, size_t q0, size_t nq
     const vf minus_inf = vf_set1(-__builtin_inff()), scale = vf_set1(t->scale);
     const size_t nk = keys_seen(t, q0 + nq - 1), nk_all = keys_seen(t, q0);
 
+    /* The next block is called while this one is computed, if they are too many for L2. */
+    const int far = 2 * nk > ((size_t)1 << 18) / dh;
+
     gemm_pack(qp, t->q + q0 * t->ldq, t->ldq, 1, nq, dh, ISO_PANEL);
     for (size_t i = 0; i < lanes; i += VF_N)
         vf_store(m + i, minus_inf), vf_store(l + i, vf_set1(0));
 
     for (size_t j0 = 0; j0 < nk; j0 += ISO_KEY_BLOCK) {
-        const size_t n = nk - j0 < ISO_KEY_BLOCK ? nk - j0 : ISO_KEY_BLOCK;
+        const size_t n = nk - j0 < ISO_KEY_BLOCK ? nk - j0 : ISO_KEY_BLOCK, after = nk - j0 - n;
         const float *panel = t->key_panels + j0 * dh, *v = t->v + j0 * t->ldv;
         const int partial = j0 + n > nk_all;
         uint64_t seen[ISO_QUERY_BLOCK];
         vm rescale = vm_first(0);
 
-        for (size_t j = 0, rows = strip_rows(n); j < n; j += rows)
-            gemm_strip(s + j * ISO_QUERY_BLOCK, ISO_QUERY_BLOCK, panel + j, ISO_KEY_BLOCK, qp,
-                       ISO_PANEL, dh * ISO_PANEL, n - j < rows ? n - j : rows, lanes, dh,
-                       ISO_STRIP_ASSIGN);
-        if (partial)
-            for (size_t i = 0; i < lanes; i++) {
-                size_t k = i < nq ? keys_seen(t, q0 + i) : nk;
-                limit[i] = k <= j0 ? 0 : k - j0 < n ? (float)(k - j0) : (float)n;
-            }
+        for (size_t j = 0, rows = strip_rows(n); j < n; j += rows) {
+            /* queries before it see none of these keys */
+            const size_t first = j0 + j >= nk_all ? j0 + j + 1 - nk_all : 0;
+            const size_t from = first / ISO_PANEL * ISO_PANEL;
+            const size_t here = n - j < rows ? n - j : rows;
+            if (from < lanes)
+                gemm_strip(s + j * ISO_QUERY_BLOCK + from, ISO_QUERY_BLOCK, panel + j,
+                           ISO_KEY_BLOCK, qp + from * dh, ISO_PANEL, dh * ISO_PANEL, here,
+                           lanes - from, dh, ISO_STRIP_ASSIGN);
+            if (far && after)
+                call_rows(panel + (ISO_KEY_BLOCK + j) * dh, dh, here, dh);
+            if (!after && j < nq)
+                call_rows(t->o + (q0 + j) * t->ldo, t->ldo, nq - j < rows ? nq - j : rows, dh);
+        }
+        for (size_t i = 0; partial && i < lanes; i++)
+            limit[i] = (float)(i < nq ? seen_of(t, q0 + i, j0, n) : n);
 
         for (size_t i = 0; i < lanes; i += VF_N) {
+            /* The keys that all lanes see, and those that any does. */
+            const size_t all = partial && i < nq ? seen_of(t, q0 + i, j0, n) : n;
+            const size_t any =
+                partial && !careful && i + VF_N < nq ? seen_of(t, q0 + i + VF_N - 1, j0, n) : n;
             float *si = s + i;
             const vf old = vf_load(m + i);
             vf top[4] = {old, minus_inf, minus_inf, minus_inf};
-            if (partial) {
-                const vf lim = vf_load(limit + i);
-                for (size_t j = 0; j < n; j++) {
-                    vf x = vf_mul(scale, vf_load(si + j * ISO_QUERY_BLOCK));
-                    x = vf_select(vf_lt(vf_set1((float)j), lim), x, minus_inf);
-                    vf_store(si + j * ISO_QUERY_BLOCK, x);
-                    top[0] = vf_max(x, top[0]);
+            size_t j = 0;
+            for (; j + 4 <= all; j += 4) {
+                ISO_UNROLLED (r, 4) {
+                    vf x = vf_mul(scale, vf_load(si + (j + r) * ISO_QUERY_BLOCK));
+                    vf_store(si + (j + r) * ISO_QUERY_BLOCK, x);
+                    top[r] = vf_max(x, top[r]);
                 }
-            } else {
-                size_t j = 0;
-                for (; j + 4 <= n; j += 4) {
-                    ISO_UNROLLED (r, 4) {
-                        vf x = vf_mul(scale, vf_load(si + (j + r) * ISO_QUERY_BLOCK));
-                        vf_store(si + (j + r) * ISO_QUERY_BLOCK, x);
-                        top[r] = vf_max(x, top[r]);
-                    }
-                }
-                for (; j < n; j++) {
-                    vf x = vf_mul(scale, vf_load(si + j * ISO_QUERY_BLOCK));
-                    vf_store(si + j * ISO_QUERY_BLOCK, x);
-                    top[0] = vf_max(x, top[0]);
-                }
+            }
+            for (; j < any; j++) {
+                vf x = vf_mul(scale, vf_load(si + j * ISO_QUERY_BLOCK));
+                if (partial)
+                    x = vf_select(vf_lt(vf_set1((float)j), vf_load(limit + i)), x, minus_inf);
+                vf_store(si + j * ISO_QUERY_BLOCK, x);
+                top[0] = vf_max(x, top[0]);
             }
             const vf now = vf_max(vf_max(top[0], top[1]), vf_max(top[2], top[3]));
             const vf base = vf_select(vf_eq(now, minus_inf), vf_set1(0), now);
@@ -177,20 +198,22 @@ static int attention_columns(const struct iso_attention *t, size_t q0, size_t nq
             vf sum[4] = {vf_set1(0), vf_set1(0), vf_set1(0), vf_set1(0)};
             if (careful)
                 attention_seen(seen + i, si, n, VF_N);
-            size_t j = 0;
-            for (; j + 4 <= n; j += 4) {
+            for (j = 0; j + 4 <= any; j += 4) {
                 ISO_UNROLLED (r, 4 / VF_TOGETHER)
                     attention_exps(sum + r * VF_TOGETHER,
                                    si + (j + r * VF_TOGETHER) * ISO_QUERY_BLOCK, base);
             }
             ISO_UNROLLED (r, 3) {
-                if (j + r < n) {
+                if (j + r < any) {
                     float *p = si + (j + r) * ISO_QUERY_BLOCK;
                     vf e = vf_exp_neg(vf_sub(vf_load(p), base));
                     vf_store(p, e);
                     sum[r] = vf_add(sum[r], e);
                 }
             }
+            /* A strip that begins with these rows may end with ones that see more. */
+            for (j = any; j < n && j < any + GEMM_MR; j++)
+                vf_store(si + j * ISO_QUERY_BLOCK, vf_set1(0));
             const vf total = vf_add(vf_add(sum[0], sum[2]), vf_add(sum[1], sum[3]));
             vf_store(l + i, vf_fma(vf_load(l + i), factor, total));
             vf_store(m + i, now);
@@ -204,11 +227,16 @@ static int attention_columns(const struct iso_attention *t, size_t q0, size_t nq
             for (size_t i = 0; i < nq; i++)
                 attention_careful(o + i * dh, limit + ISO_QUERY_BLOCK, s + i, ISO_QUERY_BLOCK,
                                   seen[i], v, t->ldv, n, dh, j0 == 0);
-        } else {
-            for (size_t i = 0, rows = strip_rows(nq); i < nq; i += rows)
-                gemm_strip(o + i * dh, dh, s + i, ISO_QUERY_BLOCK, v, t->ldv, ISO_PANEL,
-                           nq - i < rows ? nq - i : rows, dh, n,
-                           j0 ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
+            continue;
+        }
+        for (size_t i = 0, rows = strip_rows(nq); i < nq; i += rows) {
+            const size_t here = nq - i < rows ? nq - i : rows;
+            const size_t keys = partial ? seen_of(t, q0 + i + here - 1, j0, n) : n;
+            if (keys)
+                gemm_strip(o + i * dh, dh, s + i, ISO_QUERY_BLOCK, v, t->ldv, ISO_PANEL, here, dh,
+                           keys, j0 ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
+            if (far && after > i)
+                call_rows(v + (n + i) * t->ldv, t->ldv, after - i < rows ? after - i : rows, dh);
         }
     }
 
