@@ -213,7 +213,7 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
 #define DIRECT_EACH(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 #endif
 #if GEMM_DIRECT_MR == 8
-#define FAR_EACH(X) X(5) X(6) X(7) X(8)
+#define FAR_EACH(X) X(3) X(4) X(5) X(6) X(7) X(8)
 #elif GEMM_DIRECT_MR == 6
 #define FAR_EACH(X) X(5) X(6)
 #else
@@ -238,7 +238,7 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
                                              size_t k, int add) {                                  \
         direct_rows(c, ldc, a, lda, b, bs, bps, M, n, k, add);                                     \
     }
-/* See FAR_FLOATS. With fewer rows tiles are wide, and read more lines at a time anyway. */
+/* See FAR_FLOATS. Fewer rows have more loads than the calls leave room for. */
 #define FAR_ROWS(M)                                                                                \
     static ISO_ONE_COPY void far_rows_##M(float *c, size_t ldc, const float *a, size_t lda,        \
                                           const float *b, size_t bs, size_t bps, size_t n,         \
