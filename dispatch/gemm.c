@@ -24,8 +24,8 @@
  * not matter yet for so many strips of rows of A. */
 #define ALIASED 1024
 #define ALIASED_STRIPS 3
-#define NARROWEST 8 /* see is_narrow */
-#define NARROW_FLOATS 1024
+#define NARROWEST 8        /* see is_narrow */
+#define NARROW_FLOATS 1024 /* of A, below which a product is tiny */
 #define MOST_OWNERS 64
 /* A row-major B that is read in place by few rows, and does not fit in cache: tiles would go down
  * its columns, a few lines of each of its rows at a time, at a third of what memory gives. */

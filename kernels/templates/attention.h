@@ -14,7 +14,7 @@
  * as in decoding, put keys in the lanes.
  *
  * A key that a row does not see has p = 0 and is multiplied all the same when a neighbour in the
- * block sees it: that changes nothing (the final + 0 evens out the sign of zeros) unless V is not
+ * strip sees it: that changes nothing (the final + 0 evens out the sign of zeros) unless V is not
  * finite there. Then a NaN shows up in the output, and the block is computed again row by row,
  * leaving out what is not seen.
  */
@@ -27,9 +27,11 @@ static inline size_t strip_rows(size_t n) {
     return strips ? (n + strips - 1) / strips : 0;
 }
 
+#define L2_FLOATS ((size_t)1 << 18)
+
 /* Rows that lie apart, so that each is new to the hardware, and together are too many for L2. */
 static inline int far_apart(size_t ld, size_t rows, size_t n) {
-    return ld > n && rows > ((size_t)1 << 18) / ld;
+    return ld > n && rows > L2_FLOATS / ld;
 }
 
 /* Calls the first n elements of each row into L2. */
@@ -139,7 +141,7 @@ static int attention_columns(const struct iso_attention *t, size_t q0, size_t nq
     const size_t nk = keys_seen(t, q0 + nq - 1), nk_all = keys_seen(t, q0);
 
     /* The next block is called while this one is computed, if they are too many for L2. */
-    const int far = 2 * nk > ((size_t)1 << 18) / dh;
+    const int far = 2 * nk > L2_FLOATS / dh;
 
     gemm_pack(qp, t->q + q0 * t->ldq, t->ldq, 1, nq, dh, ISO_PANEL);
     for (size_t i = 0; i < lanes; i += VF_N)
@@ -284,8 +286,7 @@ static int attention_rows(const struct iso_attention *t, size_t q0, size_t nq, i
                    ISO_STRIP_ASSIGN);
         for (size_t i = 0; i < nq; i++) {
             float *si = s + i * ISO_KEY_BLOCK;
-            const size_t k = keys_seen(t, q0 + i);
-            const size_t visible = k <= j0 ? 0 : k - j0 < n ? k - j0 : n;
+            const size_t visible = seen_of(t, q0 + i, j0, n);
             const float *bias = t->bias ? t->bias + (q0 + i) * t->ldb + j0 : NULL;
             vf top = minus_inf;
             for (size_t j = 0; j < n; j += VF_N) {

@@ -30,8 +30,8 @@ static inline __attribute__((always_inline)) void direct_store(float *c, size_t 
 /* B lies in panels as that of gemm_strip; the last vector has `last` columns: VF_N, or fewer. Each
  * four rows have an address, from which the same strides lead to them, so that few registers do.
  * `call_a`: up to 16 rows of A are called in advance, since prefetchers follow fewer; `call_b`: B,
- * see CALL_AHEAD. *later: what
- * is called into L2 with each step, then `stride` bytes further; NULL, a constant: nothing. */
+ * see CALL_AHEAD. *later: what is called into L2 with each step, then `stride` bytes further; NULL,
+ * a constant: nothing. */
 static inline __attribute__((always_inline)) void
 direct_tile(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t bs, size_t bps,
             const size_t m, const size_t vectors, size_t last, size_t k, int add, const int call_a,
@@ -188,7 +188,8 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
             direct_sums_bt(t, a, as, b, ldb, m, vectors, 1, VF_N, k);
             direct_store(c, ldc, t, m, vectors, VF_N, add);
         }
-    while (n > 0) { /* the last VF_N columns: those that were there already are not stored */
+    while (n > 0) {
+        /* The last VF_N columns: those that were there already are not stored. */
         const size_t back = n < VF_N ? VF_N - n : 0;
         direct_sums_bt(t, a, as, b - back * ldb, ldb, m, 1, 1, VF_N, k);
         if (!back) {
@@ -238,18 +239,23 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
                                              size_t k, int add) {                                  \
         direct_rows(c, ldc, a, lda, b, bs, bps, M, n, k, add);                                     \
     }
+#define DIRECT_ROWS_OF(M) direct_rows_##M
+#define DIRECT_FULL_ROWS(M) DIRECT_ROWS_OF(M)
+/* The widest tiles call B, and what comes later; the columns that are left do not. */
+#define CALLING_TILES(M, LATER, STRIDE)                                                            \
+    size_t j = 0;                                                                                  \
+    for (; n - j >= GEMM_VECTORS(M) * VF_N; j += GEMM_VECTORS(M) * VF_N)                           \
+        direct_tile(c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, M,       \
+                    GEMM_VECTORS(M), VF_N, k, add, 0, 1, LATER, STRIDE);                           \
+    if (j < n)                                                                                     \
+        DIRECT_FULL_ROWS(M)                                                                        \
+        (c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, n - j, k, add);
 /* See FAR_FLOATS. Fewer rows have more loads than the calls leave room for. */
 #define FAR_ROWS(M)                                                                                \
     static ISO_ONE_COPY void far_rows_##M(float *c, size_t ldc, const float *a, size_t lda,        \
                                           const float *b, size_t bs, size_t bps, size_t n,         \
                                           size_t k, int add) {                                     \
-        size_t j = 0;                                                                              \
-        for (; n - j >= GEMM_VECTORS(M) * VF_N; j += GEMM_VECTORS(M) * VF_N)                       \
-            direct_tile(c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, M,   \
-                        GEMM_VECTORS(M), VF_N, k, add, 0, 1, NULL, 0);                             \
-        if (j < n)                                                                                 \
-            direct_rows_##M(c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps,  \
-                            n - j, k, add);                                                        \
+        CALLING_TILES(M, NULL, 0)                                                                  \
     }
 #define DIRECT_ROWS_BT(M)                                                                          \
     static ISO_ONE_COPY void direct_rows_bt_##M(float *c, size_t ldc, const float *a, size_t as,   \
@@ -280,23 +286,14 @@ TALL_EACH(TALL_ROWS)
 BT_EACH(DIRECT_ROWS_BT)
 /* clang-format on */
 
-#define DIRECT_ROWS_OF(M) direct_rows_##M
-#define DIRECT_FULL_ROWS(M) DIRECT_ROWS_OF(M)
-
 /* A full strip, whose widest tiles call memory into L2 meanwhile. */
 static ISO_ONE_COPY void direct_calling(float *c, size_t ldc, const float *a, size_t lda,
                                         const float *b, size_t bs, size_t bps, size_t n, size_t k,
                                         int add, const float *call, size_t bytes) {
-    const size_t vectors = GEMM_VECTORS(GEMM_DIRECT_MR), width = vectors * VF_N;
     const char *later = (const char *)call;
+    const size_t width = GEMM_VECTORS(GEMM_DIRECT_MR) * VF_N;
     const size_t stride = (uint32_t)bytes / (uint32_t)(n / width * k);
-    size_t j = 0;
-    for (; n - j >= width; j += width)
-        direct_tile(c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps,
-                    GEMM_DIRECT_MR, vectors, VF_N, k, add, 0, 1, &later, stride);
-    if (j < n)
-        DIRECT_FULL_ROWS(GEMM_DIRECT_MR)
-    (c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, n - j, k, add);
+    CALLING_TILES(GEMM_DIRECT_MR, &later, stride)
 }
 
 static void gemm_direct(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t bs,
