@@ -280,6 +280,12 @@ static int is_far(size_t n, size_t k) { return k > 0 && n >= FAR_FLOATS / k; }
 
 static size_t far_rows(size_t k) { return k > ISO_K_BLOCK ? FAR_ROWS_LONG : FAR_ROWS; }
 
+/* Rows of B at a time: for many rows of A more, so that sums pass through C less often, but not
+ * where two of them pass, that of this block of k and the others'. */
+static size_t far_steps(size_t m, size_t k) {
+    return m == 1 ? ISO_K_BLOCK : m <= 4 || k > ISO_K_BLOCK ? FAR_STEPS : 2 * FAR_STEPS;
+}
+
 /* Floats of scratch for A, packed in strips, of 4 rows at least: they may have a row more than
  * there is to each of them. One row lies as a strip does. */
 static size_t far_strip(size_t m, size_t k) {
@@ -301,11 +307,12 @@ static void far_block(const struct job *t, size_t j0, size_t n, float *scratch) 
             t->kernels->gemm_pack(scratch, a, t->ai, t->ap, t->m, k, rows);
             a = scratch, width = rows;
         }
-        for (size_t p = 0; p < k; p += FAR_STEPS)
+        const size_t steps = far_steps(t->m, t->k);
+        for (size_t p = 0; p < k; p += steps)
             for (size_t i = 0; i < t->m; i += rows)
                 t->kernels->gemm_strip(sums + i * ld, ld, a + i * k + p * width, width,
                                        t->b + (p0 + p) * t->bs + j0, t->bs, ISO_PANEL,
-                                       min_size(t->m - i, rows), n, min_size(k - p, FAR_STEPS),
+                                       min_size(t->m - i, rows), n, min_size(k - p, steps),
                                        p ? ISO_STRIP_CONTINUE : ISO_STRIP_ASSIGN);
         if (p0) {
             const struct iso_epilogue add = {.alpha = 1.0f, .residual = c, .ldr = t->ldc};

@@ -6,6 +6,8 @@
 #include "templates/math.h"
 #include "templates/lanes.h"
 #include "templates/eltwise.h"
+#include "templates/gemm_along.h"
+#include "templates/gemm_strip.h"
 #include "templates/gemm.h"
 #include "templates/gemm_direct.h"
 #include "templates/gemv.h"

@@ -156,6 +156,15 @@ enum { ISO_UNARY_EXP = 100, ISO_UNARY_ERF = 101 };
 /* What a pointer is computed from is hidden from here on: else compilers keep an offset for each
  * row of a matrix, more than there are registers, instead of adding a stride. */
 #define ISO_OPAQUE(pointer) __asm__("" : "+r"(pointer))
+/* A vector that is used some times is in a register from here on: else compilers load it as an
+ * operand of each instruction that uses it, more loads than there are ports for. */
+#if defined(__x86_64__) || defined(__i386__)
+#define ISO_LOADED(v) __asm__("" : "+v"(v))
+#elif defined(__aarch64__)
+#define ISO_LOADED(v) __asm__("" : "+w"(v))
+#else
+#define ISO_LOADED(v) ((void)0)
+#endif
 /* From row i of `rows` to the next. */
 #define ISO_NEXT_ROW(row, ld, i, rows)                                                             \
     do                                                                                             \

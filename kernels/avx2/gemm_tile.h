@@ -85,5 +85,3 @@ static inline __attribute__((always_inline)) void gemm_tile_n(float *c, size_t l
             vf_store_n(q + 8, t[i][1], n - 8);
     }
 }
-
-#include "templates/gemm_strip.h"

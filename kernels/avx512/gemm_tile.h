@@ -30,13 +30,25 @@ gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_
         ISO_NEXT_ROW(from, ldc, i, m);
     }
     for (size_t p = 0; p < k; p++) {
-        __m512 bv[8];
-        ISO_UNROLLED (j, panels)
-            bv[j] = _mm512_loadu_ps(b + j * bps);
-        ISO_UNROLLED (i, m) {
-            __m512 av = _mm512_set1_ps(a[i]);
+        if (m <= 3 && m < panels) { /* those of A stay in registers, so B is loaded once */
+            __m512 av[GEMM_MR];
+            ISO_UNROLLED (i, m)
+                av[i] = _mm512_set1_ps(a[i]);
+            ISO_UNROLLED (j, panels) {
+                __m512 bv = _mm512_loadu_ps(b + j * bps);
+                ISO_LOADED(bv);
+                ISO_UNROLLED (i, m)
+                    t[i * panels + j] = _mm512_fmadd_ps(av[i], bv, t[i * panels + j]);
+            }
+        } else {
+            __m512 bv[8];
             ISO_UNROLLED (j, panels)
-                t[i * panels + j] = _mm512_fmadd_ps(av, bv[j], t[i * panels + j]);
+                bv[j] = _mm512_loadu_ps(b + j * bps);
+            ISO_UNROLLED (i, m) {
+                __m512 av = _mm512_set1_ps(a[i]);
+                ISO_UNROLLED (j, panels)
+                    t[i * panels + j] = _mm512_fmadd_ps(av, bv[j], t[i * panels + j]);
+            }
         }
         a += as, b += bs;
     }
@@ -72,5 +84,3 @@ static inline __attribute__((always_inline)) void gemm_tile_n(float *c, size_t l
         _mm512_mask_storeu_ps(q, mask, t[i]);
     }
 }
-
-#include "templates/gemm_strip.h"

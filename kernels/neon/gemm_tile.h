@@ -106,5 +106,3 @@ static inline __attribute__((always_inline)) void gemm_tile_n(float *c, size_t l
         }
     }
 }
-
-#include "templates/gemm_strip.h"

@@ -6,7 +6,7 @@
 #define GEMM_MR 4
 #define GEMM_GROUP(m) 1
 #define GEMM_VECTORS(m) 4
-#define GEMM_VECTORS_BT 4
+#define GEMM_VECTORS_BT 2
 #define GEMM_DIRECT_MR 4
 #define GEMM_DIRECT_TALL GEMM_DIRECT_MR
 #define GEMM_ROWS_IN_PLACE 16
@@ -49,5 +49,3 @@ gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_
     (void)bps, (void)panels;
     gemm_tile_n(c, ldc, a, as, b, bs, m, ISO_PANEL, k, mode);
 }
-
-#include "templates/gemm_strip.h"

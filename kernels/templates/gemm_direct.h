@@ -23,7 +23,8 @@ static inline __attribute__((always_inline)) void direct_store(float *c, size_t 
 }
 
 /* From so many floats on a B does not stay in L1, and is called so many steps ahead: where it lies
- * row-major, or comes from memory, prefetchers of the hardware are late. */
+ * row-major, or comes from memory, prefetchers of the hardware are late. With four rows or fewer
+ * the calls take longer than what they save, unless B comes from beyond L2, in panels. */
 #define FAR_FLOATS 32768
 #define CALL_AHEAD 10
 
@@ -54,18 +55,33 @@ direct_tile(float *c, size_t ldc, const float *a, size_t lda, const float *b, si
             __builtin_prefetch(ahead + p + 32, 0, 3);
             ahead = p % 16 == 15 ? a : ahead + lda;
         }
-        vf bv[GEMM_VECTORS(1) > GEMM_VECTORS(2) ? GEMM_VECTORS(1) : GEMM_VECTORS(2)];
-        ISO_UNROLLED (j, vectors) {
-            const float *q = b + j * VF_N / ISO_PANEL * bps + j * VF_N % ISO_PANEL;
-            bv[j] = j + 1 == vectors && last < VF_N ? vf_load_n(q, last) : vf_load(q);
-        }
+#define DIRECT_B(j)                                                                                \
+    (j + 1 == vectors && last < VF_N                                                               \
+         ? vf_load_n(b + j * VF_N / ISO_PANEL * bps + j * VF_N % ISO_PANEL, last)                  \
+         : vf_load(b + j * VF_N / ISO_PANEL * bps + j * VF_N % ISO_PANEL))
         ISO_UNROLLED (i, (m + 3) / 4)
             ISO_OPAQUE(four[i]);
-        ISO_UNROLLED (i, m) {
-            vf av = vf_set1(four[i / 4][i % 4 * lda]);
+        if (m <= 3 && m < vectors) { /* those of A stay in registers, so B is loaded once */
+            vf av[GEMM_DIRECT_TALL];
+            ISO_UNROLLED (i, m)
+                av[i] = vf_set1(four[i / 4][i % 4 * lda]);
+            ISO_UNROLLED (j, vectors) {
+                vf bv = DIRECT_B(j);
+                ISO_LOADED(bv);
+                ISO_UNROLLED (i, m)
+                    t[i * vectors + j] = vf_fma(av[i], bv, t[i * vectors + j]);
+            }
+        } else {
+            vf bv[GEMM_VECTORS(1) > GEMM_VECTORS(2) ? GEMM_VECTORS(1) : GEMM_VECTORS(2)];
             ISO_UNROLLED (j, vectors)
-                t[i * vectors + j] = vf_fma(av, bv[j], t[i * vectors + j]);
+                bv[j] = DIRECT_B(j);
+            ISO_UNROLLED (i, m) {
+                vf av = vf_set1(four[i / 4][i % 4 * lda]);
+                ISO_UNROLLED (j, vectors)
+                    t[i * vectors + j] = vf_fma(av, bv[j], t[i * vectors + j]);
+            }
         }
+#undef DIRECT_B
         ISO_UNROLLED (i, (m + 3) / 4)
             four[i]++;
         b += bs;
@@ -304,7 +320,11 @@ static void gemm_direct(float *c, size_t ldc, const float *a, size_t lda, const 
         direct_calling(c, ldc, a, lda, b, bs, bps, n, k, add, call, call_bytes);
         return;
     }
-    if (k > CALL_AHEAD && n * k > FAR_FLOATS)
+    if (k > 0 && goes_along(m, n, k, bs, bps)) {
+        gemm_along(c, ldc, a, lda, 1, b, bs, m, n, k, add ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
+        return;
+    }
+    if (k > CALL_AHEAD && n * k > (m > 4 ? FAR_FLOATS : ALONG_FAR) && (m > 4 || bs == ISO_PANEL))
         switch (m) {
             FAR_EACH(FAR_CASE)
         default: break;

@@ -55,6 +55,10 @@ GEMM_EACH(GEMM_ROWS)
 static void gemm_strip(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs,
                        size_t bps, size_t m, size_t n, size_t k, int mode) {
     ISO_REQUIRE(m <= GEMM_MR && (m <= 1 || ldc >= n));
+    if (k > 0 && goes_along(m, n, k, bs, bps)) {
+        gemm_along(c, ldc, a, 1, as, b, bs, m, n, k, mode);
+        return;
+    }
     switch (m) {
         GEMM_EACH(GEMM_CASE)
     default: break;

@@ -85,55 +85,31 @@ static void gemv_block(float *y, const float *w, size_t ldw, const float *x, siz
 }
 
 /*
- * A W that comes from afar is read in longer runs, 1 KiB of some rows at a time: those of one lane,
- * whose sums stay in L1 in between. Lanes come in the order of their tree, and wait for their
- * neighbours on the stack, a row of sums for each level of it: 5 KiB.
+ * A W that does not stay in L1 is read in longer runs of some rows at a time, those of one lane, as
+ * the sums of gemm_along. Lanes come in the order of their tree, and wait for their neighbours on
+ * the stack, a row of sums for each level of it: 5 KiB.
  */
 #define GEMV_RUN 256
-#define GEMV_LONG 768              /* columns: shorter rows follow each other closely enough */
-#define GEMV_FAR ((size_t)1 << 18) /* floats of a W that L2 may not hold */
+#define GEMV_RUN_FLOATS 32768 /* from which that pays, */
+#define GEMV_RUN_ROWS 256     /* with so many rows at least: 8 to a lane */
+#define GEMV_LEVELS 5         /* of a tree of ISO_LANES */
 
-static inline __attribute__((always_inline)) void
-gemv_sweep(float *sum, const float *w, size_t step, const float *x, const size_t rows, int first) {
-    vf xv[8];
-    ISO_UNROLLED (r, rows)
-        xv[r] = vf_set1(x[r * ISO_LANES]);
-    for (size_t j = 0; j < GEMV_RUN; j += 16) {
-        vf t[16 / VF_N];
-        ISO_UNROLLED (v, 16 / VF_N)
-            t[v] = first ? vf_set1(0) : vf_load(sum + j + v * VF_N);
-        const float *row = w + j;
-        ISO_UNROLLED (r, rows) {
-            ISO_UNROLLED (v, 16 / VF_N)
-                t[v] = vf_fma(vf_load(row + v * VF_N), xv[r], t[v]);
-            row += step;
-            ISO_OPAQUE(row);
-        }
-        ISO_UNROLLED (v, 16 / VF_N)
-            vf_store(sum + j + v * VF_N, t[v]);
-    }
-}
-
-static void gemv_run(float *y, const float *w, size_t ldw, const float *x, size_t k) {
-    static const unsigned char order[ISO_LANES] = {0,  16, 8,  24, 4,  20, 12, 28, 2,  18, 10,
-                                                   26, 6,  22, 14, 30, 1,  17, 9,  25, 5,  21,
-                                                   13, 29, 3,  19, 11, 27, 7,  23, 15, 31};
-    const size_t step = ISO_LANES * ldw;
-    float level[5][GEMV_RUN];
+static void gemv_run(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k) {
+    float level[GEMV_LEVELS][GEMV_RUN];
     for (size_t i = 0; i < ISO_LANES; i++) {
-        size_t l = 0, p = order[i];
+        size_t l = 0, lane = 0;
         while (i >> l & 1)
             l++;
+        for (size_t bit = 0; bit < GEMV_LEVELS; bit++)
+            lane |= (i >> bit & 1) << (GEMV_LEVELS - 1 - bit);
         float *sum = i + 1 == ISO_LANES ? y : level[l];
-        for (; p + 7 * ISO_LANES < k; p += 8 * ISO_LANES)
-            gemv_sweep(sum, w + p * ldw, step, x + p, 8, p < ISO_LANES);
-        for (; p + 3 * ISO_LANES < k; p += 4 * ISO_LANES)
-            gemv_sweep(sum, w + p * ldw, step, x + p, 4, p < ISO_LANES);
-        for (; p < k; p += ISO_LANES)
-            gemv_sweep(sum, w + p * ldw, step, x + p, 1, p < ISO_LANES);
+        gemm_along_1(sum, n, x + lane, 0, ISO_LANES, w + lane * ldw, ISO_LANES * ldw, n,
+                     (k - lane + ISO_LANES - 1) / ISO_LANES, 0);
         for (size_t from = 0; from < l; from++)
-            for (size_t j = 0; j < GEMV_RUN; j += VF_N)
-                vf_store(sum + j, vf_add(vf_load(level[from] + j), vf_load(sum + j)));
+            for (size_t j = 0; j < n; j += VF_N) {
+                const size_t wd = n - j < VF_N ? n - j : VF_N;
+                store_w(sum + j, vf_add(load_w(level[from] + j, wd), load_w(sum + j, wd)), wd);
+            }
     }
 }
 
@@ -165,10 +141,10 @@ static void gemv(float *y, const float *w, size_t ldw, const float *x, size_t n,
         return;
     }
     size_t j = 0;
-    const int far = GEMV_WIDE && k >= ISO_LANES && n >= GEMV_LONG && n > GEMV_FAR / k;
-    for (; far && j + GEMV_RUN <= n; j += GEMV_RUN)
-        gemv_run(y + j, w + j, ldw, x, k);
-    for (; GEMV_WIDE && j + GEMV_BLOCK <= n; j += GEMV_BLOCK)
+    if (GEMV_WIDE && k >= GEMV_RUN_ROWS && n >= GEMV_RUN_FLOATS / k)
+        for (; n - j >= GEMV_BLOCK; j += n - j < GEMV_RUN ? n - j : GEMV_RUN)
+            gemv_run(y + j, w + j, ldw, x, n - j < GEMV_RUN ? n - j : GEMV_RUN, k);
+    for (; GEMV_WIDE && n - j >= GEMV_BLOCK; j += GEMV_BLOCK)
         gemv_block(y + j, w + j, ldw, x, k);
     for (; j < n; j += GEMV_COLUMNS)
         gemv_columns(y + j, w + j, ldw, x, n - j < GEMV_COLUMNS ? n - j : GEMV_COLUMNS, k);

@@ -100,6 +100,13 @@ static void strip_cases(struct iso_cases *l) {
         ISO_EACH_POINT_FILL(fill)
         iso_add_at(l, 60, fill, 0, spot, 5, 19, 7, 1 + spot % 2, 99, 1, spot % 3, 1, 1);
     }
+    static const size_t along_k[] = {5, 7, 8, 9, 24, 31};
+    for (size_t k = 0; k < iso_count(along_k); k++) /* few rows along a wide B */
+        for (size_t m = 1; m <= 5; m++)
+            for (size_t mode = 0; mode < 3; mode++, t++)
+                iso_add(l, 10, t % 4 ? ISO_FILL_UNIFORM : ISO_FILL_INTEGER, ISO_CASE_TRAPLESS, m,
+                        9000 / along_k[k] + t % 17, along_k[k], mode, 99, gaps[t % 5], 1,
+                        gaps[t / 2 % 5], gaps[t / 3 % 5]);
     for (size_t mode = 0; mode < 3; mode++) /* results that are subnormal */
         iso_add(l, 1, ISO_FILL_SMALL, ISO_CASE_TRAPLESS, 9, 49, 33, mode, 99, 1, mode, 3, 1);
 }

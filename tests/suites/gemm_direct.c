@@ -187,6 +187,13 @@ static void direct_cases(struct iso_cases *l) {
     for (size_t layout = 0; layout < 3; layout++) /* results that are subnormal */
         iso_add(l, 1, ISO_FILL_SMALL, ISO_CASE_TRAPLESS, 9, 49, 33, layout % 2, 99, 1, layout, 3,
                 1);
+    static const size_t wide[] = {128, 137, 300, 513, 1100, 2100};
+    for (size_t i = 0; i < iso_count(wide); i++) /* few rows along a wide B; sums that are added */
+        for (size_t m = 1; m <= 5; m++)
+            for (size_t add = 0; add < 2; add++, t++)
+                iso_add(l, 6, t % 3 ? ISO_FILL_UNIFORM : ISO_FILL_INTEGER, ISO_CASE_TRAPLESS, m,
+                        wide[i], 9000 / wide[i] + 1 + t % 16, add, 99, gaps[t % 5], 1,
+                        gaps[t / 2 % 5], gaps[t / 3 % 5]);
     for (size_t m = 6; m <= 17; m++) /* many rows of few columns; long rows are called in advance */
         for (size_t i = 0; i < 9; i++)
             iso_add(l, 9, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, m, 4 + i % 3 * 4 + i % 3 / 2 * 4,

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Few rows times a row-major B, along the rows of B: some of them side by side, each in runs of a
+ * few lines, while the sums pass through C. Tiles that go down the columns of B leave each of its
+ * rows after as many lines as they have registers, which prefetchers do not follow. Here each row
+ * has load instructions of its own, by which they know it.
+ */
+#define ALONG_ROWS 4      /* of C, at most */
+#define ALONG_FLOATS 8192 /* of a B that does not stay in L1, */
+#define ALONG_FAR 262144  /* and in L2 */
+#define ALONG_FAR_STEPS 8 /* rows of B side by side, from where prefetchers follow fewer */
+#define ALONG_SUMS 1024   /* that are added to C wait on the stack */
+
+#define along_load(p, last) (vectors > 1 ? vf_load(p) : vf_load_n(p, last))
+#define along_store(p, v, last) (vectors > 1 ? vf_store(p, v) : vf_store_n(p, v, last))
+
+/* m rows, columns of `vectors` vectors, the last of which holds `last`. */
+static inline __attribute__((always_inline)) void
+along_tile(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const float *b, size_t bs,
+           const size_t m, const size_t vectors, size_t last, const size_t steps, int first) {
+    vf t[GEMM_SUMS];
+    const float *from = c;
+    ISO_UNROLLED (i, m) {
+        ISO_UNROLLED (j, vectors)
+            t[i * vectors + j] = first ? vf_set1(0) : along_load(from + j * VF_N, last);
+        ISO_NEXT_ROW(from, ldc, i, m);
+    }
+    ISO_UNROLLED (p, steps) {
+        vf av[ALONG_ROWS];
+        ISO_UNROLLED (i, m)
+            av[i] = vf_set1(a[i * ai]);
+        ISO_UNROLLED (j, vectors) {
+            vf bv = along_load(b + j * VF_N, last);
+            if (m > 1)
+                ISO_LOADED(bv);
+            ISO_UNROLLED (i, m)
+                t[i * vectors + j] = vf_fma(av[i], bv, t[i * vectors + j]);
+        }
+        ISO_NEXT_ROW(a, ap, p, steps);
+        ISO_NEXT_ROW(b, bs, p, steps);
+    }
+    ISO_UNROLLED (i, m) {
+        ISO_UNROLLED (j, vectors)
+            along_store(c + j * VF_N, t[i * vectors + j], last);
+        ISO_NEXT_ROW(c, ldc, i, m);
+    }
+}
+
+static inline __attribute__((always_inline)) void along_steps(float *c, size_t ldc, const float *a,
+                                                              size_t ai, size_t ap, const float *b,
+                                                              size_t bs, const size_t m, size_t n,
+                                                              const size_t steps, int first) {
+    const size_t vectors = GEMM_VECTORS(m), columns = vectors * VF_N;
+    size_t j = 0;
+    for (; n - j >= columns; j += columns)
+        along_tile(c + j, ldc, a, ai, ap, b + j, bs, m, vectors, VF_N, steps, first);
+    for (; j < n; j += VF_N)
+        along_tile(c + j, ldc, a, ai, ap, b + j, bs, m, 1, n - j < VF_N ? n - j : VF_N, steps,
+                   first);
+}
+
+/* C = the chain over p of fma(a[i*ai + p*ap], b[p*bs + j], .), from +0, or with `more` from C. */
+static inline __attribute__((always_inline)) void along_rows(float *c, size_t ldc, const float *a,
+                                                             size_t ai, size_t ap, const float *b,
+                                                             size_t bs, const size_t m, size_t n,
+                                                             size_t k, int more) {
+    size_t p = 0;
+#define ALONG_STEPS(S)                                                                             \
+    for (; k - p >= (S); p += (S))                                                                 \
+    along_steps(c, ldc, a + p * ap, ai, ap, b + p * bs, bs, m, n, S, !more && p == 0)
+    if (m <= 2 && n <= ALONG_FAR / k)
+        ALONG_STEPS(16);
+    ALONG_STEPS(8);
+    if (m == 1)
+        ALONG_STEPS(4);
+    ALONG_STEPS(1);
+#undef ALONG_STEPS
+}
+
+/* clang-format off */
+#define ALONG(M)                                                                                   \
+    static ISO_ONE_COPY void gemm_along_##M(float *c, size_t ldc, const float *a, size_t ai,       \
+                                            size_t ap, const float *b, size_t bs, size_t n,        \
+                                            size_t k, int more) {                                  \
+        along_rows(c, ldc, a, ai, ap, b, bs, M, n, k, more);                                       \
+    }
+ALONG(1) ALONG(2) ALONG(3) ALONG(4)
+#define ALONG_CASE(M) case M: gemm_along_##M(c, ldc, a, ai, ap, b, bs, n, k, more); break;
+static void along_some(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const float *b,
+                       size_t bs, size_t m, size_t n, size_t k, int more) {
+    switch (m) {
+        ALONG_CASE(1) ALONG_CASE(2) ALONG_CASE(3) ALONG_CASE(4)
+    default: break;
+    }
+}
+/* clang-format on */
+
+/* The same with the modes of gemm_strip. */
+static void gemm_along(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const float *b,
+                       size_t bs, size_t m, size_t n, size_t k, int mode) {
+    if (mode != ISO_STRIP_ADD) {
+        along_some(c, ldc, a, ai, ap, b, bs, m, n, k, mode == ISO_STRIP_CONTINUE);
+        return;
+    }
+    float sums[ALONG_SUMS];
+    const size_t most = m == 1 ? ALONG_SUMS : m == 2 ? ALONG_SUMS / 2 : ALONG_SUMS / 4;
+    for (size_t j = 0; j < n; j += most) {
+        const size_t columns = n - j < most ? n - j : most;
+        along_some(sums, most, a, ai, ap, b + j, bs, m, columns, k, 0);
+        for (size_t i = 0; i < m; i++)
+            for (size_t l = 0; l < columns; l += VF_N) {
+                const size_t w = columns - l < VF_N ? columns - l : VF_N;
+                float *q = c + i * ldc + j + l;
+                store_w(q, vf_add(load_w(q, w), load_w(sums + i * most + l, w)), w);
+            }
+    }
+}
+
+/* Whether a product goes that way. More than two rows are faster in tiles, unless B comes from
+ * memory and its callers ask for so few steps at a time. */
+static inline int goes_along(size_t m, size_t n, size_t k, size_t bs, size_t bps) {
+    return VF_REGS * VF_N >= 128 && m <= (k <= ALONG_FAR_STEPS ? ALONG_ROWS : 2) &&
+           bps == ISO_PANEL && bs > ISO_PANEL && n >= 8 * ISO_PANEL && n > ALONG_FLOATS / k;
+}
