@@ -167,7 +167,9 @@ static inline __attribute__((always_inline)) void direct_rows(float *c, size_t l
                                                               size_t k, int add) {
     const size_t vectors = GEMM_VECTORS(m);
     size_t j = 0;
-    DIRECT_TILES(vectors)
+    /* One row is as fast as B comes, and prefetchers follow four panels better than eight. */
+    if (m > 1 || VF_N < ISO_PANEL || bps == ISO_PANEL || n * k <= FAR_FLOATS)
+        DIRECT_TILES(vectors)
     if (vectors > 4)
         DIRECT_TILES(4)
     /* A vector that is partly there shares a tile with full ones: alone it has few chains. */

@@ -15,6 +15,11 @@
 #define NORM_ROWS (LANE_REGS <= VF_REGS / 16 ? 4 : LANE_REGS <= VF_REGS / 4 ? 2 : 1)
 #define NORM_N 2048
 #define NORM_N_OF_4 512
+/* With a residual, rows of so many elements are called into L1 while those before them are written,
+ * unless x has so few floats that it is there, beside the others: four or eight rows of three
+ * matrices are more than prefetchers follow. */
+#define NORM_N_AHEAD 128
+#define NORM_FLOATS 4096
 
 #define EACH_ROW ISO_UNROLLED (q, k)
 
@@ -29,6 +34,7 @@ struct norm_group {
     float *y, *t;
     const float *x, *residual;
     size_t ldy, ldt, ldx, ldr;
+    int ahead; /* the next rows are called, see NORM_N_AHEAD */
 };
 
 /* Elements i .. i+w-1 of each row: ((t - mean) r) gamma + beta. */
@@ -62,8 +68,15 @@ ISO_INLINE void norm_output(const struct norm_group *g, const vf *mean, const vf
                             const float *gamma, const float *beta, size_t n, const int centred,
                             const int affine, const size_t k) {
     size_t i = 0;
-    for (; i + VF_N <= n; i += VF_N)
+    int ahead = g->ahead;
+    for (; i + VF_N <= n; i += VF_N) {
+        ISO_OPAQUE(ahead); /* no second loop without the calls */
+        if (ahead && (VF_N >= 16 || i % 16 == 0)) {
+            EACH_ROW __builtin_prefetch(g->x + (k + q) * g->ldx + i, 0, 3);
+            EACH_ROW __builtin_prefetch(g->residual + (k + q) * g->ldr + i, 0, 3);
+        }
         norm_output_step(g, mean, r, gamma, beta, i, VF_N, centred, affine, k);
+    }
     if (i < n)
         norm_output_step(g, mean, r, gamma, beta, i, n - i, centred, affine, k);
 }
@@ -128,6 +141,7 @@ ISO_INLINE void norm_rows(const struct norm_group *rows, size_t n, const struct 
 
 ISO_INLINE void norm(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
                      const struct iso_norm *o, const int centred) {
+    const int ahead = o->residual && n >= NORM_N_AHEAD && rows * n > NORM_FLOATS;
     for (size_t row = 0; row < rows;) {
         size_t k = n <= NORM_N_OF_4 ? NORM_ROWS : n > NORM_N || NORM_ROWS < 2 ? 1 : 2;
         while (k > rows - row)
@@ -135,6 +149,7 @@ ISO_INLINE void norm(float *y, size_t ldy, const float *x, size_t ldx, size_t ro
         struct norm_group g = {.y = y + row * ldy, .ldy = ldy, .x = x + row * ldx, .ldx = ldx};
         g.t = o->sum ? o->sum + row * o->lds : g.y;
         g.ldt = o->sum ? o->lds : ldy;
+        g.ahead = ahead && rows - row >= 2 * k;
         if (o->residual) {
             g.residual = o->residual + row * o->ldr, g.ldr = o->ldr;
         } else {
