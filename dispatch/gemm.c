@@ -465,7 +465,8 @@ static void plan(struct job *t, size_t threads, int sums) {
     t->tasks = threads > 1 && work >= SMALL_WORK ? threads : 1;
 
     const size_t row_blocks = (t->m + ROW_BLOCK - 1) / ROW_BLOCK;
-    t->row_block = iso_round_up((t->m + row_blocks - 1) / row_blocks, mr);
+    t->row_block = iso_round_up((t->m + row_blocks - 1) / row_blocks,
+                                t->a_direct ? t->kernels->direct_mr : mr);
     t->column_chunk = t->n;
     if (t->far)
         t->column_chunk = t->k > ISO_K_BLOCK ? min_size(t->n, FAR_COLUMNS) : t->n;
