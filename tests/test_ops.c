@@ -824,6 +824,37 @@ static void rows_do_not_see_the_batch(void **state) {
     }
 }
 
+/* Some rows go together: each is as it is alone, also beside rows that are not finite. */
+static void softmax_rows_do_not_meet(void **state) {
+    (void)state;
+    static const size_t widths[] = {31, 64, 80, 301, 1030, 2050};
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        const size_t n = widths[i], ld = n + i % 2;
+        float *x = random_matrix(ROWS, n, ld), *y = floats(ROWS * n), *one = floats(n);
+        for (size_t j = 0; j < n; j++)
+            x[2 * ld + j] = x[5 * ld + j] = x[9 * ld + j] = -INFINITY;
+        x[9 * ld + n / 2] = NAN;
+        x[10 * ld + n - 1] = INFINITY;
+        x[11 * ld] = -INFINITY;
+        for (size_t w = 0; w < way_count; w++) {
+            for (int safe = 0; safe < 2; safe++) {
+                iso_softmax_options o = {.size = sizeof o, .safe = safe};
+                assert_ok(iso_softmax_f32(y, n, x, ld, ROWS, n, &o, &ways[w].context));
+                for (size_t row = 0; row < ROWS; row++) {
+                    assert_ok(iso_softmax_f32(one, n, x + row * ld, ld, 1, n, &o, NULL));
+                    assert_same("softmax", y + row * n, n, one, n, 1, n);
+                }
+                for (size_t j = 0; j < n; j++) {
+                    assert_true(safe ? y[2 * n + j] == 0 && y[5 * n + j] == 0
+                                     : isnan(y[2 * n + j]) && isnan(y[5 * n + j]));
+                    assert_true(isnan(y[9 * n + j]) && isnan(y[10 * n + j]));
+                }
+                assert_true(y[11 * n] == 0 && y[11 * n + 1] > 0);
+            }
+        }
+    }
+}
+
 /* The two numbers of a row make its log-softmax, whatever is in it, on threads, row by row. */
 static void logsumexp_makes_the_log_softmax(void **state) {
     (void)state;
@@ -1949,6 +1980,7 @@ int main(int argc, char **argv) {
         TEST(gemv_is_its_own_order),
         TEST(rows_are_the_same_every_way),
         TEST(rows_do_not_see_the_batch),
+        TEST(softmax_rows_do_not_meet),
         TEST(logsumexp_makes_the_log_softmax),
         TEST(eltwise_is_near_the_truth),
         TEST(attention_is_right_and_the_same_every_way),

@@ -107,6 +107,23 @@ ISO_INLINE vf softmax_log_sum(const float *x, const uint8_t *mask, vf m, size_t 
     return vf_log(vf_set1(lanes_tree(t)));
 }
 
+/* y = y inverse, or `absent` where the mask is 0. */
+ISO_INLINE void softmax_scale(float *y, const uint8_t *mask, vf inverse, vf absent, size_t n) {
+    size_t i = 0;
+    for (; i + VF_N <= n; i += VF_N) {
+        vf v = vf_mul(vf_load(y + i), inverse);
+        if (mask)
+            v = vf_select(vm_bytes(mask + i, VF_N), v, absent);
+        vf_store(y + i, v);
+    }
+    if (i < n) {
+        vf v = vf_mul(vf_load_n(y + i, n - i), inverse);
+        if (mask)
+            v = vf_select(vm_bytes(mask + i, n - i), v, absent);
+        vf_store_n(y + i, v, n - i);
+    }
+}
+
 static inline __attribute__((always_inline)) void
 softmax_row(float *y, const float *x, const uint8_t *mask, size_t n, int flags) {
     const vf absent = vf_set1(flags & ISO_SOFTMAX_LOG ? -__builtin_inff() : 0);
@@ -134,25 +151,48 @@ softmax_row(float *y, const float *x, const uint8_t *mask, size_t n, int flags) 
     vf t[LANE_REGS];
     softmax_sum(t, y, x, mask, m, n);
     const vf inverse = vf_set1(1.0f / lanes_tree(t));
-    size_t i = 0;
-    for (; i + VF_N <= n; i += VF_N) {
-        vf v = vf_mul(vf_load(y + i), inverse);
-        if (mask)
-            v = vf_select(vm_bytes(mask + i, VF_N), v, absent);
-        vf_store(y + i, v);
+    softmax_scale(y, mask, inverse, absent, n);
+}
+
+/* Rows that go step by step together. What ends a sum or a maximum is one chain of a few dozen
+ * cycles, during which the next row's can begin: the order of operations of a row does not change.
+ * So many floats of x and y stay in L1. */
+#define SOFTMAX_ROWS 4
+#define SOFTMAX_FLOATS 4096
+#define SOFTMAX_SHORT (4 * VF_N) /* from so many elements on it pays */
+
+/* Some rows of which all elements take part; 0, and nothing done, if one of them wants more care.
+ */
+static int softmax_rows(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n) {
+    float m[SOFTMAX_ROWS], sum[SOFTMAX_ROWS];
+    for (size_t i = 0; i < rows; i++)
+        m[i] = softmax_max(x + i * ldx, NULL, n);
+    for (size_t i = 0; i < rows; i++)
+        if (m[i] == -__builtin_inff())
+            return 0;
+    for (size_t i = 0; i < rows; i++) {
+        vf t[LANE_REGS];
+        softmax_sum(t, y + i * ldy, x + i * ldx, NULL, vf_set1(m[i]), n);
+        sum[i] = lanes_tree(t);
     }
-    if (i < n) {
-        vf v = vf_mul(vf_load_n(y + i, n - i), inverse);
-        if (mask)
-            v = vf_select(vm_bytes(mask + i, n - i), v, absent);
-        vf_store_n(y + i, v, n - i);
-    }
+    for (size_t i = 0; i < rows; i++)
+        softmax_scale(y + i * ldy, NULL, vf_set1(1.0f / sum[i]), vf_set1(0), n);
+    return 1;
 }
 
 static void softmax(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
                     const size_t *lengths, const uint8_t *mask, size_t ldm, int flags) {
     const float absent = flags & ISO_SOFTMAX_LOG ? -__builtin_inff() : 0;
+    size_t together = n ? SOFTMAX_FLOATS / n : 0;
+    together = together > SOFTMAX_ROWS ? SOFTMAX_ROWS : together;
+    if (VF_N == 1 || lengths || mask || (flags & ISO_SOFTMAX_LOG) || n < SOFTMAX_SHORT)
+        together = 0;
     for (size_t i = 0; i < rows; i++) {
+        const size_t some = rows - i < together ? rows - i : together;
+        if (VF_N > 1 && some > 1 && softmax_rows(y + i * ldy, ldy, x + i * ldx, ldx, some, n)) {
+            i += some - 1;
+            continue;
+        }
         const size_t length = lengths ? lengths[i] : n;
         const uint8_t *row_mask = mask ? mask + i * ldm : NULL;
         size_t present = 0; /* a row of which no element takes part is all absent, not NaN */
