@@ -314,10 +314,23 @@ static int attention_rows(const struct iso_attention *t, size_t q0, size_t nq, i
             const float base = now == -__builtin_inff() ? 0 : now;
             float factor[VF_N], sum[4] = {0, 0, 0, 0};
             vf_store(factor, vf_exp_neg(vf_set1(m[i] - base)));
-            for (size_t j = 0; j < n; j += VF_N)
+            size_t j = 0;
+            for (; j + VF_TOGETHER * VF_N <= n; j += VF_TOGETHER * VF_N) {
+                vf e[VF_TOGETHER];
+                ISO_UNROLLED (r, VF_TOGETHER)
+                    e[r] = vf_sub(vf_load(si + j + r * VF_N), vf_set1(base));
+                vf_exps_neg(e, e, VF_TOGETHER);
+                ISO_UNROLLED (r, VF_TOGETHER)
+                    vf_store(si + j + r * VF_N, e[r]);
+            }
+            for (; j < n; j += VF_N)
                 vf_store(si + j, vf_exp_neg(vf_sub(vf_load(si + j), vf_set1(base))));
-            for (size_t j = 0; j < n; j++)
-                sum[j % 4] += si[j];
+            for (j = 0; j + 4 <= n; j += 4)
+                ISO_UNROLLED (r, 4)
+                    sum[r] += si[j + r];
+            ISO_UNROLLED (r, 3)
+                if (j + r < n)
+                    sum[r] += si[j + r];
             c[i] = factor[0];
             m[i] = now;
             l[i] = fma_one(l[i], c[i], (sum[0] + sum[2]) + (sum[1] + sum[3]));
