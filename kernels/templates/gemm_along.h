@@ -11,6 +11,9 @@
 #define ALONG_FAR_STEPS 8 /* rows of B side by side, from where prefetchers follow fewer */
 #define ALONG_SUMS 1024   /* that are added to C wait on the stack */
 
+/* Vectors of a tile: a power of two, as most widths are multiples of it. */
+#define ALONG_VECTORS(m) (GEMM_VECTORS(m) >= 8 ? 8 : GEMM_VECTORS(m) >= 4 ? 4 : 2)
+
 #define along_load(p, last) (vectors > 1 ? vf_load(p) : vf_load_n(p, last))
 #define along_store(p, v, last) (vectors > 1 ? vf_store(p, v) : vf_store_n(p, v, last))
 
@@ -50,7 +53,7 @@ static inline __attribute__((always_inline)) void along_steps(float *c, size_t l
                                                               size_t ai, size_t ap, const float *b,
                                                               size_t bs, const size_t m, size_t n,
                                                               const size_t steps, int first) {
-    const size_t vectors = GEMM_VECTORS(m), columns = vectors * VF_N;
+    const size_t vectors = ALONG_VECTORS(m), columns = vectors * VF_N;
     size_t j = 0;
     for (; n - j >= columns; j += columns)
         along_tile(c + j, ldc, a, ai, ap, b + j, bs, m, vectors, VF_N, steps, first);
