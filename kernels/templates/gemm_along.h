@@ -9,7 +9,7 @@
 #define ALONG_FLOATS 8192 /* of a B that does not stay in L1, */
 #define ALONG_FAR 262144  /* and in L2 */
 #define ALONG_FAR_STEPS 8 /* rows of B side by side, from where prefetchers follow fewer */
-#define ALONG_SUMS 1024   /* that are added to C wait on the stack */
+#define ALONG_SUMS 512    /* that are added to C wait on the stack, below attention's own */
 
 /* Vectors of a tile: a power of two, as most widths are multiples of it. */
 #define ALONG_VECTORS(m) (GEMM_VECTORS(m) >= 8 ? 8 : GEMM_VECTORS(m) >= 4 ? 4 : 2)
