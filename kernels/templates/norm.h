@@ -10,17 +10,12 @@
  * A row is a chain: a sum, its tree, a division, the next sum. So two rows go side by side, or four
  * short ones, where their lanes fill no more than half of the registers and the rows stay in the L1
  * cache; they also share the loads of gamma and beta. The order of operations of a row does not
- * change by that.
+ * change by that. Differences are sums with what was negated before: an addition takes what it
+ * loads as an operand.
  */
 #define NORM_ROWS (LANE_REGS <= VF_REGS / 16 ? 4 : LANE_REGS <= VF_REGS / 4 ? 2 : 1)
 #define NORM_N 2048
 #define NORM_N_OF_4 512
-/* With a residual, rows of so many elements are called into L1 while those before them are written,
- * unless x has so few floats that it is there, beside the others: four or eight rows of three
- * matrices are more than prefetchers follow. */
-#define NORM_N_AHEAD 128
-#define NORM_FLOATS 4096
-
 #define EACH_ROW ISO_UNROLLED (q, k)
 
 /* Between the steps of a sum whose lanes are many: gcc for aarch64 else loads a whole block ahead,
@@ -34,11 +29,24 @@ struct norm_group {
     float *y, *t;
     const float *x, *residual;
     size_t ldy, ldt, ldx, ldr;
-    int ahead; /* the next rows are called, see NORM_N_AHEAD */
+    const float *next_x, *next_residual; /* rows to call, the same again where no others follow */
 };
 
+/* Calls elements i .. i+15 of k rows: sums that wait for no cache leave time for it. With a
+ * residual the variance calls the next rows of x, the output those of the residual, since both at a
+ * time are too many. */
+ISO_INLINE void norm_call(const float *row, size_t ld, size_t i, const size_t k) {
+    if (i % 16 == 0) {
+        row += i;
+        EACH_ROW {
+            __builtin_prefetch(row, 0, 3);
+            ISO_NEXT_ROW(row, ld, q, k);
+        }
+    }
+}
+
 /* Elements i .. i+w-1 of each row: ((t - mean) r) gamma + beta. */
-ISO_INLINE void norm_output_step(const struct norm_group *g, const vf *mean, const vf *r,
+ISO_INLINE void norm_output_step(const struct norm_group *g, const vf *minus_mean, const vf *r,
                                  const float *gamma, const float *beta, size_t i, size_t w,
                                  const int centred, const int affine, const size_t k) {
     vf scale = vf_set1(0), shift = vf_set1(0);
@@ -52,7 +60,7 @@ ISO_INLINE void norm_output_step(const struct norm_group *g, const vf *mean, con
     EACH_ROW d[q] = load_w(g->t + q * g->ldt + i, w);
     EACH_ROW {
         if (centred)
-            d[q] = vf_sub(d[q], mean[q]);
+            d[q] = vf_add(d[q], minus_mean[q]);
         d[q] = vf_mul(d[q], r[q]);
         if (affine == 3)
             d[q] = vf_fma(d[q], scale, shift);
@@ -64,26 +72,25 @@ ISO_INLINE void norm_output_step(const struct norm_group *g, const vf *mean, con
     EACH_ROW store_w(g->y + q * g->ldy + i, d[q], w);
 }
 
-ISO_INLINE void norm_output(const struct norm_group *g, const vf *mean, const vf *r,
+ISO_INLINE void norm_output(const struct norm_group *g, const vf *minus_mean, const vf *r,
                             const float *gamma, const float *beta, size_t n, const int centred,
                             const int affine, const size_t k) {
     size_t i = 0;
-    int ahead = g->ahead;
     for (; i + VF_N <= n; i += VF_N) {
-        ISO_OPAQUE(ahead); /* no second loop without the calls */
-        if (ahead && (VF_N >= 16 || i % 16 == 0)) {
-            EACH_ROW __builtin_prefetch(g->x + (k + q) * g->ldx + i, 0, 3);
-            EACH_ROW __builtin_prefetch(g->residual + (k + q) * g->ldr + i, 0, 3);
-        }
-        norm_output_step(g, mean, r, gamma, beta, i, VF_N, centred, affine, k);
+        if (!centred)
+            norm_call(g->next_x, g->ldx, i, k);
+        if (g->residual)
+            norm_call(g->next_residual, g->ldr, i, k);
+        norm_output_step(g, minus_mean, r, gamma, beta, i, VF_N, centred, affine, k);
     }
     if (i < n)
-        norm_output_step(g, mean, r, gamma, beta, i, n - i, centred, affine, k);
+        norm_output_step(g, minus_mean, r, gamma, beta, i, n - i, centred, affine, k);
 }
 
 /* The first sum over the lanes: of t - first, or of t^2; with a residual t is made on the way. */
-ISO_INLINE void norm_first_sum(vf (*acc)[LANE_REGS], const struct norm_group *g, const vf *first,
-                               size_t n, const int centred, const int added, const size_t k) {
+ISO_INLINE void norm_first_sum(vf (*acc)[LANE_REGS], const struct norm_group *g,
+                               const vf *minus_first, size_t n, const int centred, const int added,
+                               const size_t k) {
 #define FIRST_STEP(l, i, w)                                                                        \
     do {                                                                                           \
         vf v[NORM_ROWS];                                                                           \
@@ -93,7 +100,7 @@ ISO_INLINE void norm_first_sum(vf (*acc)[LANE_REGS], const struct norm_group *g,
             EACH_ROW store_w(g->t + q * g->ldt + (i), v[q], w);                                    \
         }                                                                                          \
         if (centred)                                                                               \
-            EACH_ROW acc[q][l] = vf_add(acc[q][l], keep_w(vf_sub(v[q], first[q]), w));             \
+            EACH_ROW acc[q][l] = vf_add(acc[q][l], keep_w(vf_add(v[q], minus_first[q]), w));       \
         else                                                                                       \
             EACH_ROW acc[q][l] = vf_fma(v[q], v[q], acc[q][l]);                                    \
     } while (0)
@@ -105,23 +112,24 @@ ISO_INLINE void norm_first_sum(vf (*acc)[LANE_REGS], const struct norm_group *g,
 ISO_INLINE void norm_rows(const struct norm_group *rows, size_t n, const struct iso_norm *o,
                           const int centred, const size_t k) {
     const struct norm_group local = *rows, *g = &local;
-    vf acc[NORM_ROWS][LANE_REGS], first[NORM_ROWS], mean[NORM_ROWS], r[NORM_ROWS];
+    vf acc[NORM_ROWS][LANE_REGS], minus_first[NORM_ROWS], minus_mean[NORM_ROWS], r[NORM_ROWS];
     if (g->residual) {
-        EACH_ROW first[q] = vf_set1(g->x[q * g->ldx] + g->residual[q * g->ldr]);
-        norm_first_sum(acc, g, first, n, centred, 1, k);
+        EACH_ROW minus_first[q] = vf_set1(-(g->x[q * g->ldx] + g->residual[q * g->ldr]));
+        norm_first_sum(acc, g, minus_first, n, centred, 1, k);
     } else {
-        EACH_ROW first[q] = vf_set1(g->x[q * g->ldx]);
-        norm_first_sum(acc, g, first, n, centred, 0, k);
+        EACH_ROW minus_first[q] = vf_set1(-g->x[q * g->ldx]);
+        norm_first_sum(acc, g, minus_first, n, centred, 0, k);
     }
     if (centred) {
-        EACH_ROW mean[q] = vf_set1(g->t[q * g->ldt] + lanes_tree(acc[q]) / (float)n);
+        EACH_ROW minus_mean[q] = vf_set1(-(g->t[q * g->ldt] + lanes_tree(acc[q]) / (float)n));
         vf d[NORM_ROWS];
         EACH_ROW ISO_UNROLLED (l, LANE_REGS) acc[q][l] = vf_set1(0);
 #define VARIANCE_STEP(l, i, w)                                                                     \
     do {                                                                                           \
         EACH_ROW d[q] = load_w(g->t + q * g->ldt + (i), w);                                        \
-        EACH_ROW d[q] = keep_w(vf_sub(d[q], mean[q]), w);                                          \
+        EACH_ROW d[q] = keep_w(vf_add(d[q], minus_mean[q]), w);                                    \
         EACH_ROW acc[q][l] = vf_fma(d[q], d[q], acc[q][l]);                                        \
+        norm_call(g->next_x, g->ldx, i, k);                                                        \
         NO_LOADS_AHEAD;                                                                            \
     } while (0)
         LANES_EACH(n, VARIANCE_STEP);
@@ -130,28 +138,29 @@ ISO_INLINE void norm_rows(const struct norm_group *rows, size_t n, const struct 
     EACH_ROW r[q] = vf_set1(1.0f / __builtin_sqrtf(lanes_tree(acc[q]) / (float)n + o->eps));
     const float *beta = centred ? o->beta : NULL;
     if (o->gamma && beta)
-        norm_output(g, mean, r, o->gamma, beta, n, centred, 3, k);
+        norm_output(g, minus_mean, r, o->gamma, beta, n, centred, 3, k);
     else if (o->gamma)
-        norm_output(g, mean, r, o->gamma, NULL, n, centred, 1, k);
+        norm_output(g, minus_mean, r, o->gamma, NULL, n, centred, 1, k);
     else if (centred && beta)
-        norm_output(g, mean, r, NULL, beta, n, centred, 2, k);
+        norm_output(g, minus_mean, r, NULL, beta, n, centred, 2, k);
     else
-        norm_output(g, mean, r, NULL, NULL, n, centred, 0, k);
+        norm_output(g, minus_mean, r, NULL, NULL, n, centred, 0, k);
 }
 
 ISO_INLINE void norm(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
                      const struct iso_norm *o, const int centred) {
-    const int ahead = o->residual && n >= NORM_N_AHEAD && rows * n > NORM_FLOATS;
     for (size_t row = 0; row < rows;) {
         size_t k = n <= NORM_N_OF_4 ? NORM_ROWS : n > NORM_N || NORM_ROWS < 2 ? 1 : 2;
         while (k > rows - row)
             k /= 2;
         struct norm_group g = {.y = y + row * ldy, .ldy = ldy, .x = x + row * ldx, .ldx = ldx};
+        const size_t next = rows - row >= 2 * k ? k : 0;
+        g.next_x = g.x + next * ldx;
         g.t = o->sum ? o->sum + row * o->lds : g.y;
         g.ldt = o->sum ? o->lds : ldy;
-        g.ahead = ahead && rows - row >= 2 * k;
         if (o->residual) {
             g.residual = o->residual + row * o->ldr, g.ldr = o->ldr;
+            g.next_residual = g.residual + next * g.ldr;
         } else {
             for (size_t q = 0; q < k && o->sum && o->sum != x; q++) /* a copy is wanted */
                 memmove(g.t + q * g.ldt, g.x + q * ldx, n * sizeof(float));

@@ -183,13 +183,13 @@ static int softmax_rows(float *y, size_t ldy, const float *x, size_t ldx, size_t
 static void softmax(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
                     const size_t *lengths, const uint8_t *mask, size_t ldm, int flags) {
     const float absent = flags & ISO_SOFTMAX_LOG ? -__builtin_inff() : 0;
-    size_t together = n ? SOFTMAX_FLOATS / n : 0;
-    together = together > SOFTMAX_ROWS ? SOFTMAX_ROWS : together;
-    if (VF_N == 1 || lengths || mask || (flags & ISO_SOFTMAX_LOG) || n < SOFTMAX_SHORT)
-        together = 0;
+    const int plain =
+        VF_N > 1 && !lengths && !mask && !(flags & ISO_SOFTMAX_LOG) && n >= SOFTMAX_SHORT;
+    const size_t fit = plain ? SOFTMAX_FLOATS / n : 0;
+    const size_t together = fit > SOFTMAX_ROWS ? SOFTMAX_ROWS : fit;
     for (size_t i = 0; i < rows; i++) {
         const size_t some = rows - i < together ? rows - i : together;
-        if (VF_N > 1 && some > 1 && softmax_rows(y + i * ldy, ldy, x + i * ldx, ldx, some, n)) {
+        if (some > 1 && softmax_rows(y + i * ldy, ldy, x + i * ldx, ldx, some, n)) {
             i += some - 1;
             continue;
         }
