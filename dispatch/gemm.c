@@ -639,6 +639,7 @@ iso_status iso_gemm_f32_workspace_bytes(size_t *bytes, size_t m, size_t n, size_
     return status;
 }
 
+#define TINY_WORKSPACE 65536 /* bytes: more than is promised for any tiny product */
 #define TINY 64 /* rows, columns and products, where each instruction around the kernel counts */
 
 /* Where a matrix ends. */
@@ -648,32 +649,59 @@ static uintptr_t end_of(const float *p, size_t rows, size_t columns, size_t ld) 
 
 static int is_plain(const iso_gemm_options *o) {
     return !o || (o->size == sizeof *o && o->alpha == 1.0f && o->beta == 0.0f &&
-                  !(o->trans_a | o->trans_b | (int)o->act) && !o->bias && !o->residual);
+                  !(o->trans_a | (int)o->act) && !o->bias && !o->residual);
+}
+
+static void tiny_product(const struct iso_kernels *kernels, float *c, size_t ldc, const float *a,
+                         size_t lda, const float *b, size_t bs, size_t bps, size_t m, size_t n,
+                         size_t k) {
+    const size_t mr = direct_rows(kernels, n);
+    for (size_t i = 0; i < m;) { /* strips of even height: 9 rows as 5 + 4 */
+        const size_t left = m - i;
+        const size_t rows = left <= mr ? left : left < 2 * mr ? (left + 1) / 2 : mr;
+        kernels->gemm_direct(c + i * ldc, ldc, a + i * lda, lda, b, bs, bps, rows, n, k, 0, NULL,
+                             0);
+        i += rows;
+    }
+}
+
+/* With a transposed B, whose panels fit the stack. */
+static __attribute__((noinline)) void tiny_product_bt(const struct iso_kernels *kernels, float *c,
+                                                      size_t ldc, const float *a, size_t lda,
+                                                      const float *b, size_t ldb, size_t m,
+                                                      size_t n, size_t k) {
+    float panels[LOCAL_SCRATCH] __attribute__((aligned(64)));
+    kernels->gemm_pack(panels, b, ldb, 1, n, k, ISO_PANEL);
+    tiny_product(kernels, c, ldc, a, lda, panels, ISO_PANEL, k * ISO_PANEL, m, n, k);
+}
+
+/* Whether the caller's workspace may be smaller than a tiny product's promise. */
+static int maybe_refused(const iso_context *context) {
+    return context && context->workspace && context->workspace_bytes < TINY_WORKSPACE;
 }
 
 /* A plain product of tiny matrices, if nothing about it is unusual; else 0, and nothing is done. */
 static int run_tiny(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t ldb,
-                    size_t m, size_t n, size_t k, const iso_context *context) {
+                    size_t m, size_t n, size_t k, int trans_b, const iso_context *context) {
     const struct iso_kernels *kernels;
+    const size_t b_rows = trans_b ? n : k, b_columns = trans_b ? k : n;
     if (m - 1 >= TINY || n - 1 >= TINY || k - 1 >= TINY || (lda | ldb | ldc) >> 24 || lda < k ||
-        ldb < n || ldc < n || !a || !b || !c)
+        ldb < b_columns || ldc < n || !a || !b || !c)
         return 0;
     const uintptr_t c_end = end_of(c, m, n, ldc);
     if ((end_of(a, m, k, lda) > (uintptr_t)c && (uintptr_t)a < c_end) ||
-        (end_of(b, k, n, ldb) > (uintptr_t)c && (uintptr_t)b < c_end) ||
-        iso_context_kernels(&kernels, context) || n * k > kernels->floats_in_place)
+        (end_of(b, b_rows, b_columns, ldb) > (uintptr_t)c && (uintptr_t)b < c_end) ||
+        iso_context_kernels(&kernels, context) ||
+        (trans_b ? iso_round_up(n, ISO_PANEL) * k > LOCAL_SCRATCH || maybe_refused(context)
+                 : n * k > kernels->floats_in_place))
         return 0;
-    const size_t mr = direct_rows(kernels, n);
     const size_t last = n & (kernels->vector_floats - 1);
     if (is_narrow(kernels, m, last, k, last < n))
         return 0;
-    for (size_t i = 0; i < m;) { /* strips of even height: 9 rows as 5 + 4 */
-        const size_t left = m - i;
-        const size_t rows = left <= mr ? left : left < 2 * mr ? (left + 1) / 2 : mr;
-        kernels->gemm_direct(c + i * ldc, ldc, a + i * lda, lda, b, ldb, ISO_PANEL, rows, n, k, 0,
-                             NULL, 0);
-        i += rows;
-    }
+    if (trans_b)
+        tiny_product_bt(kernels, c, ldc, a, lda, b, ldb, m, n, k);
+    else
+        tiny_product(kernels, c, ldc, a, lda, b, ldb, ISO_PANEL, m, n, k);
     return 1;
 }
 
@@ -750,7 +778,8 @@ run_gemm(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_
 iso_status iso_gemm_f32(float *c, size_t ldc, const float *a, size_t lda, const float *b,
                         size_t ldb, size_t m, size_t n, size_t k, const iso_gemm_options *options,
                         const iso_context *context) {
-    if (is_plain(options) && run_tiny(c, ldc, a, lda, b, ldb, m, n, k, context))
+    if (is_plain(options) &&
+        run_tiny(c, ldc, a, lda, b, ldb, m, n, k, options && options->trans_b, context))
         return ISOBIT_OK;
     return run_gemm(c, ldc, a, lda, b, ldb, m, n, k, options, context);
 }

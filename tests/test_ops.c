@@ -1335,6 +1335,8 @@ static void gemm_refuses(void **state) {
     refuses(ISOBIT_E_LD, GEMM(ec, EN, ea, EM - 1, eb, EN, EM, EN, EK));
     o.trans_a = 0, o.trans_b = 1;
     refuses(ISOBIT_E_LD, GEMM(ec, EN, ea, EK, eb, EK - 1, EM, EN, EK));
+    refuses(ISOBIT_E_ALIAS, GEMM(ec + 9 * EN + EK - 10, EN, ea, EK, ec, 9, EM, EN, EK));
+    assert_ok(GEMM(ec + 9 * EN + EK - 9, EN, ea, EK, ec, 9, EM, EN, EK));
 #if SIZE_MAX > UINT32_MAX
     /* The operands fit into memory, but not the packed columns of B with what tasks need. */
     static float rc[129 * 129];
@@ -1851,9 +1853,9 @@ static void workspace_for_more_rows_is_enough(void **state) {
 
 static void workspace_is_enough(void **state) {
     (void)state;
-    static const size_t shapes[][3] = {{1, 40, 30},   {9, 17, 33},    {65, 130, 70},
-                                       {30, 600, 5},  {200, 33, 513}, {130, 300, 1030},
-                                       {28, 150, 520}};
+    static const size_t shapes[][3] = {
+        {1, 40, 30},      {9, 17, 33},    {65, 130, 70}, {30, 600, 5}, {200, 33, 513},
+        {130, 300, 1030}, {28, 150, 520}, {10, 20, 32},  {64, 16, 64}, {64, 64, 16}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         if (quick && shapes[i][2] > 500)
             continue;
