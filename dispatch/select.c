@@ -141,7 +141,7 @@ iso_status iso_context_kernels(const struct iso_kernels **kernels, const iso_con
         if (!isa) {
             return ISOBIT_E_ISA;
         }
-    } else if (iso_isa_missing(isa)) {
+    } else if (isa != atomic_load_explicit(&active, memory_order_relaxed) && iso_isa_missing(isa)) {
         return ISOBIT_E_ISA;
     }
     *kernels = isa->kernels;
