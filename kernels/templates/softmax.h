@@ -20,11 +20,14 @@ static inline __attribute__((always_inline)) vf softmax_load(const float *x, con
 
 /*
  * exp(x - m) of k vectors or, in the last call, of the first w lanes of one, with 0 for what does
- * not take part. Written to e and added to the lanes, unless these are NULL.
+ * not take part. Written to e and added to the lanes, unless these are NULL. `next`: a row that is
+ * called into L1 meanwhile, since sums wait for no cache but maxima do; or NULL.
  */
 ISO_INLINE void softmax_exp_step(vf *t, size_t first, float *e, const float *x, const uint8_t *mask,
-                                 vf m, size_t i, size_t w, const size_t k) {
+                                 const float *next, vf m, size_t i, size_t w, const size_t k) {
     vf v[VF_TOGETHER];
+    if (next)
+        EACH if ((i + j * VF_N) % 16 == 0) __builtin_prefetch(next + i + j * VF_N, 0, 3);
     EACH v[j] = vf_sub(softmax_load(x, mask, i + j * VF_N, w), m);
     vf_exps_neg(v, v, k);
     if (mask)
@@ -35,20 +38,22 @@ ISO_INLINE void softmax_exp_step(vf *t, size_t first, float *e, const float *x, 
         EACH t[(first + j) % LANE_REGS] = vf_add(t[(first + j) % LANE_REGS], keep_w(v[j], w));
 }
 
-ISO_INLINE void softmax_exps(vf *t, float *e, const float *x, const uint8_t *mask, vf m, size_t n) {
+ISO_INLINE void softmax_exps(vf *t, float *e, const float *x, const uint8_t *mask,
+                             const float *next, vf m, size_t n) {
     const size_t at_once = VF_TOGETHER * VF_N, block = at_once > ISO_LANES ? at_once : ISO_LANES;
     size_t i = 0;
     if (!t) { /* then it does not matter which lane is whose */
         for (; i + at_once <= n; i += at_once)
-            softmax_exp_step(t, 0, e, x, mask, m, i, VF_N, VF_TOGETHER);
+            softmax_exp_step(t, 0, e, x, mask, next, m, i, VF_N, VF_TOGETHER);
         for (; i < n; i += VF_N)
-            softmax_exp_step(t, 0, e, x, mask, m, i, n - i < VF_N ? n - i : VF_N, 1);
+            softmax_exp_step(t, 0, e, x, mask, next, m, i, n - i < VF_N ? n - i : VF_N, 1);
         return;
     }
     for (; i + block <= n; i += block)
         ISO_UNROLLED (g, block / at_once)
-            softmax_exp_step(t, g * VF_TOGETHER, e, x, mask, m, i + g * at_once, VF_N, VF_TOGETHER);
-#define EXP_STEP(r, p, w) softmax_exp_step(t, r, e, x, mask, m, i + (p), w, 1)
+            softmax_exp_step(t, g * VF_TOGETHER, e, x, mask, next, m, i + g * at_once, VF_N,
+                             VF_TOGETHER);
+#define EXP_STEP(r, p, w) softmax_exp_step(t, r, e, x, mask, next, m, i + (p), w, 1)
     LANES_EACH(n - i, EXP_STEP);
 #undef EXP_STEP
 }
@@ -56,18 +61,19 @@ ISO_INLINE void softmax_exps(vf *t, float *e, const float *x, const uint8_t *mas
 /* exp(x - m), and their sums over the lanes. Where the lanes take more registers than the constants
  * of exp leave free, the sums are of pieces that were just written: to y, or to a buffer. */
 enum { SOFTMAX_PIECE = 256 };
-ISO_INLINE void softmax_sum(vf *t, float *y, const float *x, const uint8_t *mask, vf m, size_t n) {
+ISO_INLINE void softmax_sum(vf *t, float *y, const float *x, const uint8_t *mask, const float *next,
+                            vf m, size_t n) {
     ISO_UNROLLED (r, LANE_REGS)
         t[r] = vf_set1(0);
     if (LANE_REGS <= 4) {
-        softmax_exps(t, y, x, mask, m, n);
+        softmax_exps(t, y, x, mask, next, m, n);
         return;
     }
     float buffer[SOFTMAX_PIECE];
     for (size_t i = 0; i < n; i += SOFTMAX_PIECE) {
         const size_t piece = n - i < SOFTMAX_PIECE ? n - i : SOFTMAX_PIECE;
         float *e = y ? y + i : buffer;
-        softmax_exps(NULL, e, x + i, mask ? mask + i : NULL, m, piece);
+        softmax_exps(NULL, e, x + i, mask ? mask + i : NULL, next ? next + i : NULL, m, piece);
 #define SUM_STEP(r, p, w) t[r] = vf_add(t[r], load_w(e + (p), w))
         LANES_EACH(piece, SUM_STEP);
 #undef SUM_STEP
@@ -101,9 +107,10 @@ ISO_INLINE int softmax_is_empty(const float *x, const uint8_t *mask, size_t n) {
 
 /* log(s). A vector of it: SLEEF's scalar function computes on the garbage that a register holds
  * beside its argument, and may raise INVALID. */
-ISO_INLINE vf softmax_log_sum(const float *x, const uint8_t *mask, vf m, size_t n) {
+ISO_INLINE vf softmax_log_sum(const float *x, const uint8_t *mask, const float *next, vf m,
+                              size_t n) {
     vf t[LANE_REGS];
-    softmax_sum(t, NULL, x, mask, m, n);
+    softmax_sum(t, NULL, x, mask, next, m, n);
     return vf_log(vf_set1(lanes_tree(t)));
 }
 
@@ -125,7 +132,7 @@ ISO_INLINE void softmax_scale(float *y, const uint8_t *mask, vf inverse, vf abse
 }
 
 static inline __attribute__((always_inline)) void
-softmax_row(float *y, const float *x, const uint8_t *mask, size_t n, int flags) {
+softmax_row(float *y, const float *x, const uint8_t *mask, const float *next, size_t n, int flags) {
     const vf absent = vf_set1(flags & ISO_SOFTMAX_LOG ? -__builtin_inff() : 0);
     const float largest = softmax_max(x, mask, n);
     const vf m = vf_set1(largest);
@@ -138,7 +145,7 @@ softmax_row(float *y, const float *x, const uint8_t *mask, size_t n, int flags) 
     }
 
     if (flags & ISO_SOFTMAX_LOG) {
-        const vf s = softmax_log_sum(x, mask, m, n);
+        const vf s = softmax_log_sum(x, mask, next, m, n);
         for (size_t i = 0; i < n; i += VF_N) {
             size_t w = n - i < VF_N ? n - i : VF_N;
             vf v = vf_sub(vf_sub(softmax_load(x, mask, i, w), m), s);
@@ -149,7 +156,7 @@ softmax_row(float *y, const float *x, const uint8_t *mask, size_t n, int flags) 
         return;
     }
     vf t[LANE_REGS];
-    softmax_sum(t, y, x, mask, m, n);
+    softmax_sum(t, y, x, mask, next, m, n);
     const vf inverse = vf_set1(1.0f / lanes_tree(t));
     softmax_scale(y, mask, inverse, absent, n);
 }
@@ -163,7 +170,8 @@ softmax_row(float *y, const float *x, const uint8_t *mask, size_t n, int flags) 
 
 /* Some rows of which all elements take part; 0, and nothing done, if one of them wants more care.
  */
-static int softmax_rows(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n) {
+static int softmax_rows(float *y, size_t ldy, const float *x, size_t ldx, const float *next,
+                        size_t rows, size_t n) {
     float m[SOFTMAX_ROWS], sum[SOFTMAX_ROWS];
     for (size_t i = 0; i < rows; i++)
         m[i] = softmax_max(x + i * ldx, NULL, n);
@@ -172,7 +180,7 @@ static int softmax_rows(float *y, size_t ldy, const float *x, size_t ldx, size_t
             return 0;
     for (size_t i = 0; i < rows; i++) {
         vf t[LANE_REGS];
-        softmax_sum(t, y + i * ldy, x + i * ldx, NULL, vf_set1(m[i]), n);
+        softmax_sum(t, y + i * ldy, x + i * ldx, NULL, next + i * ldx, vf_set1(m[i]), n);
         sum[i] = lanes_tree(t);
     }
     for (size_t i = 0; i < rows; i++)
@@ -189,7 +197,10 @@ static void softmax(float *y, size_t ldy, const float *x, size_t ldx, size_t row
     const size_t together = fit > SOFTMAX_ROWS ? SOFTMAX_ROWS : fit;
     for (size_t i = 0; i < rows; i++) {
         const size_t some = rows - i < together ? rows - i : together;
-        if (some > 1 && softmax_rows(y + i * ldy, ldy, x + i * ldx, ldx, some, n)) {
+        const float *next = x + i * ldx;
+        if (rows - i >= 2 * some)
+            next += some * ldx;
+        if (some > 1 && softmax_rows(y + i * ldy, ldy, x + i * ldx, ldx, next, some, n)) {
             i += some - 1;
             continue;
         }
@@ -202,9 +213,10 @@ static void softmax(float *y, size_t ldy, const float *x, size_t ldx, size_t row
             for (size_t j = 0; j < length; j++)
                 y[i * ldy + j] = absent;
         } else if (row_mask) {
-            softmax_row(y + i * ldy, x + i * ldx, row_mask, length, flags);
+            softmax_row(y + i * ldy, x + i * ldx, row_mask, NULL, length, flags);
         } else {
-            softmax_row(y + i * ldy, x + i * ldx, NULL, length, flags);
+            softmax_row(y + i * ldy, x + i * ldx, NULL, x + (i + (i + 1 < rows)) * ldx, length,
+                        flags);
         }
         for (size_t j = length; j < n; j++)
             y[i * ldy + j] = absent;
@@ -214,7 +226,7 @@ static void softmax(float *y, size_t ldy, const float *x, size_t ldx, size_t row
 static void logsumexp(float *max, float *log_sum, const float *x, size_t ldx, size_t rows,
                       size_t n) {
     for (size_t i = 0; i < rows; i++) {
-        const float *row = x + i * ldx;
+        const float *row = x + i * ldx, *next = row + (i + 1 < rows ? ldx : 0);
         const float largest = softmax_max(row, NULL, n);
         if (largest == -__builtin_inff() && softmax_is_empty(row, NULL, n)) {
             max[i] = -__FLT_MAX__; /* so that (-Inf - max) - log_sum is -Inf and not NaN */
@@ -224,6 +236,6 @@ static void logsumexp(float *max, float *log_sum, const float *x, size_t ldx, si
         /* Which zero comes out among zeros of both signs, the width of the vectors decides. -0 does
          * for all: x - -0 is +0 for both, as x - x is for the only zero of a row. */
         max[i] = largest == 0 ? -0.0f : largest;
-        vf_store_n(log_sum + i, softmax_log_sum(row, NULL, vf_set1(largest), n), 1);
+        vf_store_n(log_sum + i, softmax_log_sum(row, NULL, next, vf_set1(largest), n), 1);
     }
 }
