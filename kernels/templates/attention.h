@@ -261,11 +261,26 @@ static void attention_weights(float *w, size_t nk, size_t columns, float m, floa
         w[j] = 0;
 }
 
-/* Keys in the lanes: at most GEMM_MR queries. Returns whether a NaN came out. */
+/* Scores, not scaled yet, of the block of keys that begins at j0. */
+static inline void attention_scores(float *s, const struct iso_attention *t, const float *qp,
+                                    size_t nq, size_t j0, size_t nk) {
+    const size_t dh = t->dh, n = nk - j0 < ISO_KEY_BLOCK ? nk - j0 : ISO_KEY_BLOCK;
+    if (far_apart(t->ldv, nk, dh))
+        call_rows(t->v + j0 * t->ldv, t->ldv, n, dh);
+    gemm_strip(s, ISO_KEY_BLOCK, qp, nq, t->key_panels + j0 * dh, ISO_KEY_BLOCK, ISO_PANEL, nq, n,
+               dh, ISO_STRIP_ASSIGN);
+}
+
+/* Keys in the lanes: at most GEMM_MR queries. The scores of a block are computed before those of
+ * the block before it meet the values: exponentials of few scores are a chain that others hide.
+ * Returns whether a NaN came out. */
 static int attention_rows(const struct iso_attention *t, size_t q0, size_t nq, int careful) {
     const size_t dh = t->dh;
     float *qp = t->scratch, *o = qp + ISO_QUERY_BLOCK * dh, *s = o + ISO_QUERY_BLOCK * dh;
-    float *pt = s + GEMM_MR * ISO_KEY_BLOCK, *acc = pt + GEMM_MR * ISO_KEY_BLOCK;
+    float *other = s + GEMM_MR * ISO_KEY_BLOCK, *pt = other + GEMM_MR * ISO_KEY_BLOCK;
+    float *acc = pt + GEMM_MR * ISO_KEY_BLOCK;
+    _Static_assert(3 * GEMM_MR * ISO_KEY_BLOCK + ISO_K_BLOCK <= ISO_QUERY_BLOCK * ISO_KEY_BLOCK,
+                   "they fit into the scratch of the scores of many queries");
     float m[GEMM_MR], l[GEMM_MR], c[GEMM_MR];
     const vf minus_inf = vf_set1(-__builtin_inff()), scale = vf_set1(t->scale);
     const size_t nk = keys_seen(t, q0 + nq - 1);
@@ -274,16 +289,14 @@ static int attention_rows(const struct iso_attention *t, size_t q0, size_t nq, i
     for (size_t i = 0; i < nq; i++)
         m[i] = -__builtin_inff(), l[i] = 0;
 
+    if (nk)
+        attention_scores(s, t, qp, nq, 0, nk);
     for (size_t j0 = 0; j0 < nk; j0 += ISO_KEY_BLOCK) {
         const size_t n = nk - j0 < ISO_KEY_BLOCK ? nk - j0 : ISO_KEY_BLOCK;
-        const float *panel = t->key_panels + j0 * dh, *v = t->v + j0 * t->ldv;
+        const float *v = t->v + j0 * t->ldv;
         uint64_t seen[GEMM_MR];
         int rescale = 0;
 
-        if (far_apart(t->ldv, nk, dh))
-            call_rows(v, t->ldv, n, dh);
-        gemm_strip(s, ISO_KEY_BLOCK, qp, nq, panel, ISO_KEY_BLOCK, ISO_PANEL, nq, n, dh,
-                   ISO_STRIP_ASSIGN);
         for (size_t i = 0; i < nq; i++) {
             float *si = s + i * ISO_KEY_BLOCK;
             const size_t visible = seen_of(t, q0 + i, j0, n);
@@ -337,19 +350,21 @@ static int attention_rows(const struct iso_attention *t, size_t q0, size_t nq, i
             rescale |= c[i] != 1.0f;
         }
 
+        if (j0 + n < nk)
+            attention_scores(other, t, qp, nq, j0 + n, nk);
         if (j0 > 0 && rescale)
             attention_rescale(o, c, nq, dh);
-        if (careful) {
-            for (size_t i = 0; i < nq; i++)
-                attention_careful(o + i * dh, acc, s + i * ISO_KEY_BLOCK, 1, seen[i], v, t->ldv, n,
-                                  dh, j0 == 0);
-            continue;
-        }
-        for (size_t i = 0; i < nq && nq > 1; i++)
+        for (size_t i = 0; i < nq && careful; i++)
+            attention_careful(o + i * dh, acc, s + i * ISO_KEY_BLOCK, 1, seen[i], v, t->ldv, n, dh,
+                              j0 == 0);
+        for (size_t i = 0; i < nq && nq > 1 && !careful; i++)
             for (size_t j = 0; j < n; j++)
                 pt[j * nq + i] = s[i * ISO_KEY_BLOCK + j];
-        gemm_strip(o, dh, nq > 1 ? pt : s, nq, v, t->ldv, ISO_PANEL, nq, dh, n,
-                   j0 ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
+        if (!careful)
+            gemm_strip(o, dh, nq > 1 ? pt : s, nq, v, t->ldv, ISO_PANEL, nq, dh, n,
+                       j0 ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
+        float *done = s;
+        s = other, other = done;
     }
 
     int nan = 0;
