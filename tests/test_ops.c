@@ -1375,6 +1375,9 @@ static void gemm_refuses(void **state) {
     refuses(ISOBIT_E_NULL, iso_gemm_f32_workspace_bytes(NULL, EM, EN, EK, &o, &x));
     o.size = 5;
     refuses(ISOBIT_E_SIZE, iso_gemm_f32_workspace_bytes(&bytes, EM, EN, EK, &o, &x));
+    o.size = sizeof o;
+    refuses(ISOBIT_E_OVERFLOW, iso_gemm_f32_workspace_bytes(
+                                   &bytes, 129, 1024, SIZE_MAX / 1024 + ((size_t)1 << 20), &o, &x));
     assert_int_equal(bytes, 77);
 #undef GEMM
 }
@@ -1400,6 +1403,10 @@ static void pack_and_linear_refuse(void **state) {
     refuses(ISOBIT_E_NULL, PACK(epacked, bytes, NULL, EK, EN, EK, 0));
     refuses(ISOBIT_E_ALIGN, PACK(epacked + 4, bytes, ea, EK, EN, EK, 0));
     refuses(ISOBIT_E_WORKSPACE, PACK(epacked, bytes - 1, ea, EK, EN, EK, 0));
+    const float *inside = (const float *)(const void *)epacked;
+    refuses(ISOBIT_E_ALIAS, PACK(epacked, bytes, inside, EK, EN, EK, 0));
+    refuses(ISOBIT_E_ALIAS, PACK(epacked, bytes, inside + 16 * EK - 1, EK, EN, EK, 0));
+    refuses(ISOBIT_E_ALIAS, PACK(epacked, bytes, inside + 16 * EK - 1, EN, EN, EK, 1));
     refuses(ISOBIT_E_LD, PACK(epacked, bytes, ea, EK - 1, EN, EK, 0));
     refuses(ISOBIT_E_LD, PACK(epacked, bytes, ea, EN - 1, EN, EK, 1));
     refuses(ISOBIT_E_OVERFLOW, PACK(epacked, bytes, ea, huge, EN, EK, 0));
