@@ -59,13 +59,16 @@ gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_
         float32x4_t a0;
         float32x2_t a1;
         load_rows(&a0, &a1, a, m);
-        ISO_UNROLLED (j, panels)
+        ISO_UNROLLED (j, panels) {
             ISO_UNROLLED (h, 4) {
                 float32x4_t bv = vld1q_f32(b + j * bps + h * 4);
                 ISO_UNROLLED (i, m)
                     t[(i * panels + j) * 4 + h] =
                         fma_row(t[(i * panels + j) * 4 + h], bv, a0, a1, i);
             }
+            if (panels > 2) /* gcc else loads all panels first, and spills one vector */
+                __asm__ volatile("" ::: "memory");
+        }
         a += as, b += bs;
     }
     ISO_UNROLLED (i, m)
