@@ -665,7 +665,7 @@ static void tiny_product(const struct iso_kernels *kernels, float *c, size_t ldc
     }
 }
 
-/* With a transposed B, whose panels fit the stack. */
+/* With a transposed B, whose panels fit the stack: apart, so that others do not set it up. */
 static __attribute__((noinline)) void tiny_product_bt(const struct iso_kernels *kernels, float *c,
                                                       size_t ldc, const float *a, size_t lda,
                                                       const float *b, size_t ldb, size_t m,

@@ -142,6 +142,7 @@ iso_status iso_context_kernels(const struct iso_kernels **kernels, const iso_con
             return ISOBIT_E_ISA;
         }
     } else if (isa != atomic_load_explicit(&active, memory_order_relaxed) && iso_isa_missing(isa)) {
+        /* it is not the active set, which is known to run */
         return ISOBIT_E_ISA;
     }
     *kernels = isa->kernels;

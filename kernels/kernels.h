@@ -165,6 +165,9 @@ enum { ISO_UNARY_EXP = 100, ISO_UNARY_ERF = 101 };
 #else
 #define ISO_LOADED(v) ((void)0)
 #endif
+/* No load moves up across this: gcc for aarch64 else loads far ahead, and spills what is in its
+ * way. */
+#define ISO_NO_LOADS_AHEAD() __asm__ volatile("" ::: "memory")
 /* From row i of `rows` to the next. */
 #define ISO_NEXT_ROW(row, ld, i, rows)                                                             \
     do                                                                                             \

@@ -66,8 +66,8 @@ gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_
                     t[(i * panels + j) * 4 + h] =
                         fma_row(t[(i * panels + j) * 4 + h], bv, a0, a1, i);
             }
-            if (panels > 2) /* gcc else loads all panels first, and spills one vector */
-                __asm__ volatile("" ::: "memory");
+            if (panels > 2)
+                ISO_NO_LOADS_AHEAD();
         }
         a += as, b += bs;
     }

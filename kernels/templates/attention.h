@@ -276,9 +276,10 @@ static inline void attention_scores(float *s, const struct iso_attention *t, con
  * Returns whether a NaN came out. */
 static int attention_rows(const struct iso_attention *t, size_t q0, size_t nq, int careful) {
     const size_t dh = t->dh;
-    float *qp = t->scratch, *o = qp + ISO_QUERY_BLOCK * dh, *s = o + ISO_QUERY_BLOCK * dh;
-    float *other = s + GEMM_MR * ISO_KEY_BLOCK, *pt = other + GEMM_MR * ISO_KEY_BLOCK;
-    float *acc = pt + GEMM_MR * ISO_KEY_BLOCK;
+    float *qp = t->scratch, *o = qp + ISO_QUERY_BLOCK * dh;
+    float *const first = o + ISO_QUERY_BLOCK * dh;
+    float *const scores[2] = {first, first + GEMM_MR * ISO_KEY_BLOCK};
+    float *pt = scores[1] + GEMM_MR * ISO_KEY_BLOCK, *acc = pt + GEMM_MR * ISO_KEY_BLOCK;
     _Static_assert(3 * GEMM_MR * ISO_KEY_BLOCK + ISO_K_BLOCK <= ISO_QUERY_BLOCK * ISO_KEY_BLOCK,
                    "they fit into the scratch of the scores of many queries");
     float m[GEMM_MR], l[GEMM_MR], c[GEMM_MR];
@@ -290,10 +291,11 @@ static int attention_rows(const struct iso_attention *t, size_t q0, size_t nq, i
         m[i] = -__builtin_inff(), l[i] = 0;
 
     if (nk)
-        attention_scores(s, t, qp, nq, 0, nk);
+        attention_scores(scores[0], t, qp, nq, 0, nk);
     for (size_t j0 = 0; j0 < nk; j0 += ISO_KEY_BLOCK) {
         const size_t n = nk - j0 < ISO_KEY_BLOCK ? nk - j0 : ISO_KEY_BLOCK;
         const float *v = t->v + j0 * t->ldv;
+        float *s = scores[j0 / ISO_KEY_BLOCK % 2];
         uint64_t seen[GEMM_MR];
         int rescale = 0;
 
@@ -351,20 +353,20 @@ static int attention_rows(const struct iso_attention *t, size_t q0, size_t nq, i
         }
 
         if (j0 + n < nk)
-            attention_scores(other, t, qp, nq, j0 + n, nk);
+            attention_scores(scores[(j0 / ISO_KEY_BLOCK + 1) % 2], t, qp, nq, j0 + n, nk);
         if (j0 > 0 && rescale)
             attention_rescale(o, c, nq, dh);
-        for (size_t i = 0; i < nq && careful; i++)
-            attention_careful(o + i * dh, acc, s + i * ISO_KEY_BLOCK, 1, seen[i], v, t->ldv, n, dh,
-                              j0 == 0);
-        for (size_t i = 0; i < nq && nq > 1 && !careful; i++)
+        if (careful) {
+            for (size_t i = 0; i < nq; i++)
+                attention_careful(o + i * dh, acc, s + i * ISO_KEY_BLOCK, 1, seen[i], v, t->ldv, n,
+                                  dh, j0 == 0);
+            continue;
+        }
+        for (size_t i = 0; i < nq && nq > 1; i++)
             for (size_t j = 0; j < n; j++)
                 pt[j * nq + i] = s[i * ISO_KEY_BLOCK + j];
-        if (!careful)
-            gemm_strip(o, dh, nq > 1 ? pt : s, nq, v, t->ldv, ISO_PANEL, nq, dh, n,
-                       j0 ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
-        float *done = s;
-        s = other, other = done;
+        gemm_strip(o, dh, nq > 1 ? pt : s, nq, v, t->ldv, ISO_PANEL, nq, dh, n,
+                   j0 ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
     }
 
     int nan = 0;

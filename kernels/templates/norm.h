@@ -16,13 +16,8 @@
 #define NORM_ROWS (LANE_REGS <= VF_REGS / 16 ? 4 : LANE_REGS <= VF_REGS / 4 ? 2 : 1)
 #define NORM_N 2048
 #define NORM_N_OF_4 512
-#define EACH_ROW ISO_UNROLLED (q, k)
 
-/* Between the steps of a sum whose lanes are many: gcc for aarch64 else loads a whole block ahead,
- * and spills lanes to make room for it. */
-#define NO_LOADS_AHEAD                                                                             \
-    if (LANE_REGS > 4)                                                                             \
-    __asm__ volatile("" ::: "memory")
+#define EACH_ROW ISO_UNROLLED (q, k)
 
 /* A group of k rows. t: where x + residual goes if there is a residual, else x. */
 struct norm_group {
@@ -32,9 +27,9 @@ struct norm_group {
     const float *next_x, *next_residual; /* rows to call, the same again where no others follow */
 };
 
-/* Calls elements i .. i+15 of k rows: sums that wait for no cache leave time for it. With a
- * residual the variance calls the next rows of x, the output those of the residual, since both at a
- * time are too many. */
+/* Calls elements i .. i+15 of k rows: sums that wait for no cache leave time for it. The variance
+ * calls the next rows of x, the output those of a residual, since both at a time are too many. RMS
+ * norm has no other place for x than the output. */
 ISO_INLINE void norm_call(const float *row, size_t ld, size_t i, const size_t k) {
     if (i % 16 == 0) {
         row += i;
@@ -130,7 +125,8 @@ ISO_INLINE void norm_rows(const struct norm_group *rows, size_t n, const struct 
         EACH_ROW d[q] = keep_w(vf_add(d[q], minus_mean[q]), w);                                    \
         EACH_ROW acc[q][l] = vf_fma(d[q], d[q], acc[q][l]);                                        \
         norm_call(g->next_x, g->ldx, i, k);                                                        \
-        NO_LOADS_AHEAD;                                                                            \
+        if (LANE_REGS > 4)                                                                         \
+            ISO_NO_LOADS_AHEAD();                                                                  \
     } while (0)
         LANES_EACH(n, VARIANCE_STEP);
 #undef VARIANCE_STEP
