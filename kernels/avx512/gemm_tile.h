@@ -11,6 +11,7 @@
 #define GEMM_GROUP(m) ((m) <= 3 ? 8 : (m) == 4 ? 6 : (m) <= 7 ? 4 : (m) <= 9 ? 3 : 2)
 #define GEMM_VECTORS(m) GEMM_GROUP(m)
 #define GEMM_VECTORS_BT 1
+#define GEMM_HALVES_BT 4
 #define GEMM_DIRECT_MR 8
 #define GEMM_DIRECT_TALL 16
 #define GEMM_ROWS_IN_PLACE 128

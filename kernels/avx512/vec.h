@@ -142,17 +142,8 @@ static inline void vf_transpose(float *dst, size_t dst_stride, const float *src,
 /* Halves of rows: row i and row i + 4 of each 8 make a register, so that after the quarters are
  * turned in place only every second one has to move. */
 #define VF_TURN 8
-static inline void vf_turn(vf *out, const float *src, size_t stride) {
-    __m512 r[8], t[8];
-    ISO_UNROLLED (h, 2) {
-        const float *low = src + 8 * h * stride, *high = low + 4 * stride;
-        ISO_OPAQUE(low);
-        ISO_OPAQUE(high);
-        ISO_UNROLLED (i, 4)
-            r[4 * h + i] =
-                _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(low + i * stride)),
-                                   _mm256_loadu_ps(high + i * stride), 1);
-    }
+static inline __attribute__((always_inline)) void turn_in_place(vf *out, const __m512 *r) {
+    __m512 t[8];
     ISO_UNROLLED (h, 2) {
         const __m512 a = r[4 * h], b = r[4 * h + 1], c = r[4 * h + 2], d = r[4 * h + 3];
         const __m512 ab = _mm512_unpacklo_ps(a, b), cd = _mm512_unpacklo_ps(c, d);
@@ -165,6 +156,45 @@ static inline void vf_turn(vf *out, const float *src, size_t stride) {
         out[i] = _mm512_shuffle_f32x4(t[i], t[4 + i], 0x88);
         out[4 + i] = _mm512_shuffle_f32x4(t[i], t[4 + i], 0xdd);
     }
+}
+
+static inline void vf_turn(vf *out, const float *src, size_t stride) {
+    __m512 r[8];
+    ISO_UNROLLED (h, 2) {
+        const float *low = src + 8 * h * stride, *high = low + 4 * stride;
+        ISO_OPAQUE(low);
+        ISO_OPAQUE(high);
+        ISO_UNROLLED (i, 4)
+            r[4 * h + i] =
+                _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(low + i * stride)),
+                                   _mm256_loadu_ps(high + i * stride), 1);
+    }
+    turn_in_place(out, r);
+}
+
+/* Twice as many steps: the line of a row is loaded at once, as it may not stay in L1. */
+#define VF_LINE 16
+static inline void vf_turn_line(vf *out, const float *src, size_t stride) {
+    __m512 r[2][8];
+    ISO_UNROLLED (h, 2) {
+        const float *low = src + 8 * h * stride, *high = low + 4 * stride;
+        ISO_OPAQUE(low);
+        ISO_OPAQUE(high);
+        ISO_UNROLLED (i, 4) {
+            __m256 x[2];
+            ISO_UNROLLED (s, 2) {
+                x[s] = _mm256_loadu_ps(low + i * stride + 8 * s);
+                ISO_LOADED(x[s]);
+            }
+            ISO_UNROLLED (s, 2) {
+                r[s][4 * h + i] = _mm512_insertf32x8(_mm512_castps256_ps512(x[s]),
+                                                     _mm256_loadu_ps(high + i * stride + 8 * s), 1);
+                ISO_LOADED(r[s][4 * h + i]);
+            }
+        }
+    }
+    turn_in_place(out, r[0]);
+    turn_in_place(out + 8, r[1]);
 }
 
 static inline float fma_one(float a, float b, float c) { return __builtin_fmaf(a, b, c); }

@@ -9,6 +9,7 @@
 #define GEMM_GROUP(m) ((m) == 1 ? 4 : (m) == 2 ? 3 : (m) == 3 ? 2 : 1)
 #define GEMM_VECTORS(m) (4 * GEMM_GROUP(m))
 #define GEMM_VECTORS_BT 4
+#define GEMM_HALVES_BT 0
 #define GEMM_DIRECT_MR 6
 #define GEMM_DIRECT_TALL GEMM_DIRECT_MR
 #define GEMM_ROWS_IN_PLACE 12

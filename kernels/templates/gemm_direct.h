@@ -118,6 +118,19 @@ direct_steps_bt(vf *t, float *rows, const float *a, size_t as, const float *b, s
     return a;
 }
 
+/* Steps p to k. Where all vectors are there and VF_TURN steps as well, the last ones are turned
+ * with some that were there already. */
+static inline __attribute__((always_inline)) void
+direct_rest_bt(vf *t, float *rows, const float *a, size_t as, const float *b, size_t ldb,
+               const size_t m, const size_t vectors, const int there, size_t last, size_t p,
+               size_t k) {
+    for (a += p * as; p + VF_TURN <= k; p += VF_TURN)
+        a = direct_steps_bt(t, rows, a, as, b + p, ldb, m, vectors, there, last, 0, VF_TURN);
+    if (p < k)
+        direct_steps_bt(t, rows, a, as, b + k - VF_TURN, ldb, m, vectors, there, last,
+                        VF_TURN - k % VF_TURN, VF_TURN);
+}
+
 /* More rows of B at a time would compete for few places in the cache: often they lie a power of two
  * apart. */
 static inline __attribute__((always_inline)) void
@@ -128,26 +141,81 @@ direct_sums_bt(vf *t, const float *a, size_t as, const float *b, size_t ldb, con
         memset(rows, 0, sizeof rows);
     ISO_UNROLLED (i, m * vectors)
         t[i] = vf_set1(0);
-    size_t p = 0;
-    for (; p + VF_TURN <= k; p += VF_TURN)
-        a = direct_steps_bt(t, rows, a, as, b + p, ldb, m, vectors, there, last, 0, VF_TURN);
-    if (p == k)
+    if (k >= VF_TURN) {
+        direct_rest_bt(t, rows, a, as, b, ldb, m, vectors, there, last, 0, k);
         return;
-    if (p > 0) {
-        direct_steps_bt(t, rows, a, as, b + k - VF_TURN, ldb, m, vectors, there, last,
-                        VF_TURN - k % VF_TURN, VF_TURN);
-    } else {
-        ISO_UNROLLED (j, vectors) {
-            vf one[GEMM_SUMS];
-            ISO_UNROLLED (i, m)
-                one[i] = t[i * vectors + j];
-            direct_steps_bt(one, rows, a, as, b + j * VF_N * ldb, ldb, m, 1, 0, there ? VF_N : last,
-                            0, k);
-            ISO_UNROLLED (i, m)
-                t[i * vectors + j] = one[i];
-        }
+    }
+    ISO_UNROLLED (j, vectors) {
+        vf one[GEMM_SUMS];
+        ISO_UNROLLED (i, m)
+            one[i] = t[i * vectors + j];
+        direct_steps_bt(one, rows, a, as, b + j * VF_N * ldb, ldb, m, 1, 0, there ? VF_N : last, 0,
+                        k);
+        ISO_UNROLLED (i, m)
+            t[i * vectors + j] = one[i];
     }
 }
+
+#if GEMM_HALVES_BT > 0
+/* Of a B that stays in L2; from further away two places in each row are too many. */
+#define HALVES_FLOATS 262144
+#define HALVES_STEPS 128
+#define HALVES_FLOATS_ROW 2097152 /* with a single row of A */
+
+/* VF_LINE steps of k with VF_N rows of B, whose next lines are called. */
+static inline __attribute__((always_inline)) void
+direct_line_bt(vf *t, const float *a, size_t as, const float *b, size_t ldb, const size_t m) {
+    vf bv[VF_LINE];
+    const float *next = b + VF_LINE;
+    ISO_UNROLLED (i, VF_N / 4) {
+        ISO_OPAQUE(next);
+        ISO_UNROLLED (l, 4)
+            __builtin_prefetch(next + l * ldb, 0, 3);
+        next += 4 * ldb;
+    }
+    vf_turn_line(bv, b, ldb);
+    ISO_UNROLLED (s, VF_LINE) {
+        ISO_UNROLLED (i, m)
+            t[i] = vf_fma(vf_set1(a[i]), bv[s], t[i]);
+        a += as;
+        ISO_OPAQUE(a);
+    }
+}
+
+/*
+ * Few rows have too few chains to hide the latency of the FMA, and more rows of B at a time would
+ * compete for few places in L1. So the first half of k for VF_N columns goes beside the second half
+ * for those before: these lie elsewhere. The first and the last columns have none beside them.
+ * Returns how many columns are done.
+ */
+static inline __attribute__((always_inline)) size_t
+direct_halves_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t ldb,
+                 const size_t m, size_t n, size_t k, int add) {
+    const size_t half = k / 2 / VF_LINE * VF_LINE;
+    vf t[GEMM_MR], before[GEMM_MR];
+    ISO_UNROLLED (i, m)
+        before[i] = vf_set1(0);
+    for (size_t p = 0; p < half; p += VF_LINE)
+        direct_line_bt(before, a + p * as, as, b + p, ldb, m);
+    size_t j = 0;
+    for (; n - j >= VF_N; j += VF_N) {
+        const int more = n - j >= 2 * VF_N;
+        const float *next = b + VF_N * ldb;
+        ISO_UNROLLED (i, m)
+            t[i] = vf_set1(0);
+        for (size_t p = 0; p < half && more; p += VF_LINE) {
+            direct_line_bt(t, a + p * as, as, next + p, ldb, m);
+            direct_line_bt(before, a + (half + p) * as, as, b + half + p, ldb, m);
+        }
+        direct_rest_bt(before, NULL, a, as, b, ldb, m, 1, 1, VF_N, more ? 2 * half : half, k);
+        direct_store(c + j, ldc, before, m, 1, VF_N, add);
+        ISO_UNROLLED (i, m)
+            before[i] = t[i];
+        b = next;
+    }
+    return j;
+}
+#endif
 
 /* From column j on, V vectors at a time: whole panels, or parts of one. As in gemm_strip.h, four
  * are 2 + 2. */
@@ -201,6 +269,13 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
         direct_store(c, ldc, t, m, 1, n, add);
         return;
     }
+#if GEMM_HALVES_BT > 0
+    if (m <= GEMM_HALVES_BT && k >= HALVES_STEPS && n >= 4 * VF_N &&
+        n <= (m == 1 ? HALVES_FLOATS_ROW : HALVES_FLOATS) / k) {
+        const size_t done = direct_halves_bt(c, ldc, a, as, b, ldb, m, n, k, add);
+        c += done, b += done * ldb, n -= done;
+    }
+#endif
     if (vectors > 1)
         for (; n >= columns; n -= columns, c += columns, b += columns * ldb) {
             direct_sums_bt(t, a, as, b, ldb, m, vectors, 1, VF_N, k);
