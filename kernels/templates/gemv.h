@@ -7,6 +7,15 @@
 /* Rows that are read side by side, so that their chains hide the latency of the FMA. */
 #define GEMV_ROWS (VF_REGS / LANE_REGS >= 16 ? 4 : VF_REGS / LANE_REGS >= 4 ? 3 : 1)
 
+/* Whether one row after the other is faster: prefetchers like that, and cores run far enough ahead
+ * to hide the latency of a row's few chains in the next ones. Not from L1, nor with short rows. */
+static inline int gemv_alone(size_t n, size_t k) {
+    const size_t floats = n * k;
+    return LANE_REGS == 2   ? k >= 128 && floats > 16384 && floats <= 1048576
+           : LANE_REGS == 4 ? floats > 524288
+                            : 0;
+}
+
 ISO_INLINE void gemv_dots(float *y, const float *w, size_t ldw, const float *x, size_t k,
                           const size_t rows) {
     vf t[GEMV_ROWS * LANE_REGS];
@@ -26,8 +35,9 @@ ISO_INLINE void gemv_dots(float *y, const float *w, size_t ldw, const float *x, 
 }
 
 static void gemv_rows(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k) {
+    const int alone = gemv_alone(n, k);
     size_t j = 0;
-    for (; j + GEMV_ROWS <= n; j += GEMV_ROWS)
+    for (; j + GEMV_ROWS <= n && !alone; j += GEMV_ROWS)
         gemv_dots(y + j, w + j * ldw, ldw, x, k, GEMV_ROWS);
     for (; j < n; j++)
         gemv_dots(y + j, w + j * ldw, ldw, x, k, 1);
