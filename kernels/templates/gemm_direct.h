@@ -26,7 +26,8 @@ static inline __attribute__((always_inline)) void direct_store(float *c, size_t 
  * row-major, or comes from memory, prefetchers of the hardware are late. With four rows or fewer
  * the calls take longer than what they save, unless B comes from beyond L2, in panels. */
 #define FAR_FLOATS 32768
-#define CALL_AHEAD 10
+#define CALL_AHEAD 32
+#define CALL_AHEAD_ROWS 10 /* of a row-major B: often they lie a power of two apart */
 
 /* B lies in panels as that of gemm_strip; the last vector has `last` columns: VF_N, or fewer. Each
  * four rows have an address, from which the same strides lead to them, so that few registers do.
@@ -41,12 +42,13 @@ direct_tile(float *c, size_t ldc, const float *a, size_t lda, const float *b, si
     ISO_UNROLLED (i, m * vectors)
         t[i] = vf_set1(0);
     const float *four[GEMM_DIRECT_TALL / 4 + 1], *ahead = a;
+    const size_t call = (bs == ISO_PANEL ? CALL_AHEAD : CALL_AHEAD_ROWS) * bs;
     ISO_UNROLLED (i, (m + 3) / 4)
         four[i] = a + 4 * i * lda;
     for (size_t p = 0; p < k; p++) {
         if (call_b)
             ISO_UNROLLED (j, (vectors * VF_N + ISO_PANEL - 1) / ISO_PANEL)
-                __builtin_prefetch(b + j * bps + CALL_AHEAD * bs, 0, 3);
+                __builtin_prefetch(b + j * bps + call, 0, 3);
         if (later) {
             __builtin_prefetch(*later, 0, 2);
             *later += stride;
@@ -401,7 +403,8 @@ static void gemm_direct(float *c, size_t ldc, const float *a, size_t lda, const 
         gemm_along(c, ldc, a, lda, 1, b, bs, m, n, k, add ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
         return;
     }
-    if (k > CALL_AHEAD && n * k > (m > 4 ? FAR_FLOATS : ALONG_FAR) && (m > 4 || bs == ISO_PANEL))
+    if (k > CALL_AHEAD_ROWS && n * k > (m > 4 ? FAR_FLOATS : ALONG_FAR) &&
+        (m > 4 || bs == ISO_PANEL))
         switch (m) {
             FAR_EACH(FAR_CASE)
         default: break;
