@@ -10,10 +10,9 @@
 /* Whether one row after the other is faster: prefetchers like that, and cores run far enough ahead
  * to hide the latency of a row's few chains in the next ones. Not from L1, nor with short rows. */
 static inline int gemv_alone(size_t n, size_t k) {
-    const size_t floats = n * k;
-    return LANE_REGS == 2   ? k >= 128 && floats > 16384 && floats <= 1048576
-           : LANE_REGS == 4 ? floats > 524288
-                            : 0;
+    if (LANE_REGS == 2)
+        return k >= 128 && n * k > 16384 && n * k <= 1048576;
+    return LANE_REGS == 4 && n * k > 524288;
 }
 
 ISO_INLINE void gemv_dots(float *y, const float *w, size_t ldw, const float *x, size_t k,
