@@ -626,12 +626,16 @@ iso_status iso_gemm_f32_workspace_bytes(size_t *bytes, size_t m, size_t n, size_
     struct iso_epilogue e;
     struct job t = {.m = m, .n = n, .k = k, .e = &e};
     int trans_a, trans_b;
-    size_t floats = 0;
+    size_t floats = 0, extent;
     if (!bytes)
         return ISOBIT_E_NULL;
     iso_status status = gemm_options(&e, &trans_a, &trans_b, options);
     if (!status)
         status = iso_context_kernels(&t.kernels, context);
+    if (!status && m && n && k && /* matrices that nobody has */
+        (iso_mul_overflows(&extent, m, n) || iso_mul_overflows(&extent, m, k) ||
+         iso_mul_overflows(&extent, n, k)))
+        return ISOBIT_E_OVERFLOW;
     if (!status && m && n && k && e.alpha != 0.0f)
         status = gemm_promise(&floats, t, trans_a, trans_b, iso_context_threads(context));
     if (!status)

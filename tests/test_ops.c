@@ -1378,7 +1378,17 @@ static void gemm_refuses(void **state) {
     o.size = sizeof o;
     refuses(ISOBIT_E_OVERFLOW, iso_gemm_f32_workspace_bytes(
                                    &bytes, 129, 1024, SIZE_MAX / 1024 + ((size_t)1 << 20), &o, &x));
+    /* A, B or C would have more floats than memory has bytes; 2^k * 2^k wraps to 0 */
+    const size_t half = (size_t)1 << (sizeof(size_t) * 4);
+    o.trans_b = 0;
+    for (o.trans_a = 0; o.trans_a < 2; o.trans_a++) {
+        refuses(ISOBIT_E_OVERFLOW, iso_gemm_f32_workspace_bytes(&bytes, 1, half, half, &o, &x));
+        refuses(ISOBIT_E_OVERFLOW, iso_gemm_f32_workspace_bytes(&bytes, half, 1, half, &o, &x));
+        refuses(ISOBIT_E_OVERFLOW, iso_gemm_f32_workspace_bytes(&bytes, half, half, 1, &o, &x));
+    }
+    o.trans_a = 0;
     assert_int_equal(bytes, 77);
+    assert_ok(iso_gemm_f32_workspace_bytes(&bytes, 0, half, half, &o, &x));
 #undef GEMM
 }
 
