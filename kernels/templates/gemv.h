@@ -43,81 +43,107 @@ static void gemv_rows(float *y, const float *w, size_t ldw, const float *x, size
 }
 
 /*
- * W is [k][ldw]: a wide block of columns, some lanes of each at a time in registers. A pass goes
- * through all of k and reads whole runs of a row, 256 bytes; each row is read in one pass only. The
- * first step of the tree adds lanes 16 apart, so half of the lanes fit the stack (4 KiB).
+ * W is [k][ldw]: a block of columns, some lanes of each at a time in registers. A pass goes through
+ * all of k and reads whole runs of a row, 256 bytes; each row is read in one pass only. Lanes come
+ * in the order of their tree, and wait for their neighbours on the stack, a row of sums for each
+ * level of it: at most 5 KiB.
  */
 #define GEMV_BLOCK 64
 #define GEMV_VECTORS (GEMV_BLOCK / VF_N)
 /* Lanes of a pass: half of the registers, where they are enough for one lane. */
 #define GEMV_WIDE (VF_REGS * VF_N >= 128)
 #define GEMV_AT_ONCE (GEMV_WIDE ? VF_REGS * VF_N / 128 : 1)
+_Static_assert(GEMV_AT_ONCE == 1 || GEMV_AT_ONCE == 4, "gemv_join knows these");
+#define GEMV_LEVELS 5 /* of a tree of ISO_LANES */
 
-static inline __attribute__((always_inline)) void gemv_step(vf *t, const float *row, float x,
-                                                            const size_t lane) {
-    const vf xv = vf_set1(x);
-    ISO_UNROLLED (j, GEMV_VECTORS)
-        t[lane * GEMV_VECTORS + j] =
-            vf_fma(vf_load(row + j * VF_N), xv, t[lane * GEMV_VECTORS + j]);
+#define GEMV_NEAR_FLOATS 16384 /* from which W does not stay in L1 */
+
+/* The lane that comes as the i-th, and the level where its sum waits, once those of all levels
+ * below are added. */
+static inline size_t gemv_lane(size_t i, size_t *level) {
+    size_t lane = 0;
+    ISO_UNROLLED (bit, GEMV_LEVELS)
+        lane |= (i >> bit & 1) << (GEMV_LEVELS - 1 - bit);
+    *level = (size_t)__builtin_ctzll(~(unsigned long long)i);
+    return lane;
 }
 
-static void gemv_block(float *y, const float *w, size_t ldw, const float *x, size_t k) {
-    const size_t at_once = GEMV_AT_ONCE;
-    float sums[ISO_LANES / 2 * GEMV_BLOCK];
-    for (size_t i = 0; i < ISO_LANES; i += at_once) {
-        /* both lanes that the first step adds, one after the other */
-        const size_t half = i / at_once % 2, first = i / at_once / 2 * at_once + half * 16;
-        float *sum = sums + first % 16 * GEMV_BLOCK;
+static inline __attribute__((always_inline)) void gemv_step(vf *t, const float *row, float x) {
+    const vf xv = vf_set1(x);
+    ISO_UNROLLED (j, GEMV_VECTORS)
+        t[j] = vf_fma(vf_load(row + j * VF_N), xv, t[j]);
+}
+
+/* Four lanes become one. */
+static inline __attribute__((always_inline)) void gemv_join(vf *t) {
+    if (GEMV_AT_ONCE == 4)
+        ISO_UNROLLED (j, GEMV_VECTORS)
+            t[j] = vf_add(vf_add(t[j], t[2 * GEMV_VECTORS + j]),
+                          vf_add(t[GEMV_VECTORS + j], t[3 * GEMV_VECTORS + j]));
+}
+
+/* `near`, a constant: the lanes of a pass are those of rows that follow each other, whose sums are
+ * added last. Else those that the tree adds first, which spares work but not the prefetchers. */
+static inline __attribute__((always_inline)) void
+gemv_block(float *y, const float *w, size_t ldw, const float *x, size_t k, const int near) {
+    const size_t passes = ISO_LANES / GEMV_AT_ONCE, apart = near ? 1 : passes;
+    const size_t sums = GEMV_AT_ONCE * GEMV_VECTORS, kept = near ? sums : GEMV_VECTORS;
+    float levels[GEMV_LEVELS][GEMV_AT_ONCE * GEMV_BLOCK];
+    for (size_t i = 0; i < passes; i++) {
         vf t[GEMV_AT_ONCE * GEMV_VECTORS];
-        ISO_UNROLLED (r, GEMV_AT_ONCE * GEMV_VECTORS)
+        size_t level, p = gemv_lane(i, &level);
+        if (!near)
+            p /= GEMV_AT_ONCE;
+        ISO_UNROLLED (r, sums)
             t[r] = vf_set1(0);
-        size_t p = first;
-        for (; p + at_once <= k; p += ISO_LANES) {
+        for (; p + (GEMV_AT_ONCE - 1) * apart < k; p += ISO_LANES) {
             const float *row = w + p * ldw;
-            ISO_UNROLLED (l, GEMV_AT_ONCE) {
-                gemv_step(t, row, x[p + l], l);
-                row += ldw;
+            ISO_UNROLLED (r, GEMV_AT_ONCE) {
+                gemv_step(t + r * GEMV_VECTORS, row, x[p + r * apart]);
+                row += apart * ldw;
                 ISO_OPAQUE(row);
             }
         }
-        ISO_UNROLLED (l, GEMV_AT_ONCE)
-            if (p + l < k)
-                gemv_step(t, w + (p + l) * ldw, x[p + l], l);
-        ISO_UNROLLED (r, GEMV_AT_ONCE * GEMV_VECTORS)
-            vf_store(sum + r * VF_N, half ? vf_add(vf_load(sum + r * VF_N), t[r]) : t[r]);
+        ISO_UNROLLED (r, GEMV_AT_ONCE)
+            if (p + r * apart < k)
+                gemv_step(t + r * GEMV_VECTORS, w + (p + r * apart) * ldw, x[p + r * apart]);
+        if (!near)
+            gemv_join(t);
+        for (size_t from = 0; from < level; from++)
+            ISO_UNROLLED (j, kept)
+                t[j] = vf_add(vf_load(levels[from] + j * VF_N), t[j]);
+        if (i + 1 < passes) {
+            ISO_UNROLLED (j, kept)
+                vf_store(levels[level] + j * VF_N, t[j]);
+            continue;
+        }
+        if (near)
+            gemv_join(t);
+        ISO_UNROLLED (j, GEMV_VECTORS)
+            vf_store(y + j * VF_N, t[j]);
     }
-    for (size_t h = ISO_LANES / 4; h > 0; h /= 2)
-        for (size_t j = 0; j < h * GEMV_BLOCK; j += VF_N)
-            vf_store(sums + j, vf_add(vf_load(sums + j), vf_load(sums + j + h * GEMV_BLOCK)));
-    for (size_t j = 0; j < GEMV_BLOCK; j += VF_N)
-        vf_store(y + j, vf_load(sums + j));
 }
 
 /*
  * A W that does not stay in L1 is read in longer runs of some rows at a time, those of one lane, as
- * the sums of gemm_along. Lanes come in the order of their tree, and wait for their neighbours on
- * the stack, a row of sums for each level of it: 5 KiB.
+ * the sums of gemm_along, which wait as those of gemv_block do: 5 KiB.
  */
 #define GEMV_RUN 256
 #define GEMV_RUN_FLOATS 32768 /* from which that pays, */
-#define GEMV_RUN_ROWS 256     /* with so many rows at least: 8 to a lane */
-#define GEMV_LEVELS 5         /* of a tree of ISO_LANES */
+#define GEMV_RUN_ROWS 248     /* with so many rows at least: 8 to most lanes */
 
 static void gemv_run(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k) {
-    float level[GEMV_LEVELS][GEMV_RUN];
+    float levels[GEMV_LEVELS][GEMV_RUN];
     for (size_t i = 0; i < ISO_LANES; i++) {
-        size_t l = 0, lane = 0;
-        while (i >> l & 1)
-            l++;
-        for (size_t bit = 0; bit < GEMV_LEVELS; bit++)
-            lane |= (i >> bit & 1) << (GEMV_LEVELS - 1 - bit);
-        float *sum = i + 1 == ISO_LANES ? y : level[l];
+        size_t level;
+        const size_t lane = gemv_lane(i, &level);
+        float *sum = i + 1 == ISO_LANES ? y : levels[level];
         gemm_along_1(sum, n, x + lane, 0, ISO_LANES, w + lane * ldw, ISO_LANES * ldw, n,
                      (k - lane + ISO_LANES - 1) / ISO_LANES, 0);
-        for (size_t from = 0; from < l; from++)
+        for (size_t from = 0; from < level; from++)
             for (size_t j = 0; j < n; j += VF_N) {
                 const size_t wd = n - j < VF_N ? n - j : VF_N;
-                store_w(sum + j, vf_add(load_w(level[from] + j, wd), load_w(sum + j, wd)), wd);
+                store_w(sum + j, vf_add(load_w(levels[from] + j, wd), load_w(sum + j, wd)), wd);
             }
     }
 }
@@ -153,8 +179,12 @@ static void gemv(float *y, const float *w, size_t ldw, const float *x, size_t n,
     if (GEMV_WIDE && k >= GEMV_RUN_ROWS && n >= GEMV_RUN_FLOATS / k)
         for (; n - j >= GEMV_BLOCK; j += n - j < GEMV_RUN ? n - j : GEMV_RUN)
             gemv_run(y + j, w + j, ldw, x, n - j < GEMV_RUN ? n - j : GEMV_RUN, k);
+    const int near = GEMV_AT_ONCE > 1 && n * k > GEMV_NEAR_FLOATS;
     for (; GEMV_WIDE && n - j >= GEMV_BLOCK; j += GEMV_BLOCK)
-        gemv_block(y + j, w + j, ldw, x, k);
+        if (near)
+            gemv_block(y + j, w + j, ldw, x, k, 1);
+        else
+            gemv_block(y + j, w + j, ldw, x, k, 0);
     for (; j < n; j += GEMV_COLUMNS)
         gemv_columns(y + j, w + j, ldw, x, n - j < GEMV_COLUMNS ? n - j : GEMV_COLUMNS, k);
 }
