@@ -165,9 +165,13 @@ enum { ISO_UNARY_EXP = 100, ISO_UNARY_ERF = 101 };
 #else
 #define ISO_LOADED(v) ((void)0)
 #endif
-/* No load moves up across this: gcc for aarch64 else loads far ahead, and spills what is in its
- * way. */
-#define ISO_NO_LOADS_AHEAD() __asm__ volatile("" ::: "memory")
+/* A float that FMAs take from a lane, where they can: its broadcast from memory would be one more
+ * vector instruction (`ld1r`). */
+#if defined(__aarch64__)
+#define ISO_LANE_OF_FMA(x) __asm__("" : "+w"(x))
+#else
+#define ISO_LANE_OF_FMA(x) ((void)0)
+#endif
 /* From row i of `rows` to the next. */
 #define ISO_NEXT_ROW(row, ld, i, rows)                                                             \
     do                                                                                             \

@@ -10,7 +10,7 @@
 #define GEMM_MR 14
 #define GEMM_GROUP(m) ((m) <= 3 ? 8 : (m) == 4 ? 6 : (m) <= 7 ? 4 : (m) <= 9 ? 3 : 2)
 #define GEMM_VECTORS(m) GEMM_GROUP(m)
-#define GEMM_VECTORS_BT 1
+#define GEMM_VECTORS_BT(m) 1
 #define GEMM_HALVES_BT 4
 #define GEMM_DIRECT_MR 8
 #define GEMM_DIRECT_TALL 16

@@ -8,7 +8,7 @@
 #define GEMM_MR 6
 #define GEMM_GROUP(m) ((m) == 1 ? 4 : (m) == 2 ? 3 : (m) == 3 ? 2 : 1)
 #define GEMM_VECTORS(m) (4 * GEMM_GROUP(m))
-#define GEMM_VECTORS_BT 4
+#define GEMM_VECTORS_BT(m) ((m) <= 3 ? 4 : 2)
 #define GEMM_HALVES_BT 0
 #define GEMM_DIRECT_MR 6
 #define GEMM_DIRECT_TALL GEMM_DIRECT_MR
@@ -67,8 +67,6 @@ gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_
                     t[(i * panels + j) * 4 + h] =
                         fma_row(t[(i * panels + j) * 4 + h], bv, a0, a1, i);
             }
-            if (panels > 2)
-                ISO_NO_LOADS_AHEAD();
         }
         a += as, b += bs;
     }

@@ -27,15 +27,28 @@ static inline vm vm_first(size_t n) {
 static inline vf vf_set1(float x) { return vdupq_n_f32(x); }
 static inline vf vf_load(const float *p) { return vld1q_f32(p); }
 static inline void vf_store(float *p, vf v) { vst1q_f32(p, v); }
+/* No memcpy here: compilers make it a call, around which no vector register survives whole. */
 static inline vf vf_load_n(const float *p, size_t n) {
-    float t[4] = {0};
-    memcpy(t, p, (n < 4 ? n : 4) * sizeof(float));
-    return vld1q_f32(t);
+    if (n >= 4)
+        return vld1q_f32(p);
+    float32x2_t low = vdup_n_f32(0), high = low;
+    if (n >= 2)
+        low = vld1_f32(p);
+    if (n == 3)
+        high = vld1_lane_f32(p + 2, high, 0);
+    if (n == 1)
+        low = vld1_lane_f32(p, low, 0);
+    return vcombine_f32(low, high);
 }
 static inline void vf_store_n(float *p, vf v, size_t n) {
-    float t[4];
-    vst1q_f32(t, v);
-    memcpy(p, t, (n < 4 ? n : 4) * sizeof(float));
+    if (n >= 4)
+        vst1q_f32(p, v);
+    else if (n >= 2)
+        vst1_f32(p, vget_low_f32(v));
+    if (n == 3)
+        vst1q_lane_f32(p + 2, v, 2);
+    if (n == 1)
+        vst1q_lane_f32(p, v, 0);
 }
 static inline vf vf_keep(vf v, size_t n) {
     return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(v), vm_first(n)));

@@ -6,7 +6,7 @@
 #define GEMM_MR 4
 #define GEMM_GROUP(m) 1
 #define GEMM_VECTORS(m) 4
-#define GEMM_VECTORS_BT 2
+#define GEMM_VECTORS_BT(m) 2
 #define GEMM_HALVES_BT 0
 #define GEMM_DIRECT_MR 4
 #define GEMM_DIRECT_TALL GEMM_DIRECT_MR

@@ -2,7 +2,8 @@
  *
  * Products that are too small, or have too few rows, for packing to pay: gemm_direct reads A and B
  * where they lie, gemm_strip_bt turns the rows of a transposed B in registers. Columns are vectors
- * here, as many at a time as gemm_tile.h says: GEMM_VECTORS(m) and GEMM_VECTORS_BT.
+ * here, as many at a time as gemm_tile.h says: GEMM_VECTORS(m) and
+ * GEMM_VECTORS_BT(m).
  */
 
 /* Sums of m rows and `vectors` vectors, of which the last holds `last` columns, go to C. */
@@ -78,7 +79,9 @@ direct_tile(float *c, size_t ldc, const float *a, size_t lda, const float *b, si
             ISO_UNROLLED (j, vectors)
                 bv[j] = DIRECT_B(j);
             ISO_UNROLLED (i, m) {
-                vf av = vf_set1(four[i / 4][i % 4 * lda]);
+                float x = four[i / 4][i % 4 * lda];
+                ISO_LANE_OF_FMA(x);
+                const vf av = vf_set1(x);
                 ISO_UNROLLED (j, vectors)
                     t[i * vectors + j] = vf_fma(av, bv[j], t[i * vectors + j]);
             }
@@ -101,7 +104,7 @@ static inline __attribute__((always_inline)) const float *
 direct_steps_bt(vf *t, float *rows, const float *a, size_t as, const float *b, size_t ldb,
                 const size_t m, const size_t vectors, const int there, size_t last, size_t skip,
                 size_t steps) {
-    vf bv[VF_TURN * GEMM_VECTORS_BT];
+    vf bv[VF_TURN * GEMM_VECTORS_BT(1)];
     for (size_t l = 0; l < last && !there; l++)
         memcpy(rows + l * VF_TURN, b + l * ldb, steps * sizeof(float));
     ISO_UNROLLED (j, vectors)
@@ -264,8 +267,8 @@ static inline __attribute__((always_inline)) void direct_rows(float *c, size_t l
 static inline __attribute__((always_inline)) void
 direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t ldb,
                const size_t m, size_t n, size_t k, int add) {
-    const size_t vectors = GEMM_VECTORS_BT, columns = vectors * VF_N;
-    vf t[GEMM_MR * GEMM_VECTORS_BT];
+    const size_t vectors = GEMM_VECTORS_BT(m), columns = vectors * VF_N;
+    vf t[GEMM_SUMS];
     if (n < VF_N) {
         direct_sums_bt(t, a, as, b, ldb, m, 1, 0, n, k);
         direct_store(c, ldc, t, m, 1, n, add);

@@ -125,8 +125,6 @@ ISO_INLINE void norm_rows(const struct norm_group *rows, size_t n, const struct 
         EACH_ROW d[q] = keep_w(vf_add(d[q], minus_mean[q]), w);                                    \
         EACH_ROW acc[q][l] = vf_fma(d[q], d[q], acc[q][l]);                                        \
         norm_call(g->next_x, g->ldx, i, k);                                                        \
-        if (LANE_REGS > 4)                                                                         \
-            ISO_NO_LOADS_AHEAD();                                                                  \
     } while (0)
         LANES_EACH(n, VARIANCE_STEP);
 #undef VARIANCE_STEP
