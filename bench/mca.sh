@@ -9,8 +9,8 @@
 #
 # CC and CC_AARCH64 name the compilers, MCA llvm-mca (llvm-mca-19 of Debian's package llvm-19).
 # ARM_INCLUDE is a folder with an Arm sleef.h (./run test aarch64 unpacks one).
-# Exit status: 1 if the tile of a matrix product uses the stack for vectors, or stays below 95 % of
-# the FMA units where the model of the CPU is believed.
+# Exit status: 1 if a loop uses the stack for vectors or is not found, or if the tile of a matrix
+# product stays below 95 % of the FMA units where the model of the CPU is believed.
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -167,7 +167,7 @@ done
 
 echo "$remarks"
 if [ -s "$work/bad" ]; then
-    echo "mca.sh: the gemm tile stays below $least % of the FMA units, or spills:" >&2
+    echo "mca.sh: vectors on the stack, or the gemm tile below $least % of the FMA units:" >&2
     cat "$work/bad" >&2
     exit 1
 fi

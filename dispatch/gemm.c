@@ -586,6 +586,10 @@ static iso_status gemm_promise(size_t *floats, struct job t, int trans_a, int tr
     const int sums = t.e->beta != 0.0f || t.e->residual;
     struct job few = t;
     iso_status status = ISOBIT_OK;
+    size_t extent;
+    if (iso_mul_overflows(&extent, t.m, t.n) || iso_mul_overflows(&extent, t.m, t.k) ||
+        iso_mul_overflows(&extent, t.n, t.k))
+        return ISOBIT_E_OVERFLOW; /* matrices that nobody has */
     choose(&t, trans_a, trans_b, 0);
     *floats = 0;
     t.far = t.across = t.own_b = 0;
@@ -626,16 +630,12 @@ iso_status iso_gemm_f32_workspace_bytes(size_t *bytes, size_t m, size_t n, size_
     struct iso_epilogue e;
     struct job t = {.m = m, .n = n, .k = k, .e = &e};
     int trans_a, trans_b;
-    size_t floats = 0, extent;
+    size_t floats = 0;
     if (!bytes)
         return ISOBIT_E_NULL;
     iso_status status = gemm_options(&e, &trans_a, &trans_b, options);
     if (!status)
         status = iso_context_kernels(&t.kernels, context);
-    if (!status && m && n && k && /* matrices that nobody has */
-        (iso_mul_overflows(&extent, m, n) || iso_mul_overflows(&extent, m, k) ||
-         iso_mul_overflows(&extent, n, k)))
-        return ISOBIT_E_OVERFLOW;
     if (!status && m && n && k && e.alpha != 0.0f)
         status = gemm_promise(&floats, t, trans_a, trans_b, iso_context_threads(context));
     if (!status)

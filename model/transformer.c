@@ -13,8 +13,6 @@
 #include <string.h>
 
 #define SMALL_APPEND ((size_t)1 << 11) /* so many floats of keys join the caches on one thread */
-#define KEY_PANEL 64                   /* keys of a panel, see iso_key_panels_append */
-#define LINE_FLOATS 16                 /* of a cache line */
 
 iso_status model_check_ids(const uint32_t *ids, size_t length, size_t V, size_t limit,
                            const char *what, size_t sequence, iso_error *error) {
@@ -319,16 +317,6 @@ struct append {
     atomic_int status;
 };
 
-/* Calls the places of key and value `past` of a head: that key goes to dh lines of a panel, which
- * other layers have pushed out of the caches since the last step. */
-static void call_places(const float *keys, const float *values, size_t past, size_t dh) {
-    const float *key = keys + past / KEY_PANEL * KEY_PANEL * dh + past % KEY_PANEL;
-    for (size_t i = 0; i < dh; i++)
-        __builtin_prefetch(key + i * KEY_PANEL, 1, 3);
-    for (size_t i = 0; i < dh; i += LINE_FLOATS)
-        __builtin_prefetch(values + past * dh + i, 1, 3);
-}
-
 static void append_rows(void *arg, size_t task) {
     struct append *t = arg;
     const size_t d = t->run->model->config.d, H = t->run->model->decoder.H, dh = d / H;
@@ -337,10 +325,6 @@ static void append_rows(void *arg, size_t task) {
     for (size_t r = t->rows * task / t->tasks; r < end; r++)
         for (size_t h = 0; h < H; h++) {
             const float *k = t->run->wide + r * 3 * d + d + h * dh;
-            const size_t next_r = h + 1 < H ? r : r + 1, next_h = h + 1 < H ? h + 1 : 0;
-            if (next_r < end)
-                call_places(self_k(t->cache, H, t->l, next_r, next_h),
-                            self_v(t->cache, H, t->l, next_r, next_h, dh), t->past, dh);
             const iso_status status = iso_key_panels_append(self_k(t->cache, H, t->l, r, h),
                                                             t->past, k, 3 * d, 1, dh, &context);
             if (status)

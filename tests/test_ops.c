@@ -1389,6 +1389,8 @@ static void gemm_refuses(void **state) {
     o.trans_a = 0;
     assert_int_equal(bytes, 77);
     assert_ok(iso_gemm_f32_workspace_bytes(&bytes, 0, half, half, &o, &x));
+    o.alpha = 0; /* A and B are not read */
+    assert_ok(iso_gemm_f32_workspace_bytes(&bytes, 2, half, half, &o, &x));
 #undef GEMM
 }
 

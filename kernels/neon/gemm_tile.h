@@ -60,14 +60,13 @@ gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_
         float32x4_t a0;
         float32x2_t a1;
         load_rows(&a0, &a1, a, m);
-        ISO_UNROLLED (j, panels) {
+        ISO_UNROLLED (j, panels)
             ISO_UNROLLED (h, 4) {
                 float32x4_t bv = vld1q_f32(b + j * bps + h * 4);
                 ISO_UNROLLED (i, m)
                     t[(i * panels + j) * 4 + h] =
                         fma_row(t[(i * panels + j) * 4 + h], bv, a0, a1, i);
             }
-        }
         a += as, b += bs;
     }
     ISO_UNROLLED (i, m)

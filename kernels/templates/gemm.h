@@ -49,25 +49,23 @@ ISO_INLINE void epilogue_vectors(float *c, const float *t, size_t j, const struc
                                  const size_t last) {
     vf v[VF_TOGETHER];
 #define WIDTH (i + 1 < vectors ? VF_N : last)
-#define EACH_VECTOR ISO_UNROLLED (i, vectors)
-    EACH_VECTOR
-    v[i] = load_w(t + j + i * VF_N, WIDTH);
+    ISO_UNROLLED (i, vectors)
+        v[i] = load_w(t + j + i * VF_N, WIDTH);
     if (e->alpha != 1.0f)
-        EACH_VECTOR
-    v[i] = vf_mul(vf_set1(e->alpha), v[i]);
+        ISO_UNROLLED (i, vectors)
+            v[i] = vf_mul(vf_set1(e->alpha), v[i]);
     if (e->beta != 0.0f)
-        EACH_VECTOR
-    v[i] = vf_fma(vf_set1(e->beta), load_w(c + j + i * VF_N, WIDTH), v[i]);
+        ISO_UNROLLED (i, vectors)
+            v[i] = vf_fma(vf_set1(e->beta), load_w(c + j + i * VF_N, WIDTH), v[i]);
     if (e->bias)
-        EACH_VECTOR
-    v[i] = vf_add(v[i], load_w(e->bias + j + i * VF_N, WIDTH));
+        ISO_UNROLLED (i, vectors)
+            v[i] = vf_add(v[i], load_w(e->bias + j + i * VF_N, WIDTH));
     vf_functions(v, v, act, vectors);
     if (residual)
-        EACH_VECTOR
-    v[i] = vf_add(v[i], load_w(residual + j + i * VF_N, WIDTH));
-    EACH_VECTOR
-    store_w(c + j + i * VF_N, v[i], WIDTH);
-#undef EACH_VECTOR
+        ISO_UNROLLED (i, vectors)
+            v[i] = vf_add(v[i], load_w(residual + j + i * VF_N, WIDTH));
+    ISO_UNROLLED (i, vectors)
+        store_w(c + j + i * VF_N, v[i], WIDTH);
 #undef WIDTH
 }
 

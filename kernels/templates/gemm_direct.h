@@ -2,8 +2,7 @@
  *
  * Products that are too small, or have too few rows, for packing to pay: gemm_direct reads A and B
  * where they lie, gemm_strip_bt turns the rows of a transposed B in registers. Columns are vectors
- * here, as many at a time as gemm_tile.h says: GEMM_VECTORS(m) and
- * GEMM_VECTORS_BT(m).
+ * here, as many at a time as gemm_tile.h says: GEMM_VECTORS(m) and GEMM_VECTORS_BT(m).
  */
 
 /* Sums of m rows and `vectors` vectors, of which the last holds `last` columns, go to C. */
@@ -164,8 +163,8 @@ direct_sums_bt(vf *t, const float *a, size_t as, const float *b, size_t ldb, con
 #if GEMM_HALVES_BT > 0
 /* Of a B that stays in L2; from further away two places in each row are too many. */
 #define HALVES_FLOATS 262144
-#define HALVES_STEPS 128
 #define HALVES_FLOATS_ROW 2097152 /* with a single row of A */
+#define HALVES_STEPS 128          /* from which that pays */
 
 /* VF_LINE steps of k with VF_N rows of B, whose next lines are called. */
 static inline __attribute__((always_inline)) void
