@@ -98,6 +98,7 @@ struct iso_norm {
 /*
  * attention: one run of queries of one head.
  *   q [nq][ldq], o [nq][ldo]; v [nk][ldv]; keys in panels of 64, each [dh][64].
+ *   nq_after rows of q follow them, which are called into L2 in the end.
  *   Query i sees keys below min(nk, see + i) when causal (see >= 1), else below nk.
  *   bias [nq][ldb] and weights [nq][ldw] may be NULL; weights has nk_weights columns (>= nk),
  *   those that are not visible are written as 0.
@@ -115,6 +116,7 @@ struct iso_attention {
     const float *v;
     size_t ldv;
     size_t nq, nk, dh;
+    size_t nq_after;
     int causal;
     size_t see;
     float scale;

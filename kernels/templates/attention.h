@@ -51,6 +51,12 @@ static inline size_t seen_of(const struct iso_attention *t, size_t query, size_t
     return k <= j0 ? 0 : k - j0 < n ? k - j0 : n;
 }
 
+/* The same for lane i of a block of nq queries; lanes beyond them are computed like the rest. */
+static inline size_t lane_sees(const struct iso_attention *t, size_t q0, size_t nq, size_t i,
+                               size_t j0, size_t n) {
+    return i < nq ? seen_of(t, q0 + i, j0, n) : n;
+}
+
 /* o[i] *= c[i], where that does anything: for rows that are listed first, because a branch for each
  * would be foretold wrongly for many. */
 static void attention_rescale(float *o, const float *c, size_t nq, size_t dh) {
@@ -119,16 +125,43 @@ static void attention_seen(uint64_t *seen, const float *s, size_t n, size_t lane
     }
 }
 
-/* exp(s - base) of VF_TOGETHER keys in a row, each added to a sum of its own. */
+/* exp(s - base) of four keys in a row, each added to a sum of its own. */
 ISO_INLINE void attention_exps(vf *sum, float *s, vf base) {
-    vf e[VF_TOGETHER];
-    ISO_UNROLLED (r, VF_TOGETHER)
-        e[r] = vf_sub(vf_load(s + r * ISO_QUERY_BLOCK), base);
-    vf_exps_neg(e, e, VF_TOGETHER);
-    ISO_UNROLLED (r, VF_TOGETHER) {
-        vf_store(s + r * ISO_QUERY_BLOCK, e[r]);
-        sum[r] = vf_add(sum[r], e[r]);
+    ISO_UNROLLED (k, 4 / VF_TOGETHER) {
+        vf e[VF_TOGETHER];
+        ISO_UNROLLED (r, VF_TOGETHER)
+            e[r] = vf_load(s + (k * VF_TOGETHER + r) * ISO_QUERY_BLOCK);
+        vf_exps_below(e, e, base, VF_TOGETHER);
+        ISO_UNROLLED (r, VF_TOGETHER) {
+            vf_store(s + (k * VF_TOGETHER + r) * ISO_QUERY_BLOCK, e[r]);
+            sum[k * VF_TOGETHER + r] = vf_add(sum[k * VF_TOGETHER + r], e[r]);
+        }
     }
+}
+
+/* Scales the scores of four keys; returns the maximum of `top` and them. */
+ISO_INLINE vf attention_scale_four(float *s, vf top, vf scale) {
+    ISO_UNROLLED (r, 4) {
+        vf x = vf_mul(scale, vf_load(s + r * ISO_QUERY_BLOCK));
+        vf_store(s + r * ISO_QUERY_BLOCK, x);
+        top = vf_max(x, top);
+    }
+    return top;
+}
+
+/* The same for the keys from j to `any`; -Inf from `limit` on, if they are not below `all`. */
+ISO_INLINE vf attention_scale(float *s, vf top, vf scale, const float *limit, size_t j, size_t all,
+                              size_t any) {
+    for (; j + 4 <= all; j += 4)
+        top = attention_scale_four(s + j * ISO_QUERY_BLOCK, top, scale);
+    for (; j < any; j++) {
+        vf x = vf_mul(scale, vf_load(s + j * ISO_QUERY_BLOCK));
+        if (j >= all)
+            x = vf_select(vf_lt(vf_set1((float)j), vf_load(limit)), x, vf_set1(-__builtin_inff()));
+        vf_store(s + j * ISO_QUERY_BLOCK, x);
+        top = vf_max(x, top);
+    }
+    return top;
 }
 
 /* Queries in the lanes. Returns whether a NaN came out. */
@@ -169,52 +202,47 @@ static int attention_columns(const struct iso_attention *t, size_t q0, size_t nq
                 call_rows(t->o + (q0 + j) * t->ldo, t->ldo, nq - j < rows ? nq - j : rows, dh);
         }
         for (size_t i = 0; partial && i < lanes; i++)
-            limit[i] = (float)(i < nq ? seen_of(t, q0 + i, j0, n) : n);
+            limit[i] = (float)lane_sees(t, q0, nq, i, j0, n);
 
+        /* The keys that all lanes of a vector see, and those that any does. */
+        size_t all = lane_sees(t, q0, nq, 0, j0, n);
+        size_t any = careful ? n : lane_sees(t, q0, nq, VF_N - 1, j0, n);
+        vf top = attention_scale(s, vf_load(m), scale, limit, 0, all, any);
         for (size_t i = 0; i < lanes; i += VF_N) {
-            /* The keys that all lanes see, and those that any does. */
-            const size_t all = partial && i < nq ? seen_of(t, q0 + i, j0, n) : n;
-            const size_t any =
-                partial && !careful && i + VF_N < nq ? seen_of(t, q0 + i + VF_N - 1, j0, n) : n;
-            float *si = s + i;
-            const vf old = vf_load(m + i);
-            vf top[4] = {old, minus_inf, minus_inf, minus_inf};
-            size_t j = 0;
-            for (; j + 4 <= all; j += 4) {
-                ISO_UNROLLED (r, 4) {
-                    vf x = vf_mul(scale, vf_load(si + (j + r) * ISO_QUERY_BLOCK));
-                    vf_store(si + (j + r) * ISO_QUERY_BLOCK, x);
-                    top[r] = vf_max(x, top[r]);
-                }
+            const size_t seen_here = any, next_lane = i + VF_N;
+            all = any = 0;
+            if (next_lane < lanes) {
+                all = lane_sees(t, q0, nq, next_lane, j0, n);
+                any = careful ? n : lane_sees(t, q0, nq, next_lane + VF_N - 1, j0, n);
             }
-            for (; j < any; j++) {
-                vf x = vf_mul(scale, vf_load(si + j * ISO_QUERY_BLOCK));
-                if (partial)
-                    x = vf_select(vf_lt(vf_set1((float)j), vf_load(limit + i)), x, minus_inf);
-                vf_store(si + j * ISO_QUERY_BLOCK, x);
-                top[0] = vf_max(x, top[0]);
-            }
-            const vf now = vf_max(vf_max(top[0], top[1]), vf_max(top[2], top[3]));
+            float *si = s + i, *next = si + VF_N;
+            const vf old = vf_load(m + i), now = top;
             const vf base = vf_select(vf_eq(now, minus_inf), vf_set1(0), now);
-            const vf factor = vf_exp_neg(vf_sub(old, base));
+            const vf factor = vf_exp_below(old, base);
             vf sum[4] = {vf_set1(0), vf_set1(0), vf_set1(0), vf_set1(0)};
             if (careful)
                 attention_seen(seen + i, si, n, VF_N);
-            for (j = 0; j + 4 <= any; j += 4) {
-                ISO_UNROLLED (r, 4 / VF_TOGETHER)
-                    attention_exps(sum + r * VF_TOGETHER,
-                                   si + (j + r * VF_TOGETHER) * ISO_QUERY_BLOCK, base);
+            top = vf_load(m + next_lane);
+            /* While exponentials wait for each other, the next scores are scaled. */
+            size_t j = 0;
+            for (; j + 4 <= seen_here && j + 4 <= all; j += 4) {
+                attention_exps(sum, si + j * ISO_QUERY_BLOCK, base);
+                top = attention_scale_four(next + j * ISO_QUERY_BLOCK, top, scale);
             }
+            const size_t scaled = j;
+            for (; j + 4 <= seen_here; j += 4)
+                attention_exps(sum, si + j * ISO_QUERY_BLOCK, base);
+            top = attention_scale(next, top, scale, limit + next_lane, scaled, all, any);
             ISO_UNROLLED (r, 3) {
-                if (j + r < any) {
+                if (j + r < seen_here) {
                     float *p = si + (j + r) * ISO_QUERY_BLOCK;
-                    vf e = vf_exp_neg(vf_sub(vf_load(p), base));
+                    vf e = vf_exp_below(vf_load(p), base);
                     vf_store(p, e);
                     sum[r] = vf_add(sum[r], e);
                 }
             }
             /* A strip that begins with these rows may end with ones that see more. */
-            for (j = any; j < n && j < any + GEMM_MR; j++)
+            for (j = seen_here; j < n && j < seen_here + GEMM_MR; j++)
                 vf_store(si + j * ISO_QUERY_BLOCK, vf_set1(0));
             const vf total = vf_add(vf_add(sum[0], sum[2]), vf_add(sum[1], sum[3]));
             vf_store(l + i, vf_fma(vf_load(l + i), factor, total));
@@ -239,6 +267,9 @@ static int attention_columns(const struct iso_attention *t, size_t q0, size_t nq
                            keys, j0 ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
             if (far && after > i)
                 call_rows(v + (n + i) * t->ldv, t->ldv, after - i < rows ? after - i : rows, dh);
+            if (!after && i < t->nq_after)
+                call_rows(t->q + (q0 + nq + i) * t->ldq, t->ldq,
+                          t->nq_after - i < rows ? t->nq_after - i : rows, dh);
         }
     }
 
@@ -254,7 +285,7 @@ static void attention_weights(float *w, size_t nk, size_t columns, float m, floa
              inverse = vf_set1(l == 0 ? 0 : 1.0f / l);
     for (size_t j = 0; j < nk; j += VF_N) {
         size_t n = nk - j < VF_N ? nk - j : VF_N;
-        vf e = vf_mul(vf_exp_neg(vf_sub(load_w(w + j, n), base)), inverse);
+        vf e = vf_mul(vf_exp_below(load_w(w + j, n), base), inverse);
         store_w(w + j, l == 0 ? vf_set1(0) : e, n);
     }
     for (size_t j = nk; j < columns; j++)
@@ -328,18 +359,18 @@ static int attention_rows(const struct iso_attention *t, size_t q0, size_t nq, i
             const float block = vf_hmax(top), now = block > m[i] ? block : m[i];
             const float base = now == -__builtin_inff() ? 0 : now;
             float factor[VF_N], sum[4] = {0, 0, 0, 0};
-            vf_store(factor, vf_exp_neg(vf_set1(m[i] - base)));
+            vf_store(factor, vf_exp_below(vf_set1(m[i]), vf_set1(base)));
             size_t j = 0;
             for (; j + VF_TOGETHER * VF_N <= n; j += VF_TOGETHER * VF_N) {
                 vf e[VF_TOGETHER];
                 ISO_UNROLLED (r, VF_TOGETHER)
-                    e[r] = vf_sub(vf_load(si + j + r * VF_N), vf_set1(base));
-                vf_exps_neg(e, e, VF_TOGETHER);
+                    e[r] = vf_load(si + j + r * VF_N);
+                vf_exps_below(e, e, vf_set1(base), VF_TOGETHER);
                 ISO_UNROLLED (r, VF_TOGETHER)
                     vf_store(si + j + r * VF_N, e[r]);
             }
             for (; j < n; j += VF_N)
-                vf_store(si + j, vf_exp_neg(vf_sub(vf_load(si + j), vf_set1(base))));
+                vf_store(si + j, vf_exp_below(vf_load(si + j), vf_set1(base)));
             for (j = 0; j + 4 <= n; j += 4)
                 ISO_UNROLLED (r, 4)
                     sum[r] += si[j + r];

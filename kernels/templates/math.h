@@ -52,27 +52,32 @@ ISO_INLINE void vf_exps(vf *y, const vf *v, const size_t k) {
     exp_parts(p, n, t, x, k);
     EACH y[j] = vf_ldexp(p[j], n[j]);
 }
-/* For x <= 0 or NaN. */
-ISO_INLINE void vf_exps_neg(vf *y, const vf *v, const size_t k) {
+/* exp(v - base) for v <= base or NaN. From v - base = -104 on it is 0. */
+ISO_INLINE void vf_exps_below(vf *y, const vf *v, vf base, const size_t k) {
     vf x[VF_TOGETHER], n[VF_TOGETHER], t[VF_TOGETHER], p[VF_TOGETHER];
-#ifdef VF_SCALEF /* masked lanes compute with small numbers, and become 0 in the end */
+    EACH x[j] = vf_sub(v[j], base);
+#ifdef VF_SCALEF
+    /* Masked lanes compute with small numbers, and become 0 in the end. v is compared, not x: so the
+     * mask does not wait for the difference. `least` is the float nearest to base - 104: what is
+     * below it is not above base - 104, and what is not is base - 128 or more. */
     vm in[VF_TOGETHER];
-    EACH in[j] = vf_not_lt(v[j], vf_set1(-104.0f));
-    EACH t[j] = vf_fma_in(in[j], v[j], vf_set1(LOG2_E), vf_set1(MAGIC));
+    const vf least = vf_sub(base, vf_set1(104.0f));
+    EACH in[j] = vf_not_lt(v[j], least);
+    EACH t[j] = vf_fma_in(in[j], x[j], vf_set1(LOG2_E), vf_set1(MAGIC));
     EACH n[j] = vf_sub(t[j], vf_set1(MAGIC));
-    EACH x[j] = vf_fma_in(in[j], n[j], vf_set1(-LN2_HIGH), v[j]);
+    EACH x[j] = vf_fma_in(in[j], n[j], vf_set1(-LN2_HIGH), x[j]);
     exp_rest(p, x, n, k);
     EACH y[j] = vf_ldexp_in(in[j], p[j], n[j]);
 #else
-    /* From -104 on it is 0. So far below, a product is 0 at once: near the smallest number it takes
-     * an assist on Intel's cores, even if it is rounded to 0. */
-    EACH x[j] = vf_max(vf_set1(-127.0f), v[j]);
+    /* Far below, a product is 0 at once: near the smallest number it takes an assist on Intel's
+     * cores, even if it is rounded to 0. */
+    EACH x[j] = vf_max(vf_set1(-127.0f), x[j]);
     exp_parts(p, n, t, x, k);
     EACH y[j] = vf_ldexp_down(p[j], n[j], t[j]);
 #endif
 }
-ISO_INLINE vf vf_exp_neg(vf x) {
-    vf_exps_neg(&x, &x, 1);
+ISO_INLINE vf vf_exp_below(vf x, vf base) {
+    vf_exps_below(&x, &x, base, 1);
     return x;
 }
 
