@@ -125,20 +125,6 @@ static void attention_seen(uint64_t *seen, const float *s, size_t n, size_t lane
     }
 }
 
-/* exp(s - base) of four keys in a row, each added to a sum of its own. */
-ISO_INLINE void attention_exps(vf *sum, float *s, vf base) {
-    ISO_UNROLLED (k, 4 / VF_TOGETHER) {
-        vf e[VF_TOGETHER];
-        ISO_UNROLLED (r, VF_TOGETHER)
-            e[r] = vf_load(s + (k * VF_TOGETHER + r) * ISO_QUERY_BLOCK);
-        vf_exps_below(e, e, base, VF_TOGETHER);
-        ISO_UNROLLED (r, VF_TOGETHER) {
-            vf_store(s + (k * VF_TOGETHER + r) * ISO_QUERY_BLOCK, e[r]);
-            sum[k * VF_TOGETHER + r] = vf_add(sum[k * VF_TOGETHER + r], e[r]);
-        }
-    }
-}
-
 /* Scales the scores of four keys; returns the maximum of `top` and them. */
 ISO_INLINE vf attention_scale_four(float *s, vf top, vf scale) {
     ISO_UNROLLED (r, 4) {
@@ -146,6 +132,41 @@ ISO_INLINE vf attention_scale_four(float *s, vf top, vf scale) {
         vf_store(s + r * ISO_QUERY_BLOCK, x);
         top = vf_max(x, top);
     }
+    return top;
+}
+
+/* exp(s - base) of n keys, a multiple of four, each added to a sum of its own. While exponentials
+ * wait for each other, the next ones begin, and the scores `next` are scaled, unless it is NULL. */
+ISO_INLINE vf attention_exps(vf *sum, float *s, vf base, size_t n, float *next, vf top, vf scale) {
+    struct exps e[2];
+    vf v[EXPS_STEP];
+#define BEGIN(e, from)                                                                             \
+    do {                                                                                           \
+        ISO_UNROLLED (r, EXPS_STEP)                                                                \
+            v[r] = vf_load((from) + r * ISO_QUERY_BLOCK);                                          \
+        exps_begin(e, v, base, EXPS_STEP);                                                         \
+    } while (0)
+    if (n > 0)
+        BEGIN(e, s);
+    for (size_t j = 0; j < n; j += 4) {
+        ISO_UNROLLED (h, 4 / EXPS_STEP) {
+            float *here = s + h * EXPS_STEP * ISO_QUERY_BLOCK;
+            /* The last ones begin twice: that is faster than a branch. */
+            const int last = (h + 1) * EXPS_STEP == 4 && j + 4 == n;
+            BEGIN(e + (h + 1) % 2, last ? here : here + EXPS_STEP * ISO_QUERY_BLOCK);
+            exps_end(v, e + h % 2, EXPS_STEP);
+            ISO_UNROLLED (r, EXPS_STEP) {
+                vf_store(here + r * ISO_QUERY_BLOCK, v[r]);
+                sum[h * EXPS_STEP + r] = vf_add(sum[h * EXPS_STEP + r], v[r]);
+            }
+        }
+        s += 4 * ISO_QUERY_BLOCK;
+        if (next) {
+            top = attention_scale_four(next, top, scale);
+            next += 4 * ISO_QUERY_BLOCK;
+        }
+    }
+#undef BEGIN
     return top;
 }
 
@@ -218,25 +239,19 @@ static int attention_columns(const struct iso_attention *t, size_t q0, size_t nq
             float *si = s + i, *next = si + VF_N;
             const vf old = vf_load(m + i), now = top;
             const vf base = vf_select(vf_eq(now, minus_inf), vf_set1(0), now);
-            const vf factor = vf_exp_below(old, base);
+            const vf factor = vf_exp_neg(vf_sub(old, base));
             vf sum[4] = {vf_set1(0), vf_set1(0), vf_set1(0), vf_set1(0)};
             if (careful)
                 attention_seen(seen + i, si, n, VF_N);
-            top = vf_load(m + next_lane);
-            /* While exponentials wait for each other, the next scores are scaled. */
-            size_t j = 0;
-            for (; j + 4 <= seen_here && j + 4 <= all; j += 4) {
-                attention_exps(sum, si + j * ISO_QUERY_BLOCK, base);
-                top = attention_scale_four(next + j * ISO_QUERY_BLOCK, top, scale);
-            }
-            const size_t scaled = j;
-            for (; j + 4 <= seen_here; j += 4)
-                attention_exps(sum, si + j * ISO_QUERY_BLOCK, base);
+            const size_t scaled = (all < seen_here ? all : seen_here) / 4 * 4;
+            top = attention_exps(sum, si, base, scaled, next, vf_load(m + next_lane), scale);
+            size_t j = seen_here / 4 * 4;
+            attention_exps(sum, si + scaled * ISO_QUERY_BLOCK, base, j - scaled, NULL, top, scale);
             top = attention_scale(next, top, scale, limit + next_lane, scaled, all, any);
             ISO_UNROLLED (r, 3) {
                 if (j + r < seen_here) {
                     float *p = si + (j + r) * ISO_QUERY_BLOCK;
-                    vf e = vf_exp_below(vf_load(p), base);
+                    vf e = vf_exp_neg(vf_sub(vf_load(p), base));
                     vf_store(p, e);
                     sum[r] = vf_add(sum[r], e);
                 }
@@ -285,7 +300,7 @@ static void attention_weights(float *w, size_t nk, size_t columns, float m, floa
              inverse = vf_set1(l == 0 ? 0 : 1.0f / l);
     for (size_t j = 0; j < nk; j += VF_N) {
         size_t n = nk - j < VF_N ? nk - j : VF_N;
-        vf e = vf_mul(vf_exp_below(load_w(w + j, n), base), inverse);
+        vf e = vf_mul(vf_exp_neg(vf_sub(load_w(w + j, n), base)), inverse);
         store_w(w + j, l == 0 ? vf_set1(0) : e, n);
     }
     for (size_t j = nk; j < columns; j++)
@@ -359,18 +374,18 @@ static int attention_rows(const struct iso_attention *t, size_t q0, size_t nq, i
             const float block = vf_hmax(top), now = block > m[i] ? block : m[i];
             const float base = now == -__builtin_inff() ? 0 : now;
             float factor[VF_N], sum[4] = {0, 0, 0, 0};
-            vf_store(factor, vf_exp_below(vf_set1(m[i]), vf_set1(base)));
+            vf_store(factor, vf_exp_neg(vf_set1(m[i] - base)));
             size_t j = 0;
             for (; j + VF_TOGETHER * VF_N <= n; j += VF_TOGETHER * VF_N) {
                 vf e[VF_TOGETHER];
                 ISO_UNROLLED (r, VF_TOGETHER)
-                    e[r] = vf_load(si + j + r * VF_N);
-                vf_exps_below(e, e, vf_set1(base), VF_TOGETHER);
+                    e[r] = vf_sub(vf_load(si + j + r * VF_N), vf_set1(base));
+                vf_exps_neg(e, e, VF_TOGETHER);
                 ISO_UNROLLED (r, VF_TOGETHER)
                     vf_store(si + j + r * VF_N, e[r]);
             }
             for (; j < n; j += VF_N)
-                vf_store(si + j, vf_exp_below(vf_load(si + j), vf_set1(base)));
+                vf_store(si + j, vf_exp_neg(vf_sub(vf_load(si + j), vf_set1(base))));
             for (j = 0; j + 4 <= n; j += 4)
                 ISO_UNROLLED (r, 4)
                     sum[r] += si[j + r];

@@ -52,32 +52,50 @@ ISO_INLINE void vf_exps(vf *y, const vf *v, const size_t k) {
     exp_parts(p, n, t, x, k);
     EACH y[j] = vf_ldexp(p[j], n[j]);
 }
-/* exp(v - base) for v <= base or NaN. From v - base = -104 on it is 0. */
-ISO_INLINE void vf_exps_below(vf *y, const vf *v, vf base, const size_t k) {
-    vf x[VF_TOGETHER], n[VF_TOGETHER], t[VF_TOGETHER], p[VF_TOGETHER];
-    EACH x[j] = vf_sub(v[j], base);
-#ifdef VF_SCALEF
-    /* Masked lanes compute with small numbers, and become 0 in the end. v is compared, not x: so the
-     * mask does not wait for the difference. `least` is the float nearest to base - 104: what is
-     * below it is not above base - 104, and what is not is base - 128 or more. */
+/* exp(v - base) for v <= base or NaN; from -104 on it is 0. In two halves: a loop in which
+ * EXPS_STEP vectors end while the next ones begin has twice as many chains of half the length. */
+#define EXPS_STEP ((VF_TOGETHER + 1) / 2)
+struct exps {
+    vf x[VF_TOGETHER], n[VF_TOGETHER], t[VF_TOGETHER];
     vm in[VF_TOGETHER];
+};
+ISO_INLINE void exps_begin(struct exps *e, const vf *v, vf base, const size_t k) {
+    EACH e->x[j] = vf_sub(v[j], base);
+#ifdef VF_SCALEF
+    /* Masked lanes compute with small numbers, and become 0 in the end. v is compared, not x: so
+     * the mask does not wait for the difference. `least` is the float nearest to base - 104: what
+     * is below it is not above base - 104, and what is not is base - 128 or more. */
     const vf least = vf_sub(base, vf_set1(104.0f));
-    EACH in[j] = vf_not_lt(v[j], least);
-    EACH t[j] = vf_fma_in(in[j], x[j], vf_set1(LOG2_E), vf_set1(MAGIC));
-    EACH n[j] = vf_sub(t[j], vf_set1(MAGIC));
-    EACH x[j] = vf_fma_in(in[j], n[j], vf_set1(-LN2_HIGH), x[j]);
-    exp_rest(p, x, n, k);
-    EACH y[j] = vf_ldexp_in(in[j], p[j], n[j]);
+    EACH e->in[j] = vf_not_lt(v[j], least);
+    EACH e->t[j] = vf_fma_in(e->in[j], e->x[j], vf_set1(LOG2_E), vf_set1(MAGIC));
+    EACH e->n[j] = vf_sub(e->t[j], vf_set1(MAGIC));
+    EACH e->x[j] = vf_fma_in(e->in[j], e->n[j], vf_set1(-LN2_HIGH), e->x[j]);
 #else
     /* Far below, a product is 0 at once: near the smallest number it takes an assist on Intel's
      * cores, even if it is rounded to 0. */
-    EACH x[j] = vf_max(vf_set1(-127.0f), x[j]);
-    exp_parts(p, n, t, x, k);
-    EACH y[j] = vf_ldexp_down(p[j], n[j], t[j]);
+    EACH e->x[j] = vf_max(vf_set1(-127.0f), e->x[j]);
+    EACH e->t[j] = vf_fma(e->x[j], vf_set1(LOG2_E), vf_set1(MAGIC));
+    EACH e->n[j] = vf_sub(e->t[j], vf_set1(MAGIC));
+    EACH e->x[j] = vf_fma(e->n[j], vf_set1(-LN2_HIGH), e->x[j]);
 #endif
 }
-ISO_INLINE vf vf_exp_below(vf x, vf base) {
-    vf_exps_below(&x, &x, base, 1);
+ISO_INLINE void exps_end(vf *y, struct exps *e, const size_t k) {
+    vf p[VF_TOGETHER];
+    exp_rest(p, e->x, e->n, k);
+#ifdef VF_SCALEF
+    EACH y[j] = vf_ldexp_in(e->in[j], p[j], e->n[j]);
+#else
+    EACH y[j] = vf_ldexp_down(p[j], e->n[j], e->t[j]);
+#endif
+}
+/* exp(x) for x <= 0 or NaN. */
+ISO_INLINE void vf_exps_neg(vf *y, const vf *x, const size_t k) {
+    struct exps e;
+    exps_begin(&e, x, vf_set1(0), k);
+    exps_end(y, &e, k);
+}
+ISO_INLINE vf vf_exp_neg(vf x) {
+    vf_exps_neg(&x, &x, 1);
     return x;
 }
 

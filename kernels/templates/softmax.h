@@ -28,8 +28,8 @@ ISO_INLINE void softmax_exp_step(vf *t, size_t first, float *e, const float *x, 
     vf v[VF_TOGETHER];
     if (next)
         EACH if ((i + j * VF_N) % 16 == 0) __builtin_prefetch(next + i + j * VF_N, 0, 3);
-    EACH v[j] = softmax_load(x, mask, i + j * VF_N, w);
-    vf_exps_below(v, v, m, k);
+    EACH v[j] = vf_sub(softmax_load(x, mask, i + j * VF_N, w), m);
+    vf_exps_neg(v, v, k);
     if (mask)
         EACH v[j] = vf_select(vm_bytes(mask + i + j * VF_N, w), v[j], vf_set1(0));
     if (e)
