@@ -15,7 +15,8 @@
 
 #define MAX_HEAD_WIDTH 512
 #define SMALL_WORK ((size_t)1 << 19)
-#define MANY 512 /* queries and keys from which on a copy of the values pays */
+#define RUNS_PER_THREAD 4 /* at least, so that threads end together */
+#define MANY 512          /* queries and keys from which on a copy of the values pays */
 
 struct job {
     const struct iso_kernels *kernels;
@@ -28,7 +29,7 @@ struct job {
     size_t panels_head, values_head;
     float *heads, *scratch; /* [heads or tasks] panels and values; [tasks] */
     int whole_heads;        /* a task has a head to itself */
-    size_t query_blocks, tasks;
+    size_t query_rows, query_blocks, tasks, scratch_task;
 };
 
 static size_t keys_of(const struct job *t, size_t b) {
@@ -59,7 +60,7 @@ static void pack_heads(void *arg, size_t task) {
 static void run_block(const struct job *t, size_t task, size_t at, size_t place, size_t block) {
     const iso_attention_shape *s = t->s;
     const iso_attention_options *opt = t->opt;
-    const size_t b = at / s->H, h = at % s->H, i = block * ISO_QUERY_BLOCK;
+    const size_t b = at / s->H, h = at % s->H, i = block * t->query_rows;
     const float *panels = t->heads + place * (t->panels_head + t->values_head);
     struct iso_attention a = {
         .o = t->o + b * s->o.batch + h * s->o.head + i * s->o.seq,
@@ -69,14 +70,14 @@ static void run_block(const struct job *t, size_t task, size_t at, size_t place,
         .key_panels = opt->key_panels ? t->k + b * s->k.batch + h * s->k.head : panels,
         .v = t->v ? t->v + b * s->v.batch + h * s->v.head : NULL,
         .ldv = s->v.seq,
-        .nq = s->Sq - i < ISO_QUERY_BLOCK ? s->Sq - i : ISO_QUERY_BLOCK,
-        .nq_after = s->Sq - i < ISO_QUERY_BLOCK ? 0 : s->Sq - i - ISO_QUERY_BLOCK,
+        .nq = s->Sq - i < t->query_rows ? s->Sq - i : t->query_rows,
+        .nq_after = s->Sq - i < t->query_rows ? 0 : s->Sq - i - t->query_rows,
         .nk = keys_of(t, b),
         .dh = s->dh,
         .causal = opt->causal,
         .see = opt->past + i + 1,
         .scale = t->scale,
-        .scratch = t->scratch + task * iso_round_up(ISO_ATTENTION_SCRATCH(s->dh), ISO_LINE),
+        .scratch = t->scratch + task * t->scratch_task,
     };
     if (t->values_head)
         a.v = panels + t->panels_head, a.ldv = s->dh;
@@ -214,7 +215,11 @@ static const iso_attention_options *options_or_default(const iso_attention_optio
 static iso_status plan(struct job *t, size_t *floats, size_t threads) {
     const iso_attention_shape *s = t->s;
     size_t heads = s->B * s->H, work;
-    t->query_blocks = (s->Sq + ISO_QUERY_BLOCK - 1) / ISO_QUERY_BLOCK;
+    t->query_rows = ISO_QUERY_BLOCK;
+    if (s->Sk > ISO_L2_FLOATS / s->dh / 2 &&
+        heads * (s->Sq / (ISO_QUERY_BLOCKS * ISO_QUERY_BLOCK)) >= RUNS_PER_THREAD * threads)
+        t->query_rows = ISO_QUERY_BLOCKS * ISO_QUERY_BLOCK;
+    t->query_blocks = (s->Sq + t->query_rows - 1) / t->query_rows;
     if (iso_mul_overflows(&work, heads * s->Sq, s->Sk) || iso_mul_overflows(&work, work, s->dh))
         work = SIZE_MAX;
     t->tasks = work < SMALL_WORK ? 1 : threads;
@@ -231,7 +236,8 @@ static iso_status plan(struct job *t, size_t *floats, size_t threads) {
         iso_mul_overflows(&t->values_head, s->Sk, s->dh))
         return ISOBIT_E_OVERFLOW;
     size_t packed;
-    *floats = t->tasks * iso_round_up(ISO_ATTENTION_SCRATCH(s->dh), ISO_LINE);
+    t->scratch_task = iso_round_up(ISO_ATTENTION_SCRATCH(t->query_rows, s->dh), ISO_LINE);
+    *floats = t->tasks * t->scratch_task;
     t->values_head = iso_round_up(t->values_head, ISO_LINE);
     return iso_mul_overflows(&packed, t->panels_head + t->values_head,
                              t->whole_heads ? t->tasks : heads) ||
@@ -287,7 +293,7 @@ iso_status iso_attention_f32(float *o, const float *q, const float *k, const flo
     if (status)
         return status;
     t.scratch = scratch;
-    t.heads = scratch + t.tasks * iso_round_up(ISO_ATTENTION_SCRATCH(shape->dh), ISO_LINE);
+    t.heads = scratch + t.tasks * t.scratch_task;
     if (!t.whole_heads && t.panels_head + t.values_head)
         iso_parallel(context, t.tasks, pack_heads, &t);
     iso_parallel(context, t.tasks, t.whole_heads ? run_heads : run_blocks, &t);

@@ -31,6 +31,8 @@
 /* Layout of packed matrices: panels of so many columns. The same for all instruction sets. */
 #define ISO_PANEL 16
 
+#define ISO_L2_FLOATS ((size_t)1 << 18) /* what is more does not stay in L2 */
+
 /*
  * gemm_strip: the product of a strip of at most MR rows with any number of columns.
  *
@@ -102,11 +104,17 @@ struct iso_norm {
  *   Query i sees keys below min(nk, see + i) when causal (see >= 1), else below nk.
  *   bias [nq][ldb] and weights [nq][ldw] may be NULL; weights has nk_weights columns (>= nk),
  *   those that are not visible are written as 0.
- *   scratch: ISO_ATTENTION_SCRATCH(dh) floats. nq <= ISO_QUERY_BLOCK.
+ *   scratch: ISO_ATTENTION_SCRATCH(nq, dh) floats. nq <= ISO_QUERY_BLOCKS * ISO_QUERY_BLOCK: as
+ * many blocks share the keys and values that come from beyond L2.
  */
 #define ISO_QUERY_BLOCK 64
-#define ISO_ATTENTION_SCRATCH(dh)                                                                  \
-    ((size_t)(2 * ISO_QUERY_BLOCK + 1) * (dh) + (size_t)ISO_QUERY_BLOCK * (ISO_KEY_BLOCK + 4))
+#define ISO_QUERY_BLOCKS 4
+#define ISO_COLUMNS_SCRATCH(dh)                                                                    \
+    ((size_t)ISO_QUERY_BLOCK * (ISO_KEY_BLOCK + 2) + ((dh) + ISO_PANEL - 1) / ISO_PANEL * ISO_PANEL)
+#define ISO_COLUMNS_STATE(dh) ((size_t)2 * ISO_QUERY_BLOCK * ((dh) + 1))
+#define ISO_ATTENTION_SCRATCH(nq, dh)                                                              \
+    (ISO_COLUMNS_SCRATCH(dh) +                                                                     \
+     ((nq) + ISO_QUERY_BLOCK - 1) / ISO_QUERY_BLOCK * ISO_COLUMNS_STATE(dh))
 struct iso_attention {
     float *o;
     size_t ldo;

@@ -1036,7 +1036,7 @@ static const struct attention_case attention_cases[] = {
     {4, 1, 3, 66, 128, 1, 63, 1, 0, 0},  {1, 1, 130, 1, 1, 0, 0, 0, 0, 0},
     {1, 3, 66, 70, 96, 1, 2, 0, 3, 0},   {1, 1, 3, 5, 512, 0, 0, 0, 0, 0},
     {2, 1, 4, 0, 8, 0, 0, 0, 0, 0},      {2, 2, 17, 65, 17, 1, 100, 1, 1, 1},
-    {2, 3, 514, 530, 20, 1, 9, 1, 0, 0}};
+    {2, 3, 514, 530, 20, 1, 9, 1, 0, 0}, {1, 2, 520, 257, 512, 1, 3, 0, 0, 0}};
 enum { ATTENTION_CASES = sizeof attention_cases / sizeof *attention_cases };
 
 /* The keys of d as panels, one head after the other. */

@@ -27,11 +27,9 @@ static inline size_t strip_rows(size_t n) {
     return strips ? (n + strips - 1) / strips : 0;
 }
 
-#define L2_FLOATS ((size_t)1 << 18)
-
 /* Rows that lie apart, so that each is new to the hardware, and together are too many for L2. */
 static inline int far_apart(size_t ld, size_t rows, size_t n) {
-    return ld > n && rows > L2_FLOATS / ld;
+    return ld > n && rows > ISO_L2_FLOATS / ld;
 }
 
 /* Calls the first n elements of each row into L2. */
@@ -185,112 +183,143 @@ ISO_INLINE vf attention_scale(float *s, vf top, vf scale, const float *limit, si
     return top;
 }
 
-/* Queries in the lanes. Returns whether a NaN came out. */
-static int attention_columns(const struct iso_attention *t, size_t q0, size_t nq, int careful) {
-    const size_t dh = t->dh, lanes = (nq + ISO_PANEL - 1) / ISO_PANEL * ISO_PANEL;
-    float *qp = t->scratch, *o = qp + ISO_QUERY_BLOCK * dh, *s = o + ISO_QUERY_BLOCK * dh;
-    float *m = s + ISO_QUERY_BLOCK * ISO_KEY_BLOCK, *l = m + ISO_QUERY_BLOCK;
-    float *c = l + ISO_QUERY_BLOCK, *limit = c + ISO_QUERY_BLOCK;
+/* A block of queries in the lanes, and what it keeps from one block of keys to the next. */
+struct columns {
+    size_t q0, nq, lanes, nk;
+    float *qp, *o, *m, *l;
+};
+
+static void columns_begin(struct columns *b, const struct iso_attention *t, size_t q0,
+                          float *scratch) {
+    b->q0 = q0;
+    b->nq = t->nq - q0 < ISO_QUERY_BLOCK ? t->nq - q0 : ISO_QUERY_BLOCK;
+    b->lanes = (b->nq + ISO_PANEL - 1) / ISO_PANEL * ISO_PANEL;
+    b->nk = keys_seen(t, q0 + b->nq - 1);
+    b->qp = scratch;
+    b->o = b->qp + ISO_QUERY_BLOCK * t->dh;
+    b->m = b->o + ISO_QUERY_BLOCK * t->dh;
+    b->l = b->m + ISO_QUERY_BLOCK;
+    gemm_pack(b->qp, t->q + q0 * t->ldq, t->ldq, 1, b->nq, t->dh, ISO_PANEL);
+    for (size_t i = 0; i < b->lanes; i += VF_N)
+        vf_store(b->m + i, vf_set1(-__builtin_inff())), vf_store(b->l + i, vf_set1(0));
+}
+
+/* The block of keys from j0 on. `call`: the next one is called meanwhile. */
+static ISO_ONE_COPY void columns_block(const struct columns *b, const struct iso_attention *t,
+                                       size_t j0, float *scratch, int careful, int call) {
+    const size_t dh = t->dh, q0 = b->q0, nq = b->nq, lanes = b->lanes, nk = b->nk;
+    float *const qp = b->qp, *const o = b->o, *const m = b->m, *const l = b->l;
+    float *s = scratch, *c = s + ISO_QUERY_BLOCK * ISO_KEY_BLOCK, *limit = c + ISO_QUERY_BLOCK;
+    float *acc = limit + ISO_QUERY_BLOCK;
     const vf minus_inf = vf_set1(-__builtin_inff()), scale = vf_set1(t->scale);
-    const size_t nk = keys_seen(t, q0 + nq - 1), nk_all = keys_seen(t, q0);
+    const size_t nk_all = keys_seen(t, q0);
+    const size_t n = nk - j0 < ISO_KEY_BLOCK ? nk - j0 : ISO_KEY_BLOCK, after = nk - j0 - n;
+    const float *panel = t->key_panels + j0 * dh, *v = t->v + j0 * t->ldv;
+    const int partial = j0 + n > nk_all;
+    uint64_t seen[ISO_QUERY_BLOCK];
+    vm rescale = vm_first(0);
 
-    /* The next block is called while this one is computed, if they are too many for L2. */
-    const int far = 2 * nk > L2_FLOATS / dh;
+    for (size_t j = 0, rows = strip_rows(n); j < n; j += rows) {
+        /* queries before it see none of these keys */
+        const size_t first = j0 + j >= nk_all ? j0 + j + 1 - nk_all : 0;
+        const size_t from = first / ISO_PANEL * ISO_PANEL;
+        const size_t here = n - j < rows ? n - j : rows;
+        if (from < lanes)
+            gemm_strip(s + j * ISO_QUERY_BLOCK + from, ISO_QUERY_BLOCK, panel + j, ISO_KEY_BLOCK,
+                       qp + from * dh, ISO_PANEL, dh * ISO_PANEL, here, lanes - from, dh,
+                       ISO_STRIP_ASSIGN);
+        if (call && after)
+            call_rows(panel + (ISO_KEY_BLOCK + j) * dh, dh, here, dh);
+        if (!after && j < nq)
+            call_rows(t->o + (q0 + j) * t->ldo, t->ldo, nq - j < rows ? nq - j : rows, dh);
+    }
+    for (size_t i = 0; partial && i < lanes; i++)
+        limit[i] = (float)lane_sees(t, q0, nq, i, j0, n);
 
-    gemm_pack(qp, t->q + q0 * t->ldq, t->ldq, 1, nq, dh, ISO_PANEL);
-    for (size_t i = 0; i < lanes; i += VF_N)
-        vf_store(m + i, minus_inf), vf_store(l + i, vf_set1(0));
-
-    for (size_t j0 = 0; j0 < nk; j0 += ISO_KEY_BLOCK) {
-        const size_t n = nk - j0 < ISO_KEY_BLOCK ? nk - j0 : ISO_KEY_BLOCK, after = nk - j0 - n;
-        const float *panel = t->key_panels + j0 * dh, *v = t->v + j0 * t->ldv;
-        const int partial = j0 + n > nk_all;
-        uint64_t seen[ISO_QUERY_BLOCK];
-        vm rescale = vm_first(0);
-
-        for (size_t j = 0, rows = strip_rows(n); j < n; j += rows) {
-            /* queries before it see none of these keys */
-            const size_t first = j0 + j >= nk_all ? j0 + j + 1 - nk_all : 0;
-            const size_t from = first / ISO_PANEL * ISO_PANEL;
-            const size_t here = n - j < rows ? n - j : rows;
-            if (from < lanes)
-                gemm_strip(s + j * ISO_QUERY_BLOCK + from, ISO_QUERY_BLOCK, panel + j,
-                           ISO_KEY_BLOCK, qp + from * dh, ISO_PANEL, dh * ISO_PANEL, here,
-                           lanes - from, dh, ISO_STRIP_ASSIGN);
-            if (far && after)
-                call_rows(panel + (ISO_KEY_BLOCK + j) * dh, dh, here, dh);
-            if (!after && j < nq)
-                call_rows(t->o + (q0 + j) * t->ldo, t->ldo, nq - j < rows ? nq - j : rows, dh);
+    /* The keys that all lanes of a vector see, and those that any does. */
+    size_t all = lane_sees(t, q0, nq, 0, j0, n);
+    size_t any = careful ? n : lane_sees(t, q0, nq, VF_N - 1, j0, n);
+    vf top = attention_scale(s, vf_load(m), scale, limit, 0, all, any);
+    for (size_t i = 0; i < lanes; i += VF_N) {
+        const size_t seen_here = any, next_lane = i + VF_N;
+        all = any = 0;
+        if (next_lane < lanes) {
+            all = lane_sees(t, q0, nq, next_lane, j0, n);
+            any = careful ? n : lane_sees(t, q0, nq, next_lane + VF_N - 1, j0, n);
         }
-        for (size_t i = 0; partial && i < lanes; i++)
-            limit[i] = (float)lane_sees(t, q0, nq, i, j0, n);
-
-        /* The keys that all lanes of a vector see, and those that any does. */
-        size_t all = lane_sees(t, q0, nq, 0, j0, n);
-        size_t any = careful ? n : lane_sees(t, q0, nq, VF_N - 1, j0, n);
-        vf top = attention_scale(s, vf_load(m), scale, limit, 0, all, any);
-        for (size_t i = 0; i < lanes; i += VF_N) {
-            const size_t seen_here = any, next_lane = i + VF_N;
-            all = any = 0;
-            if (next_lane < lanes) {
-                all = lane_sees(t, q0, nq, next_lane, j0, n);
-                any = careful ? n : lane_sees(t, q0, nq, next_lane + VF_N - 1, j0, n);
+        float *si = s + i, *next = si + VF_N;
+        const vf old = vf_load(m + i), now = top;
+        const vf base = vf_select(vf_eq(now, minus_inf), vf_set1(0), now);
+        const vf factor = vf_exp_neg(vf_sub(old, base));
+        vf sum[4] = {vf_set1(0), vf_set1(0), vf_set1(0), vf_set1(0)};
+        if (careful)
+            attention_seen(seen + i, si, n, VF_N);
+        const size_t scaled = (all < seen_here ? all : seen_here) / 4 * 4;
+        top = attention_exps(sum, si, base, scaled, next, vf_load(m + next_lane), scale);
+        size_t j = seen_here / 4 * 4;
+        attention_exps(sum, si + scaled * ISO_QUERY_BLOCK, base, j - scaled, NULL, top, scale);
+        top = attention_scale(next, top, scale, limit + next_lane, scaled, all, any);
+        ISO_UNROLLED (r, 3) {
+            if (j + r < seen_here) {
+                float *p = si + (j + r) * ISO_QUERY_BLOCK;
+                vf e = vf_exp_neg(vf_sub(vf_load(p), base));
+                vf_store(p, e);
+                sum[r] = vf_add(sum[r], e);
             }
-            float *si = s + i, *next = si + VF_N;
-            const vf old = vf_load(m + i), now = top;
-            const vf base = vf_select(vf_eq(now, minus_inf), vf_set1(0), now);
-            const vf factor = vf_exp_neg(vf_sub(old, base));
-            vf sum[4] = {vf_set1(0), vf_set1(0), vf_set1(0), vf_set1(0)};
-            if (careful)
-                attention_seen(seen + i, si, n, VF_N);
-            const size_t scaled = (all < seen_here ? all : seen_here) / 4 * 4;
-            top = attention_exps(sum, si, base, scaled, next, vf_load(m + next_lane), scale);
-            size_t j = seen_here / 4 * 4;
-            attention_exps(sum, si + scaled * ISO_QUERY_BLOCK, base, j - scaled, NULL, top, scale);
-            top = attention_scale(next, top, scale, limit + next_lane, scaled, all, any);
-            ISO_UNROLLED (r, 3) {
-                if (j + r < seen_here) {
-                    float *p = si + (j + r) * ISO_QUERY_BLOCK;
-                    vf e = vf_exp_neg(vf_sub(vf_load(p), base));
-                    vf_store(p, e);
-                    sum[r] = vf_add(sum[r], e);
-                }
-            }
-            /* A strip that begins with these rows may end with ones that see more. */
-            for (j = seen_here; j < n && j < seen_here + GEMM_MR; j++)
-                vf_store(si + j * ISO_QUERY_BLOCK, vf_set1(0));
-            const vf total = vf_add(vf_add(sum[0], sum[2]), vf_add(sum[1], sum[3]));
-            vf_store(l + i, vf_fma(vf_load(l + i), factor, total));
-            vf_store(m + i, now);
-            vf_store(c + i, factor);
-            rescale = vm_or(rescale, vf_lt(factor, vf_set1(1.0f)));
         }
-
-        if (j0 > 0 && vm_any(rescale))
-            attention_rescale(o, c, nq, dh);
-        if (careful) {
-            for (size_t i = 0; i < nq; i++)
-                attention_careful(o + i * dh, limit + ISO_QUERY_BLOCK, s + i, ISO_QUERY_BLOCK,
-                                  seen[i], v, t->ldv, n, dh, j0 == 0);
-            continue;
-        }
-        for (size_t i = 0, rows = strip_rows(nq); i < nq; i += rows) {
-            const size_t here = nq - i < rows ? nq - i : rows;
-            const size_t keys = partial ? seen_of(t, q0 + i + here - 1, j0, n) : n;
-            if (keys)
-                gemm_strip(o + i * dh, dh, s + i, ISO_QUERY_BLOCK, v, t->ldv, ISO_PANEL, here, dh,
-                           keys, j0 ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
-            if (far && after > i)
-                call_rows(v + (n + i) * t->ldv, t->ldv, after - i < rows ? after - i : rows, dh);
-            if (!after && i < t->nq_after)
-                call_rows(t->q + (q0 + nq + i) * t->ldq, t->ldq,
-                          t->nq_after - i < rows ? t->nq_after - i : rows, dh);
-        }
+        /* A strip that begins with these rows may end with ones that see more. */
+        for (j = seen_here; j < n && j < seen_here + GEMM_MR; j++)
+            vf_store(si + j * ISO_QUERY_BLOCK, vf_set1(0));
+        const vf total = vf_add(vf_add(sum[0], sum[2]), vf_add(sum[1], sum[3]));
+        vf_store(l + i, vf_fma(vf_load(l + i), factor, total));
+        vf_store(m + i, now);
+        vf_store(c + i, factor);
+        rescale = vm_or(rescale, vf_lt(factor, vf_set1(1.0f)));
     }
 
+    if (j0 > 0 && vm_any(rescale))
+        attention_rescale(o, c, nq, dh);
+    if (careful) {
+        for (size_t i = 0; i < nq; i++)
+            attention_careful(o + i * dh, acc, s + i, ISO_QUERY_BLOCK, seen[i], v, t->ldv, n, dh,
+                              j0 == 0);
+        return;
+    }
+    for (size_t i = 0, rows = strip_rows(nq); i < nq; i += rows) {
+        const size_t here = nq - i < rows ? nq - i : rows;
+        const size_t keys = partial ? seen_of(t, q0 + i + here - 1, j0, n) : n;
+        if (keys)
+            gemm_strip(o + i * dh, dh, s + i, ISO_QUERY_BLOCK, v, t->ldv, ISO_PANEL, here, dh, keys,
+                       j0 ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
+        if (call && after > i)
+            call_rows(v + (n + i) * t->ldv, t->ldv, after - i < rows ? after - i : rows, dh);
+        if (q0 + nq == t->nq && !after && i < t->nq_after)
+            call_rows(t->q + (t->nq + i) * t->ldq, t->ldq,
+                      t->nq_after - i < rows ? t->nq_after - i : rows, dh);
+    }
+}
+
+/* Queries in the lanes, each block of keys for all of them. Returns whether a NaN came out. */
+static ISO_ONE_COPY int attention_columns(const struct iso_attention *t, int careful) {
+    struct columns blocks[ISO_QUERY_BLOCKS], *last = blocks;
+    float *state = t->scratch + ISO_COLUMNS_SCRATCH(t->dh);
+    columns_begin(last, t, 0, state);
+    while (last->q0 + last->nq < t->nq) {
+        const size_t after = last->q0 + last->nq;
+        columns_begin(++last, t, after, state += ISO_COLUMNS_STATE(t->dh));
+    }
+
+    /* The last block sees the most keys. It calls the next ones, if they are too many for L2. */
+    const int far = 2 * last->nk > ISO_L2_FLOATS / t->dh;
+    for (size_t j0 = 0; j0 < last->nk; j0 += ISO_KEY_BLOCK)
+        for (const struct columns *b = blocks; b <= last; b++)
+            if (j0 < b->nk)
+                columns_block(b, t, j0, t->scratch, careful, b == last && far);
+
     int nan = 0;
-    for (size_t i = 0; i < nq; i++)
-        nan |= attention_finish(t->o + (q0 + i) * t->ldo, o + i * dh, l[i], dh);
+    for (const struct columns *b = blocks; b <= last; b++)
+        for (size_t i = 0; i < b->nq; i++)
+            nan |= attention_finish(t->o + (b->q0 + i) * t->ldo, b->o + i * t->dh, b->l[i], t->dh);
     return nan;
 }
 
@@ -426,12 +455,12 @@ static int attention_rows(const struct iso_attention *t, size_t q0, size_t nq, i
 }
 
 static void attention(const struct iso_attention *t) {
-    ISO_REQUIRE(t->nq <= ISO_QUERY_BLOCK && (!t->causal || t->see > 0));
+    ISO_REQUIRE(t->nq <= ISO_QUERY_BLOCKS * ISO_QUERY_BLOCK && (!t->causal || t->see > 0));
     ISO_REQUIRE(t->dh <= ISO_K_BLOCK && t->ldv >= (t->nk > 1 ? t->dh : 0));
     /* Below half a vector of queries the lanes are better used by keys. */
     if (t->nq > VF_N / 2 && t->nq > 4 && !t->bias && !t->weights) {
-        if (attention_columns(t, 0, t->nq, 0))
-            attention_columns(t, 0, t->nq, 1);
+        if (attention_columns(t, 0))
+            attention_columns(t, 1);
         return;
     }
     for (size_t i = 0; i < t->nq; i += GEMM_MR) {

@@ -150,6 +150,14 @@ static void attention_cases(struct iso_cases *l) {
     add_attention(l, 20, ISO_CASE_TRAPLESS, ISO_FILL_UNIFORM, 64, 1030, 64, 967, 0, 0, 0, 0);
     add_attention(l, 1, ISO_CASE_TRAPLESS, ISO_FILL_UNIFORM, 1, 1030, 64, 0, 0, 0, 0, 0);
     add_attention(l, 20, ISO_CASE_TRAPLESS, ISO_FILL_UNIFORM, 33, 129, 512, 97, 0, 1, 0, 0);
+    static const size_t runs[] = {65, 127, 128, 129, 200, 256}; /* several blocks of queries */
+    for (size_t i = 0; i < iso_count(runs); i++) {
+        for (size_t see = 0; see <= 140; see += see < 2 ? 1 : 69) {
+            add_attention(l, 20, ISO_CASE_TRAPLESS, ISO_FILL_UNIFORM, runs[i], 200, 16, see, 0, 0,
+                          i % 3, 0);
+            add_attention(l, 20, 0, ISO_FILL_UNIFORM, runs[i], 130, 5, see, 0, 0, 1, 1 + i % 4);
+        }
+    }
 }
 
 static float attention_scale(const struct iso_case *c) {
@@ -216,7 +224,7 @@ static void attention_setup(struct iso_operands *o, const struct iso_case *c) {
         iso_out(o, "weights", nq, nk + gap % 16, nk + 2 * gap + c->p[A_WGAP]);
     else
         iso_absent(o, "weights");
-    iso_scratch(o, "scratch", ISO_ATTENTION_SCRATCH(dh));
+    iso_scratch(o, "scratch", ISO_ATTENTION_SCRATCH(nq, dh));
     for (size_t j = 0; j < nk; j++) {
         for (size_t e = 0; e < dh; e++) {
             float *value = &v[j * ldv + e], *key = &k[key_at(j, e, dh)];
@@ -313,7 +321,7 @@ static void attention_random(struct iso_case *c, struct iso_random *r) {
         ISO_FILL_UNIFORM, ISO_FILL_UNIFORM, ISO_FILL_NORMAL, ISO_FILL_NORMAL,  ISO_FILL_ZERO,
         ISO_FILL_TINY,    ISO_FILL_EQUAL,   ISO_FILL_RISING, ISO_FILL_FALLING, ISO_FILL_INTEGER,
         ISO_FILL_NAN_AT,  ISO_FILL_INF_AT,  ISO_FILL_LADDER, ISO_FILL_CANCEL};
-    c->p[A_NQ] = iso_random_log(r, ISO_QUERY_BLOCK);
+    c->p[A_NQ] = iso_random_log(r, ISO_QUERY_BLOCKS * ISO_QUERY_BLOCK);
     c->p[A_NK] = iso_random_log(r, 400);
     c->p[A_DH] = 1 + iso_random_log(r, 140);
     while (c->p[A_NQ] * c->p[A_NK] * c->p[A_DH] > 1 << 16)
