@@ -16,6 +16,12 @@
 #define NORM_ROWS (LANE_REGS <= VF_REGS / 16 ? 4 : LANE_REGS <= VF_REGS / 4 ? 2 : 1)
 #define NORM_N 2048
 #define NORM_N_OF_4 512
+/* With a residual each row has three streams, or four where the sum is written too, and prefetchers
+ * follow few. So from so many floats on long rows go one by one: those of layer norm, whose chains
+ * need company, and AVX2's of three if they come from memory. */
+#define NORM_ALONE_FLOATS (NORM_ROWS < 4 ? (size_t)1 << 18 : (size_t)1 << 13)
+#define NORM_ALONE_FAR ((size_t)1 << 21)
+#define NORM_ALONE_N 256
 
 #define EACH_ROW ISO_UNROLLED (q, k)
 
@@ -143,8 +149,12 @@ ISO_INLINE void norm_rows(const struct norm_group *rows, size_t n, const struct 
 
 ISO_INLINE void norm(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
                      const struct iso_norm *o, const int centred) {
+    const size_t many = centred || (!o->sum && NORM_ROWS < 4) ? NORM_ALONE_FAR : NORM_ALONE_FLOATS;
+    const int alone = o->residual && (o->sum || !centred) && n >= NORM_ALONE_N && rows >= many / n;
     for (size_t row = 0; row < rows;) {
         size_t k = n <= NORM_N_OF_4 ? NORM_ROWS : n > NORM_N || NORM_ROWS < 2 ? 1 : 2;
+        if (alone)
+            k = 1;
         while (k > rows - row)
             k /= 2;
         struct norm_group g = {.y = y + row * ldy, .ldy = ldy, .x = x + row * ldx, .ldx = ldx};
