@@ -158,7 +158,7 @@ for isa in "$@"; do
     row "A in place" "direct_rows_$direct"
     row "B called, too" direct_calling
     row "product of one row" gemm_rows_1
-    row "attention: exp" attention_columns
+    row "attention: exp" columns_block
     row "softmax: exp" softmax
     row "layernorm" layernorm
     row "gemv" 'gemv|gemv_rows'

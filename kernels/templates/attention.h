@@ -150,8 +150,8 @@ ISO_INLINE vf attention_exps(vf *sum, float *s, vf base, size_t n, float *next, 
         ISO_UNROLLED (h, 4 / EXPS_STEP) {
             float *here = s + h * EXPS_STEP * ISO_QUERY_BLOCK;
             /* The last ones begin twice: that is faster than a branch. */
-            const int last = (h + 1) * EXPS_STEP == 4 && j + 4 == n;
-            BEGIN(e + (h + 1) % 2, last ? here : here + EXPS_STEP * ISO_QUERY_BLOCK);
+            const size_t again = (h + 1) * EXPS_STEP == 4 && j + 4 == n;
+            BEGIN(e + (h + 1) % 2, here + (1 - again) * EXPS_STEP * ISO_QUERY_BLOCK);
             exps_end(v, e + h % 2, EXPS_STEP);
             ISO_UNROLLED (r, EXPS_STEP) {
                 vf_store(here + r * ISO_QUERY_BLOCK, v[r]);
