@@ -61,6 +61,7 @@ static void run_block(const struct job *t, size_t task, size_t at, size_t place,
     const iso_attention_shape *s = t->s;
     const iso_attention_options *opt = t->opt;
     const size_t b = at / s->H, h = at % s->H, i = block * t->query_rows;
+    const size_t nq = s->Sq - i < t->query_rows ? s->Sq - i : t->query_rows;
     const float *panels = t->heads + place * (t->panels_head + t->values_head);
     struct iso_attention a = {
         .o = t->o + b * s->o.batch + h * s->o.head + i * s->o.seq,
@@ -70,8 +71,8 @@ static void run_block(const struct job *t, size_t task, size_t at, size_t place,
         .key_panels = opt->key_panels ? t->k + b * s->k.batch + h * s->k.head : panels,
         .v = t->v ? t->v + b * s->v.batch + h * s->v.head : NULL,
         .ldv = s->v.seq,
-        .nq = s->Sq - i < t->query_rows ? s->Sq - i : t->query_rows,
-        .nq_after = s->Sq - i < t->query_rows ? 0 : s->Sq - i - t->query_rows,
+        .nq = nq,
+        .nq_after = s->Sq - i - nq,
         .nk = keys_of(t, b),
         .dh = s->dh,
         .causal = opt->causal,
@@ -216,7 +217,7 @@ static iso_status plan(struct job *t, size_t *floats, size_t threads) {
     const iso_attention_shape *s = t->s;
     size_t heads = s->B * s->H, work;
     t->query_rows = ISO_QUERY_BLOCK;
-    if (s->Sk > ISO_L2_FLOATS / s->dh / 2 &&
+    if (iso_keys_are_far(s->Sk, s->dh) &&
         heads * (s->Sq / (ISO_QUERY_BLOCKS * ISO_QUERY_BLOCK)) >= RUNS_PER_THREAD * threads)
         t->query_rows = ISO_QUERY_BLOCKS * ISO_QUERY_BLOCK;
     t->query_blocks = (s->Sq + t->query_rows - 1) / t->query_rows;

@@ -135,6 +135,9 @@ struct iso_attention {
     float *scratch;
 };
 
+/* Whether keys and values are more than stays in L2. */
+static inline int iso_keys_are_far(size_t nk, size_t dh) { return nk > ISO_L2_FLOATS / dh / 2; }
+
 /* key_panels: see iso_key_panels_append. embed: ids and rows are in range. */
 
 /* unary: y = f(x); y may be x. The activations of iso_activation, and: */

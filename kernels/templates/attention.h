@@ -189,8 +189,8 @@ struct columns {
     float *qp, *o, *m, *l;
 };
 
-static void columns_begin(struct columns *b, const struct iso_attention *t, size_t q0,
-                          float *scratch) {
+static ISO_ONE_COPY void columns_begin(struct columns *b, const struct iso_attention *t, size_t q0,
+                                       float *scratch) {
     b->q0 = q0;
     b->nq = t->nq - q0 < ISO_QUERY_BLOCK ? t->nq - q0 : ISO_QUERY_BLOCK;
     b->lanes = (b->nq + ISO_PANEL - 1) / ISO_PANEL * ISO_PANEL;
@@ -301,16 +301,17 @@ static ISO_ONE_COPY void columns_block(const struct columns *b, const struct iso
 
 /* Queries in the lanes, each block of keys for all of them. Returns whether a NaN came out. */
 static ISO_ONE_COPY int attention_columns(const struct iso_attention *t, int careful) {
-    struct columns blocks[ISO_QUERY_BLOCKS], *last = blocks;
-    float *state = t->scratch + ISO_COLUMNS_SCRATCH(t->dh);
-    columns_begin(last, t, 0, state);
-    while (last->q0 + last->nq < t->nq) {
-        const size_t after = last->q0 + last->nq;
-        columns_begin(++last, t, after, state += ISO_COLUMNS_STATE(t->dh));
-    }
+    struct columns blocks[ISO_QUERY_BLOCKS];
+    float *states = t->scratch + ISO_COLUMNS_SCRATCH(t->dh);
+    size_t count = 0;
+    do {
+        columns_begin(blocks + count, t, count * ISO_QUERY_BLOCK,
+                      states + count * ISO_COLUMNS_STATE(t->dh));
+    } while (++count * ISO_QUERY_BLOCK < t->nq);
+    const struct columns *last = blocks + count - 1;
 
     /* The last block sees the most keys. It calls the next ones, if they are too many for L2. */
-    const int far = 2 * last->nk > ISO_L2_FLOATS / t->dh;
+    const int far = iso_keys_are_far(last->nk, t->dh);
     for (size_t j0 = 0; j0 < last->nk; j0 += ISO_KEY_BLOCK)
         for (const struct columns *b = blocks; b <= last; b++)
             if (j0 < b->nk)

@@ -6,8 +6,7 @@
  * has load instructions of its own, by which they know it.
  */
 #define ALONG_ROWS 4      /* of C, at most */
-#define ALONG_FLOATS 8192 /* of a B that does not stay in L1, */
-#define ALONG_FAR 262144  /* and in L2 */
+#define ALONG_FLOATS 8192 /* of a B that does not stay in L1 */
 #define ALONG_FAR_STEPS 8 /* rows of B side by side, from where prefetchers follow fewer */
 #define ALONG_SUMS 512    /* that are added to C wait on the stack, below attention's own */
 
@@ -71,7 +70,7 @@ static inline __attribute__((always_inline)) void along_rows(float *c, size_t ld
 #define ALONG_STEPS(S)                                                                             \
     for (; k - p >= (S); p += (S))                                                                 \
     along_steps(c, ldc, a + p * ap, ai, ap, b + p * bs, bs, m, n, S, !more && p == 0)
-    if (m <= 2 && n <= ALONG_FAR / k)
+    if (m <= 2 && n <= ISO_L2_FLOATS / k)
         ALONG_STEPS(16);
     ALONG_STEPS(8);
     if (m == 1)

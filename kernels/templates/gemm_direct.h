@@ -405,7 +405,7 @@ static void gemm_direct(float *c, size_t ldc, const float *a, size_t lda, const 
         gemm_along(c, ldc, a, lda, 1, b, bs, m, n, k, add ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
         return;
     }
-    if (k > CALL_AHEAD_ROWS && n * k > (m > 4 ? FAR_FLOATS : ALONG_FAR) &&
+    if (k > CALL_AHEAD_ROWS && n * k > (m > 4 ? FAR_FLOATS : ISO_L2_FLOATS) &&
         (m > 4 || bs == ISO_PANEL))
         switch (m) {
             FAR_EACH(FAR_CASE)

@@ -37,11 +37,16 @@ ISO_INLINE void exp_rest(vf *p, vf *x, const vf *n, const size_t k) {
     HORNER(x, 1.0f);
 }
 
-/* e^x = p 2^n for x in [-128, 89], t as vf_ldexp_down wants it. */
-ISO_INLINE void exp_parts(vf *p, vf *n, vf *t, vf *x, const size_t k) {
+/* n of x in [-128, 89], and x - n LN2_HIGH; t as vf_ldexp_down wants it. */
+ISO_INLINE void exp_reduce(vf *n, vf *t, vf *x, const size_t k) {
     EACH t[j] = vf_fma(x[j], vf_set1(LOG2_E), vf_set1(MAGIC));
     EACH n[j] = vf_sub(t[j], vf_set1(MAGIC));
     EACH x[j] = vf_fma(n[j], vf_set1(-LN2_HIGH), x[j]);
+}
+
+/* e^x = p 2^n. */
+ISO_INLINE void exp_parts(vf *p, vf *n, vf *t, vf *x, const size_t k) {
+    exp_reduce(n, t, x, k);
     exp_rest(p, x, n, k);
 }
 
@@ -74,9 +79,7 @@ ISO_INLINE void exps_begin(struct exps *e, const vf *v, vf base, const size_t k)
     /* Far below, a product is 0 at once: near the smallest number it takes an assist on Intel's
      * cores, even if it is rounded to 0. */
     EACH e->x[j] = vf_max(vf_set1(-127.0f), e->x[j]);
-    EACH e->t[j] = vf_fma(e->x[j], vf_set1(LOG2_E), vf_set1(MAGIC));
-    EACH e->n[j] = vf_sub(e->t[j], vf_set1(MAGIC));
-    EACH e->x[j] = vf_fma(e->n[j], vf_set1(-LN2_HIGH), e->x[j]);
+    exp_reduce(e->n, e->t, e->x, k);
 #endif
 }
 ISO_INLINE void exps_end(vf *y, struct exps *e, const size_t k) {

@@ -151,10 +151,11 @@ ISO_INLINE void norm(float *y, size_t ldy, const float *x, size_t ldx, size_t ro
                      const struct iso_norm *o, const int centred) {
     const size_t many = centred || (!o->sum && NORM_ROWS < 4) ? NORM_ALONE_FAR : NORM_ALONE_FLOATS;
     const int alone = o->residual && (o->sum || !centred) && n >= NORM_ALONE_N && rows >= many / n;
+    const size_t together = alone || n > NORM_N || NORM_ROWS < 2 ? 1
+                            : n <= NORM_N_OF_4                   ? NORM_ROWS
+                                                                 : 2;
     for (size_t row = 0; row < rows;) {
-        size_t k = n <= NORM_N_OF_4 ? NORM_ROWS : n > NORM_N || NORM_ROWS < 2 ? 1 : 2;
-        if (alone)
-            k = 1;
+        size_t k = together;
         while (k > rows - row)
             k /= 2;
         struct norm_group g = {.y = y + row * ldy, .ldy = ldy, .x = x + row * ldx, .ldx = ldx};
