@@ -316,7 +316,7 @@ static iso_status add_then_rmsnorm(const struct bench_job *job, float *out) {
 }
 
 /* The first half of a feed-forward block: y = gelu(x W^T + bias). */
-static iso_status prepare_linear_gelu(struct bench_job *job) {
+static iso_status prepare_linear_bias(struct bench_job *job) {
     iso_status status = prepare_linear(job);
     job->c = input(job->spec->n);
     return status ? status : job->c ? ISOBIT_OK : ISOBIT_E_NOMEM;
@@ -333,6 +333,13 @@ static iso_status call_linear_gelu(const struct bench_job *job) {
 static iso_status linear_then_gelu(const struct bench_job *job, float *out) {
     iso_status status = linear_with(job, out, NULL, ISOBIT_ACT_NONE);
     return status ? status : call_eltwise(job, out, out, job->c, ISOBIT_ACT_GELU_TANH, NULL);
+}
+static iso_status call_linear_relu(const struct bench_job *job) {
+    return linear_with(job, job->out, job->c, ISOBIT_ACT_RELU);
+}
+static iso_status linear_then_relu(const struct bench_job *job, float *out) {
+    iso_status status = linear_with(job, out, NULL, ISOBIT_ACT_NONE);
+    return status ? status : call_eltwise(job, out, out, job->c, ISOBIT_ACT_RELU, NULL);
 }
 
 /* -------------------------------------------------------------------------------- embedding */
@@ -459,7 +466,8 @@ OP(gelu_tanh, prepare_rows, call_gelu_tanh, GELU_TANH, EXP + 8);
 OP(silu, prepare_rows, call_silu, SILU, EXP + 3);
 OP(relu, prepare_rows, call_relu, RELU, 1);
 OP(embed, prepare_embed, call_embed, OTHER, 2);
-FUSED_OP(linear_bias_gelu, prepare_linear_gelu, call_linear_gelu, linear_then_gelu, 0);
+FUSED_OP(linear_bias_gelu, prepare_linear_bias, call_linear_gelu, linear_then_gelu, 0);
+FUSED_OP(linear_bias_relu, prepare_linear_bias, call_linear_relu, linear_then_relu, 0);
 FUSED_OP(bias_gelu, prepare_rows, call_bias_gelu, bias_then_gelu, EXP + 9);
 FUSED_OP(add_layernorm, prepare_residual, call_add_layernorm, add_then_layernorm, 9);
 FUSED_OP(add_rmsnorm, prepare_residual, call_add_rmsnorm, add_then_rmsnorm, 5);
@@ -545,6 +553,8 @@ const struct bench_case bench_cases[] = {
     {&embed, 512, 512, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
     {&linear_bias_gelu, 128, 2048, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
     {&linear_bias_gelu, 1, 2048, 512, BENCH_READ, 0, BENCH_NO_FLOOR, 0},
+    {&linear_bias_relu, 128, 2048, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&linear_bias_relu, 1, 2048, 512, BENCH_READ, 0, BENCH_NO_FLOOR, 0},
     {&bias_gelu, 512, 2048, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
     {&add_layernorm, 128, 512, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
     {&add_layernorm, 512, 1024, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},

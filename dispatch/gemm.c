@@ -16,7 +16,6 @@
 
 #define ROW_BLOCK 128    /* rows of A packed at a time, at most */
 #define COLUMN_BLOCK 144 /* columns of B that stay in L2, 288 KiB, while the next ones come */
-#define CALL_COLUMNS 48  /* of those, with which a part of the next ones is called */
 #define CACHED_FLOATS ((size_t)1 << 17) /* a B of so many is in L2 anyway */
 #define ACROSS_COLUMNS 48               /* of C that are computed as rows at a time */
 #define B_BLOCK 1024                    /* columns of a plain B packed at a time */
@@ -82,17 +81,22 @@ static size_t direct_rows(const struct iso_kernels *kernels, size_t n) {
     return n <= kernels->vector_floats ? kernels->direct_tall : kernels->direct_mr;
 }
 
-static void finish(const struct job *t, const float *sums, size_t ld, size_t i, size_t j, size_t m,
-                   size_t n) {
+static void finish_as(const struct job *t, const struct iso_epilogue *as, const float *sums,
+                      size_t ld, size_t i, size_t j, size_t m, size_t n) {
     float *c = t->c + i * t->ldc + j;
-    if (sums == c && epilogue_is_empty(t->e))
+    if (n == 0 || (sums == c && epilogue_is_empty(as)))
         return;
-    struct iso_epilogue e = *t->e;
+    struct iso_epilogue e = *as;
     if (e.bias)
         e.bias += j;
     if (e.residual)
         e.residual += i * e.ldr + j;
     t->kernels->gemm_epilogue(c, t->ldc, sums, ld, m, n, &e);
+}
+
+static void finish(const struct job *t, const float *sums, size_t ld, size_t i, size_t j, size_t m,
+                   size_t n) {
+    finish_as(t, t->e, sums, ld, i, j, m, n);
 }
 
 /* Whether n columns are so few that vectors along them would be half empty, or more, and the rows
@@ -127,7 +131,7 @@ static void narrow_columns(const struct job *t, size_t i0, size_t m, size_t j0, 
                 t->kernels->gemm_strip_bt(sums, 64, strip, width, a, t->ai, n, rows, k, p != 0);
             else if (t->b_turned)
                 t->kernels->gemm_direct(sums, 64, strip, t->bps, a, t->ap, ISO_PANEL, n, rows, k,
-                                        p != 0, NULL, 0);
+                                        p != 0);
             else
                 t->kernels->gemm_strip(sums, 64, strip, width, a, t->ap, ISO_PANEL, n, rows, k,
                                        p ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
@@ -158,14 +162,14 @@ static void prefetch_part(const struct job *t, const struct part_of_b *next, siz
     }
 }
 
-/* One of `parts` parts of a block in packed panels, for gemm_direct to call. It lies in one panel,
+/* One of `parts` parts of a block in packed panels, for gemm_linear to call. It lies in one panel,
  * unless there are more panels than parts, and these follow each other. NULL: nothing is left. */
 static const float *part_to_call(size_t *bytes, const struct job *t, const struct part_of_b *next,
                                  size_t part, size_t parts) {
     const size_t panels = (next->n + ISO_PANEL - 1) / ISO_PANEL, each = parts / panels;
     const size_t many = next->k == t->k ? (panels + parts - 1) / parts : 1;
     const size_t panel = each ? part / each : part * many;
-    if (panel >= panels)
+    if (panel >= panels || next->k == 0)
         return NULL;
     size_t first = 0, end = next->k * min_size(many, panels - panel);
     if (each)
@@ -174,18 +178,43 @@ static const float *part_to_call(size_t *bytes, const struct job *t, const struc
     return t->b + (next->j / ISO_PANEL + panel) * t->bps + (next->p + first) * ISO_PANEL;
 }
 
-/* Strip `strip` of `strips`, with packed panels. Prefetches in a burst would wait for each other,
- * and the product for them; a tile, that takes some thousand cycles, has time for some lines. */
-static void calling_strip(const struct job *t, const struct part_of_b *next, size_t strip,
-                          size_t strips, float *c, size_t ld, const float *a, size_t lda,
-                          const float *b, size_t m, size_t n, size_t k, int add) {
-    const size_t each = COLUMN_BLOCK / CALL_COLUMNS;
-    for (size_t j = 0; j < n; j += CALL_COLUMNS) {
+/*
+ * Rows i .. i+m of C, a strip, number `strip` of `strips`, with the packed panels of `here`.
+ * Prefetches in a burst would wait for each other, and the product for them; a tile, that takes
+ * some thousand cycles, has time for some lines of `next`. Sums take their biases along, and ReLU,
+ * where a later pass over C would cost a hundredth of the product.
+ */
+static void linear_strip(const struct job *t, const struct part_of_b *here,
+                         const struct part_of_b *next, size_t strip, size_t strips, float *c,
+                         size_t ld, const float *a, size_t lda, const float *b, size_t i,
+                         size_t m) {
+    const size_t each = COLUMN_BLOCK / ISO_LINEAR_COLUMNS, k = here->k;
+    const size_t tiles = m == t->kernels->direct_mr ? here->n / ISO_LINEAR_COLUMNS : 0;
+    const size_t done = tiles * ISO_LINEAR_COLUMNS, left = here->n - done;
+    const int last = here->p + k == t->k;
+    struct iso_epilogue rest = *t->e;
+    const float *bias = NULL;
+    int relu = 0;
+    if (last && rest.alpha == 1.0f && rest.beta == 0.0f) {
+        bias = rest.bias, rest.bias = NULL;
+        relu = rest.act == ISOBIT_ACT_RELU;
+        if (relu)
+            rest.act = ISOBIT_ACT_NONE;
+    }
+    for (size_t tile = 0; tile < tiles; tile++) {
+        const size_t j = tile * ISO_LINEAR_COLUMNS;
         size_t bytes = 0;
-        const float *call =
-            part_to_call(&bytes, t, next, strip * each + j / CALL_COLUMNS, strips * each);
-        t->kernels->gemm_direct(c + j, ld, a, lda, b + j / ISO_PANEL * t->bps, t->bs, t->bps, m,
-                                min_size(n - j, CALL_COLUMNS), k, add, call, bytes);
+        const float *call = part_to_call(&bytes, t, next, strip * each + tile, strips * each);
+        t->kernels->gemm_linear(c + j, ld, a, lda, b + j / ISO_PANEL * t->bps, t->bps,
+                                ISO_LINEAR_COLUMNS, k, here->p != 0,
+                                bias ? bias + here->j + j : NULL, relu, call, bytes);
+    }
+    if (left)
+        t->kernels->gemm_direct(c + done, ld, a, lda, b + done / ISO_PANEL * t->bps, t->bs, t->bps,
+                                m, left, k, here->p != 0);
+    if (last) {
+        finish_as(t, &rest, c, ld, i, here->j, m, done);
+        finish(t, c + done, ld, i, here->j + done, m, left);
     }
 }
 
@@ -249,18 +278,20 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
             const struct part_of_b after = {
                 more ? j0 + j + columns : j0, min_size(more ? n - j - columns : n, COLUMN_BLOCK),
                 more ? p0 : p0 + k, more ? k : min_size(t->k - p0 - k, ISO_K_BLOCK)};
-            const int ahead = large && after.k > 0;
-            const int gently =
-                ahead && t->a_direct && !t->own_b && t->bs == ISO_PANEL && rows == mr;
+            const int linear =
+                large && t->a_direct && !t->own_b && t->bs == ISO_PANEL && rows == mr;
             for (size_t i = 0; i < m; i += rows) {
                 const size_t here = min_size(m - i, rows);
                 float *c = sums + i * ld + j;
-                if (gently)
-                    calling_strip(t, &after, i / rows, strips, c, ld, a + i * next, next, b, here,
-                                  columns, k, p0 != 0);
-                else if (t->a_direct)
+                if (linear) {
+                    const struct part_of_b now = {j0 + j, columns, p0, k};
+                    linear_strip(t, &now, &after, i / rows, strips, c, ld, a + i * next, next, b,
+                                 i0 + i, here);
+                    continue;
+                }
+                if (t->a_direct)
                     t->kernels->gemm_direct(c, ld, a + i * next, next, b, bs, bps, here, columns, k,
-                                            p0 != 0, NULL, 0);
+                                            p0 != 0);
                 else if (t->b_turned && !t->own_b)
                     t->kernels->gemm_strip_bt(c, ld, a + i * next, width, b, t->bps, here, columns,
                                               k, p0 != 0);
@@ -269,7 +300,7 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
                                            mode);
                 if (last)
                     finish(t, c, ld, i0 + i, j0 + j, here, columns);
-                if (ahead && !gently)
+                if (large && after.k > 0)
                     prefetch_part(t, &after, i / rows, strips);
             }
         }
@@ -369,7 +400,7 @@ static void across_block(const struct job *t, size_t j0, size_t n, float *scratc
             for (size_t i = 0; i < columns; i += mr)
                 t->kernels->gemm_direct(sums + i * wide, wide, b + i * t->bps, t->bps, scratch,
                                         ISO_PANEL, k * ISO_PANEL, min_size(columns - i, mr), wide,
-                                        k, 0, NULL, 0);
+                                        k, 0);
             t->kernels->gemm_pack(turned, sums, wide, 1, columns, wide, columns);
             if (t->k <= ISO_K_BLOCK) {
                 finish(t, turned, columns, 0, j, most, columns);
@@ -663,8 +694,7 @@ static void tiny_product(const struct iso_kernels *kernels, float *c, size_t ldc
     for (size_t i = 0; i < m;) { /* strips of even height: 9 rows as 5 + 4 */
         const size_t left = m - i;
         const size_t rows = left <= mr ? left : left < 2 * mr ? (left + 1) / 2 : mr;
-        kernels->gemm_direct(c + i * ldc, ldc, a + i * lda, lda, b, bs, bps, rows, n, k, 0, NULL,
-                             0);
+        kernels->gemm_direct(c + i * ldc, ldc, a + i * lda, lda, b, bs, bps, rows, n, k, 0);
         i += rows;
     }
 }

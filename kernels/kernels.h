@@ -50,15 +50,18 @@
  * begun with C. k <= ISO_K_BLOCK is the caller's affair. A row-major B is the case bps = 16,
  * bs = ldb. Columns beyond n are not read.
  */
+#define ISO_LINEAR_COLUMNS 48
 enum { ISO_STRIP_ASSIGN = 0, ISO_STRIP_ADD, ISO_STRIP_CONTINUE };
 
 /*
  * gemm_direct: the same sums, from +0, with A as it lies, row-major: element (i, p) at a[i*lda +
  * p]. At most DIRECT_MR rows, which is fewer than MR: a row takes a register for its address;
- * DIRECT_TALL, if n is at most VECTOR_FLOATS. add: C = C + t, else C = t. call: memory of fewer
- * than 2^32 bytes that is called into L2 meanwhile, a line now and then, so that the product does
- * not wait for it; NULL for none, and ignored where there are fewer than DIRECT_MR rows, or few
- * columns.
+ * DIRECT_TALL, if n is at most VECTOR_FLOATS. add: C = C + t, else C = t.
+ *
+ * gemm_linear: the same with DIRECT_MR rows, a multiple of ISO_LINEAR_COLUMNS columns, k > 0 and B
+ * in packed panels, bs = 16. bias [n], unless it is NULL, is added to the result, which then goes
+ * through ReLU if `relu` says so. call: memory of fewer than 2^32 bytes that is called into L2
+ * meanwhile, a line now and then, so that the product does not wait for it; NULL for none.
  *
  * gemm_strip_bt: the same sums with A as a strip and a transposed B: b[j*ldb + p]. At most MR and
  * ROWS_IN_PLACE_BT rows.

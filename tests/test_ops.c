@@ -508,6 +508,23 @@ static void gemm_packs_blocks_of_b(void **state) {
         check_gemm(&cases[i], 0, quick ? isa_ways : way_count);
 }
 
+/* More rows, and a B that is packed whole: full tiles take bias and ReLU along, if these come after
+ * the sums at once, the columns beside them do not. */
+static void gemm_takes_bias_and_relu_along(void **state) {
+    (void)state;
+    static const struct gemm_case cases[] = {
+        {.m = 136, .n = 300, .k = 514, .alpha = 1, .bias = 1, .act = ISOBIT_ACT_RELU},
+        {.m = 136, .n = 300, .k = 514, .alpha = 2, .bias = 1, .act = ISOBIT_ACT_RELU, .gap = 1},
+        {.m = 136, .n = 300, .k = 514, .alpha = 1, .beta = -1, .bias = 1, .act = ISOBIT_ACT_RELU},
+        {.m = 144, .n = 288, .k = 500, .alpha = 1, .act = ISOBIT_ACT_RELU},
+        {.m = 131, .n = 490, .k = 300, .alpha = 1, .bias = 1, .residual = 1, .gap = 3},
+        {.m = 250, .n = 150, .k = 1025, .alpha = 1, .bias = 1, .act = 1, .residual = 2},
+        {.m = 144, .n = 480, .k = 300, .alpha = 1, .bias = 1, .act = ISOBIT_ACT_SILU},
+    };
+    for (size_t i = 0; i < (quick ? 3 : sizeof cases / sizeof *cases); i++)
+        check_gemm(&cases[i], 0, quick ? isa_ways : way_count);
+}
+
 /*
  * Sums that lie next to the middle of two floats, and that double rounds to just that middle, or,
  * where floats are subnormal, to two steps of double beyond it.
@@ -1992,6 +2009,7 @@ int main(int argc, char **argv) {
         TEST(gemm_is_the_same_every_way),
         TEST(gemm_reads_far_b),
         TEST(gemm_packs_blocks_of_b),
+        TEST(gemm_takes_bias_and_relu_along),
         TEST(gemm_turns_rows_of_b_or_sums),
         TEST(gemm_rounds_once),
         TEST(gemm_keeps_special_values_in_place),

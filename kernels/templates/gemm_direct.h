@@ -35,10 +35,9 @@ static inline __attribute__((always_inline)) void direct_store(float *c, size_t 
  * see CALL_AHEAD. *later: what is called into L2 with each step, then `stride` bytes further; NULL,
  * a constant: nothing. */
 static inline __attribute__((always_inline)) void
-direct_tile(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t bs, size_t bps,
-            const size_t m, const size_t vectors, size_t last, size_t k, int add, const int call_a,
+direct_sums(vf *t, const float *a, size_t lda, const float *b, size_t bs, size_t bps,
+            const size_t m, const size_t vectors, size_t last, size_t k, const int call_a,
             const int call_b, const char **later, size_t stride) {
-    vf t[GEMM_SUMS];
     ISO_UNROLLED (i, m * vectors)
         t[i] = vf_set1(0);
     const float *four[GEMM_DIRECT_TALL / 4 + 1], *ahead = a;
@@ -90,6 +89,14 @@ direct_tile(float *c, size_t ldc, const float *a, size_t lda, const float *b, si
             four[i]++;
         b += bs;
     }
+}
+
+static inline __attribute__((always_inline)) void
+direct_tile(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t bs, size_t bps,
+            const size_t m, const size_t vectors, size_t last, size_t k, int add, const int call_a,
+            const int call_b) {
+    vf t[GEMM_SUMS];
+    direct_sums(t, a, lda, b, bs, bps, m, vectors, last, k, call_a, call_b, NULL, 0);
     direct_store(c, ldc, t, m, vectors, last, add);
 }
 
@@ -226,12 +233,12 @@ direct_halves_bt(float *c, size_t ldc, const float *a, size_t as, const float *b
 #define DIRECT_TILES(V)                                                                            \
     for (; n - j >= (V)*VF_N && ((V) != 3 || n - j != 4 * VF_N); j += (V)*VF_N)                    \
         direct_tile(c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, m, V,    \
-                    VF_N, k, add, 0, 0, NULL, 0);
+                    VF_N, k, add, 0, 0);
 
 /* The last columns, in V vectors of which the last may be partly there. */
 #define DIRECT_LAST(V)                                                                             \
     direct_tile(c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, m, V,        \
-                n - j - ((V)-1) * VF_N, k, add, 0, 0, NULL, 0);
+                n - j - ((V)-1) * VF_N, k, add, 0, 0);
 
 static inline __attribute__((always_inline)) void direct_rows(float *c, size_t ldc, const float *a,
                                                               size_t lda, const float *b, size_t bs,
@@ -338,21 +345,19 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
     }
 #define DIRECT_ROWS_OF(M) direct_rows_##M
 #define DIRECT_FULL_ROWS(M) DIRECT_ROWS_OF(M)
-/* The widest tiles call B, and what comes later; the columns that are left do not. */
-#define CALLING_TILES(M, LATER, STRIDE)                                                            \
-    size_t j = 0;                                                                                  \
-    for (; n - j >= GEMM_VECTORS(M) * VF_N; j += GEMM_VECTORS(M) * VF_N)                           \
-        direct_tile(c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, M,       \
-                    GEMM_VECTORS(M), VF_N, k, add, 0, 1, LATER, STRIDE);                           \
-    if (j < n)                                                                                     \
-        DIRECT_FULL_ROWS(M)                                                                        \
-        (c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, n - j, k, add);
-/* See FAR_FLOATS. Fewer rows have more loads than the calls leave room for. */
+/* See FAR_FLOATS: the widest tiles call B, the columns that are left do not. Fewer rows have more
+ * loads than the calls leave room for. */
 #define FAR_ROWS(M)                                                                                \
     static ISO_ONE_COPY void far_rows_##M(float *c, size_t ldc, const float *a, size_t lda,        \
                                           const float *b, size_t bs, size_t bps, size_t n,         \
                                           size_t k, int add) {                                     \
-        CALLING_TILES(M, NULL, 0)                                                                  \
+        size_t j = 0;                                                                              \
+        for (; n - j >= GEMM_VECTORS(M) * VF_N; j += GEMM_VECTORS(M) * VF_N)                       \
+            direct_tile(c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, M,   \
+                        GEMM_VECTORS(M), VF_N, k, add, 0, 1);                                      \
+        if (j < n)                                                                                 \
+            DIRECT_FULL_ROWS(M)                                                                    \
+            (c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, n - j, k, add); \
     }
 #define DIRECT_ROWS_BT(M)                                                                          \
     static ISO_ONE_COPY void direct_rows_bt_##M(float *c, size_t ldc, const float *a, size_t as,   \
@@ -367,11 +372,11 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
                                              const float *b, size_t bs, size_t n, size_t k,        \
                                              int add) {                                            \
         if (n < VF_N)                                                                              \
-            direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, n, k, add, 0, 0, NULL, 0);                 \
+            direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, n, k, add, 0, 0);                 \
         else if (M > 12 && k > 64)                                                                 \
-            direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, VF_N, k, add, 1, 0, NULL, 0);              \
+            direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, VF_N, k, add, 1, 0);              \
         else                                                                                       \
-            direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, VF_N, k, add, 0, 0, NULL, 0);              \
+            direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, VF_N, k, add, 0, 0);              \
     }
 #define TALL_CASE(M) case M: direct_tall_##M(c, ldc, a, lda, b, bs, n, k, add); break;
 #define FAR_CASE(M) case M: far_rows_##M(c, ldc, a, lda, b, bs, bps, n, k, add); return;
@@ -383,24 +388,54 @@ TALL_EACH(TALL_ROWS)
 BT_EACH(DIRECT_ROWS_BT)
 /* clang-format on */
 
-/* A full strip, whose widest tiles call memory into L2 meanwhile. */
-static ISO_ONE_COPY void direct_calling(float *c, size_t ldc, const float *a, size_t lda,
-                                        const float *b, size_t bs, size_t bps, size_t n, size_t k,
-                                        int add, const float *call, size_t bytes) {
+/* Sums with their biases, and ReLU after that, go to C. Without biases -0 is added, which changes
+ * nothing. */
+static inline __attribute__((always_inline)) void linear_store(float *c, size_t ldc, const vf *t,
+                                                               const size_t m, const size_t vectors,
+                                                               int add, const float *bias,
+                                                               int relu) {
+    const vf least = vf_set1(relu ? 0.0f : -__builtin_inff());
+    vf b[GEMM_VECTORS(GEMM_DIRECT_MR)];
+    ISO_UNROLLED (j, vectors)
+        b[j] = bias ? vf_load(bias + j * VF_N) : vf_set1(-0.0f);
+    ISO_UNROLLED (i, m) {
+        ISO_UNROLLED (j, vectors) {
+            float *q = c + j * VF_N;
+            vf v = t[i * vectors + j];
+            if (add)
+                v = vf_add(vf_load(q), v);
+            vf_store(q, vf_max(least, vf_add(v, b[j])));
+        }
+        ISO_NEXT_ROW(c, ldc, i, m);
+    }
+}
+
+static void gemm_linear(float *c, size_t ldc, const float *a, size_t lda, const float *b,
+                        size_t bps, size_t n, size_t k, int add, const float *bias, int relu,
+                        const float *call, size_t call_bytes) {
+    const size_t m = GEMM_DIRECT_MR, vectors = GEMM_VECTORS(GEMM_DIRECT_MR), width = vectors * VF_N;
+    _Static_assert(ISO_LINEAR_COLUMNS % (GEMM_VECTORS(GEMM_DIRECT_MR) * VF_N) == 0, "whole tiles");
+    ISO_REQUIRE(n > 0 && n % ISO_LINEAR_COLUMNS == 0 && k > 0 && ldc >= n);
     const char *later = (const char *)call;
-    const size_t width = GEMM_VECTORS(GEMM_DIRECT_MR) * VF_N;
-    const size_t stride = (uint32_t)bytes / (uint32_t)(n / width * k);
-    CALLING_TILES(GEMM_DIRECT_MR, &later, stride)
+    const size_t stride = (uint32_t)call_bytes / (uint32_t)(n / width * k);
+    for (size_t j = 0; j < n; j += width) {
+        const float *panel = b + j / ISO_PANEL * bps + j % ISO_PANEL;
+        vf t[GEMM_SUMS];
+        if (call)
+            direct_sums(t, a, lda, panel, ISO_PANEL, bps, m, vectors, VF_N, k, 0, 1, &later,
+                        stride);
+        else
+            direct_sums(t, a, lda, panel, ISO_PANEL, bps, m, vectors, VF_N, k, 0, 1, NULL, 0);
+        if (bias || relu)
+            linear_store(c + j, ldc, t, m, vectors, add, bias ? bias + j : NULL, relu);
+        else
+            direct_store(c + j, ldc, t, m, vectors, VF_N, add);
+    }
 }
 
 static void gemm_direct(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t bs,
-                        size_t bps, size_t m, size_t n, size_t k, int add, const float *call,
-                        size_t call_bytes) {
+                        size_t bps, size_t m, size_t n, size_t k, int add) {
     ISO_REQUIRE(m <= (n <= VF_N ? GEMM_DIRECT_TALL : GEMM_DIRECT_MR) && (m <= 1 || ldc >= n));
-    if (call && m == GEMM_DIRECT_MR && k > 0 && n >= GEMM_VECTORS(GEMM_DIRECT_MR) * VF_N) {
-        direct_calling(c, ldc, a, lda, b, bs, bps, n, k, add, call, call_bytes);
-        return;
-    }
     if (k > 0 && goes_along(m, n, k, bs, bps)) {
         gemm_along(c, ldc, a, lda, 1, b, bs, m, n, k, add ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
         return;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Suites of the products that pack nothing: gemm_direct, with A row-major and B in panels or
- * row-major, and gemm_strip_bt, with a strip of A and the rows of B along k. As for gemm_strip, the
- * bits are predicted with fmaf.
+ * row-major, gemm_linear, and gemm_strip_bt, with a strip of A and the rows of B along k. As for
+ * gemm_strip, the bits are predicted with fmaf.
  */
 #include <math.h>
+
+#include <isobit/ops.h>
 
 #include "oracle.h"
 #include "runner.h"
@@ -215,13 +217,11 @@ static void rows_call(const struct iso_kernels *t, const struct iso_case *c,
     struct direct d = direct_of(c, false);
     const size_t most = d.n <= t->vector_floats ? t->direct_tall : t->direct_mr;
     size_t step = d.step < most ? d.step : most, i = 0;
-    /* what is called changes nothing */
-    const float *call = d.k % 2 ? ISO_AT(const float, o, D_A) : NULL;
     do {
         size_t m = d.m - i < step ? d.m - i : step;
         t->gemm_direct(ISO_AT(float, o, D_C) + i * d.ldc, d.ldc,
                        ISO_AT(const float, o, D_A) + i * d.ai, d.ai, ISO_AT(const float, o, D_B),
-                       d.bs, d.bps, m, d.n, d.k, d.add, call, call ? d.k * sizeof(float) : 0);
+                       d.bs, d.bps, m, d.n, d.k, d.add);
         i += m;
     } while (i < d.m);
 }
@@ -235,6 +235,142 @@ const struct iso_suite iso_suite_gemm_direct = {.kernel = "gemm_direct",
                                                 .flops = direct_flops,
                                                 .bytes = direct_bytes,
                                                 .random = direct_random};
+
+/* -------------------------------------------------------------------------------- gemm_linear */
+
+/* 24 * rows24 rows, a multiple of every set's, and 48 * n48 columns. call: 0 nothing; 1 a line; 2 a
+ * line for each step. */
+enum { L_ROWS24, L_N48, L_K, L_ADD, L_BIAS, L_RELU, L_AGAP, L_BGAP, L_CGAP, L_CALL };
+enum { L_BIAS_AT = D_B + 1 };
+
+static struct direct linear_of(const struct iso_case *c) {
+    const size_t *p = c->p;
+    struct direct d = {.m = 24 * p[L_ROWS24], .n = ISO_LINEAR_COLUMNS * p[L_N48], .k = p[L_K]};
+    d.ai = d.k + p[L_AGAP], d.ap = 1;
+    d.bs = ISO_PANEL, d.bps = d.k * ISO_PANEL + p[L_BGAP];
+    d.ldc = d.n + p[L_CGAP], d.add = p[L_ADD] != 0;
+    return d;
+}
+
+static void linear_setup(struct iso_operands *o, const struct iso_case *c) {
+    struct direct d = linear_of(c);
+    if (d.add)
+        iso_inout_f32(o, "c", d.m, d.n, d.ldc, c->fill);
+    else
+        iso_out(o, "c", d.m, d.n, d.ldc);
+    iso_in_f32(o, "a", d.m, d.k, d.ai, c->fill);
+    iso_in_f32(o, "b", d.n / ISO_PANEL, d.k * ISO_PANEL, d.bps, c->fill);
+    if (c->p[L_BIAS])
+        iso_in_f32(o, "bias", 1, d.n, d.n, c->fill);
+    else
+        iso_absent(o, "bias");
+}
+
+static void linear_call(const struct iso_kernels *t, const struct iso_case *c,
+                        const struct iso_operands *o) {
+    struct direct d = linear_of(c);
+    const float *b = ISO_AT(const float, o, D_B);
+    const size_t lines = c->p[L_CALL] == 2 ? d.k : 1;
+    for (size_t i = 0; i < d.m; i += t->direct_mr)
+        t->gemm_linear(ISO_AT(float, o, D_C) + i * d.ldc, d.ldc,
+                       ISO_AT(const float, o, D_A) + i * d.ai, d.ai, b, d.bps, d.n, d.k, d.add,
+                       o->v[L_BIAS_AT].at, c->p[L_RELU] != 0, c->p[L_CALL] ? b : NULL,
+                       c->p[L_CALL] ? lines * ISO_PANEL * sizeof *b : 0);
+}
+
+static void linear_reference(struct iso_operands *o, const struct iso_case *c) {
+    struct direct d = linear_of(c);
+    const float *c0 = ISO_HOST(float, o, D_C), *bias = ISO_HOST(float, o, L_BIAS_AT);
+    float *exact = iso_exact(o, D_C);
+    bool judge = !iso_fill_may_overflow(c->fill);
+    double *expect = judge ? iso_expect(o, D_C) : NULL, *bound = judge ? iso_bound(o, D_C) : NULL;
+    for (size_t i = 0; i < d.m; i++) {
+        for (size_t j = 0; j < d.n; j++) {
+            const size_t e = i * d.n + j;
+            const float *ai = ISO_HOST(float, o, D_A) + i * d.ai;
+            const float *bj = ISO_HOST(float, o, D_B) + j / ISO_PANEL * d.bps + j % ISO_PANEL;
+            const struct oracle_epilogue as = {.alpha = 1,
+                                               .bias = c->p[L_BIAS] ? bias + j : NULL,
+                                               .act = c->p[L_RELU] ? ISOBIT_ACT_RELU
+                                                                   : ISOBIT_ACT_NONE};
+            const float old = d.add ? c0[i * d.ldc + j] : 0;
+            const float sum = oracle_chain(0, ai, 1, bj, d.bs, d.k);
+            exact[e] = oracle_epilogue_exact(d.add ? old + sum : sum, &as);
+            if (!judge)
+                continue;
+            double value, magnitude;
+            oracle_dot(&value, &magnitude, ai, 1, bj, d.bs, d.k);
+            const double near =
+                oracle_sum_bound(magnitude + fabs((double)old), (double)d.k + 1, (double)d.k);
+            expect[e] = oracle_epilogue(&bound[e], value + (double)old, near, &as);
+        }
+    }
+}
+
+static double linear_flops(const struct iso_kernels *t, const struct iso_case *c) {
+    (void)t;
+    struct direct d = linear_of(c);
+    return 2.0 * (double)d.m * (double)d.n * (double)d.k;
+}
+
+static double linear_bytes(const struct iso_case *c) {
+    struct direct d = linear_of(c);
+    return 4.0 * ((double)d.m * (double)d.n + (double)d.k * (double)(d.m + d.n));
+}
+
+static void linear_random(struct iso_case *c, struct iso_random *r) {
+    size_t *p = c->p;
+    p[L_ROWS24] = 1 + iso_random_below(r, 2), p[L_N48] = 1 + iso_random_below(r, 3);
+    p[L_K] = 1 + iso_random_log(r, 40);
+    p[L_ADD] = iso_random_below(r, 2);
+    p[L_BIAS] = iso_random_below(r, 2), p[L_RELU] = iso_random_below(r, 2);
+    p[L_AGAP] = iso_random_gap(r), p[L_BGAP] = iso_random_gap(r), p[L_CGAP] = iso_random_gap(r);
+    p[L_CALL] = iso_random_below(r, 3);
+    c->fill = (unsigned)iso_random_below(r, ISO_FILL_ALL);
+    c->flags = iso_fill_is_finite(c->fill) ? ISO_CASE_TRAPLESS : 0;
+}
+
+static void linear_cases(struct iso_cases *l) {
+    static const size_t ks[] = {1, 2, 3, 5, 8, 15, 16, 17, 33, 64, 130, 512};
+    static const size_t gaps[] = {0, 1, 3, 13, 64};
+    if (l->plan == ISO_PLAN_BENCH) {
+        iso_add(l, 1, 0, 0, 1, 10, 512, 0, 0, 0, 0, 0, 0, 0);
+        iso_add(l, 1, 0, 0, 1, 10, 512, 0, 1, 1, 0, 0, 0, 2);
+        return;
+    }
+    for (size_t k = 0; k < iso_count(ks); k++)
+        for (size_t i = 0; i < 24; i++) /* each combination of add, bias, ReLU and call */
+            iso_add(l, 6, i % 5 == 4 ? ISO_FILL_INTEGER : ISO_FILL_UNIFORM,
+                    ISO_CASE_TRAPLESS | (k % 4 == 0 ? ISO_CASE_GOLDEN : 0), 1 + k % 2,
+                    ks[k] > 100 ? 1 : 1 + (i + k) % 3, ks[k], i % 2, i / 2 % 2, i / 4 % 2,
+                    gaps[(i + k) % 5], gaps[(i / 2 + k) % 5], gaps[(i / 3 + k) % 5], i / 8);
+    for (unsigned fill = 0; fill < ISO_FILL_TOP_AT; fill++) /* kinds of numbers */
+        for (size_t i = 0; i < 8; i++)
+            iso_add(l, 4, fill, iso_fill_is_finite(fill) ? ISO_CASE_TRAPLESS : 0, 1, 1, 9 + i,
+                    i % 2, i / 2 % 2, i / 4 % 2, 1, 0, 1, 2);
+    for (size_t spot = 0; spot < 48 * 9; spot += 7) /* c, a, b and bias */
+        ISO_EACH_POINT_FILL(fill)
+    iso_add_at(l, 30, fill, 0, spot, 1, 1, 9, spot % 2, 1, spot / 2 % 2, 1, 1, 1, 0);
+    for (size_t i = 0; i < 4; i++) /* all alignments */
+        iso_add(l, 2, ISO_FILL_UNIFORM, ISO_CASE_ALIGN, 1, 1, 5, i % 2, 1, i / 2, 1, 1, 1, 0);
+    for (size_t i = 0; i < ISO_STRIDES * ISO_STRIDES; i++) /* of a and c */
+        iso_add(l, 6, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, 1, 1, 9, i % 2, 1, i % 3 == 1,
+                iso_stride_gap(i % ISO_STRIDES, 9), i % 4,
+                iso_stride_gap(i / ISO_STRIDES, ISO_LINEAR_COLUMNS), 1);
+    for (size_t i = 0; i < 4; i++) /* results that are subnormal */
+        iso_add(l, 1, ISO_FILL_SMALL, ISO_CASE_TRAPLESS, 1, 1, 33, i % 2, 1, i / 2, 1, 3, 1, 1);
+}
+
+const struct iso_suite iso_suite_gemm_linear = {
+    .kernel = "gemm_linear",
+    .params = "rows24 n48 k add bias relu agap bgap cgap call",
+    .cases = linear_cases,
+    .setup = linear_setup,
+    .call = linear_call,
+    .reference = linear_reference,
+    .flops = linear_flops,
+    .bytes = linear_bytes,
+    .random = linear_random};
 
 /* ------------------------------------------------------------------------------ gemm_strip_bt */
 
