@@ -156,7 +156,7 @@ for isa in "$@"; do
     done >"$work/$isa.peak.s"
     row "$tile_title" $tile
     row "A in place" "direct_rows_$direct"
-    row "B called, too" direct_calling
+    row "B called, too" gemm_linear
     row "product of one row" gemm_rows_1
     row "attention: exp" columns_block
     row "softmax: exp" softmax
