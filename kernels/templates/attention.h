@@ -352,7 +352,7 @@ static inline void attention_scores(float *s, const struct iso_attention *t, con
  * Returns whether a NaN came out. */
 static int attention_rows(const struct iso_attention *t, size_t q0, size_t nq, int careful) {
     const size_t dh = t->dh;
-    float *qp = t->scratch, *o = qp + ISO_QUERY_BLOCK * dh;
+    float *packed = t->scratch, *o = packed + ISO_QUERY_BLOCK * dh;
     float *const first = o + ISO_QUERY_BLOCK * dh;
     float *const scores[2] = {first, first + GEMM_MR * ISO_KEY_BLOCK};
     float *pt = scores[1] + GEMM_MR * ISO_KEY_BLOCK, *acc = pt + GEMM_MR * ISO_KEY_BLOCK;
@@ -362,7 +362,11 @@ static int attention_rows(const struct iso_attention *t, size_t q0, size_t nq, i
     const vf minus_inf = vf_set1(-__builtin_inff()), scale = vf_set1(t->scale);
     const size_t nk = keys_seen(t, q0 + nq - 1);
 
-    gemm_pack(qp, t->q + q0 * t->ldq, t->ldq, 1, nq, dh, nq);
+    const float *qp = t->q + q0 * t->ldq; /* one query is a strip as it lies */
+    if (nq > 1) {
+        gemm_pack(packed, qp, t->ldq, 1, nq, dh, nq);
+        qp = packed;
+    }
     for (size_t i = 0; i < nq; i++)
         m[i] = -__builtin_inff(), l[i] = 0;
 

@@ -3,6 +3,8 @@
  * Packing, and the epilogue of a matrix product. The product itself is gemm_strip.
  */
 
+#define PACK_FEW 2 /* rows that are faster without a square of their own */
+
 /* n vectors into a panel that is `width` wide. */
 static inline void pack_panel(float *dst, const float *src, size_t si, size_t sp, size_t n,
                               size_t k, size_t width) {
@@ -16,19 +18,20 @@ static inline void pack_panel(float *dst, const float *src, size_t si, size_t sp
         }
         return;
     }
-    size_t done = 0;
+    size_t turned = 0;
     if (sp == 1 && k >= VF_N) { /* columns lie contiguous: transpose squares */
-        while (done < k) {
+        turned = n % VF_N <= PACK_FEW ? n - n % VF_N : n;
+        for (size_t done = 0; done < k && turned;) {
             const size_t p =
                 done + VF_N < k ? done : k - VF_N; /* the last ones may cover some again */
-            for (size_t j = 0; j < n; j += VF_N)
+            for (size_t j = 0; j < turned; j += VF_N)
                 vf_transpose(dst + p * width + j, width, src + j * si + p, si,
-                             n - j < VF_N ? n - j : VF_N);
+                             turned - j < VF_N ? turned - j : VF_N);
             done = p + VF_N;
         }
     }
-    for (size_t p = done; p < k; p++)
-        for (size_t i = 0; i < n; i++)
+    for (size_t p = 0; p < k && turned < n; p++)
+        for (size_t i = turned; i < n; i++)
             dst[p * width + i] = src[i * si + p * sp];
 }
 
