@@ -533,6 +533,11 @@ static void finish_zeros(const struct job *t) {
         finish(t, zeros, 0, 0, j, t->m, min_size(t->n - j, COLUMN_BLOCK));
 }
 
+_Static_assert((int)ISO_UNARY_RELU == (int)ISOBIT_ACT_RELU &&
+                   (int)ISO_UNARY_GELU_ERF == (int)ISOBIT_ACT_GELU_ERF &&
+                   (int)ISO_UNARY_TANH == (int)ISOBIT_ACT_TANH,
+               "kernels number activations alike");
+
 static iso_status check_epilogue(float *c, size_t ldc, size_t m, size_t n,
                                  const struct iso_epilogue *e) {
     if (e->act < ISOBIT_ACT_NONE || e->act > ISOBIT_ACT_TANH)

@@ -143,8 +143,17 @@ static inline int iso_keys_are_far(size_t nk, size_t dh) { return nk > ISO_L2_FL
 
 /* key_panels: see iso_key_panels_append. embed: ids and rows are in range. */
 
-/* unary: y = f(x); y may be x. The activations of iso_activation, and: */
-enum { ISO_UNARY_EXP = 100, ISO_UNARY_ERF = 101 };
+/* unary: y = f(x); y may be x. The activations, as iso_activation numbers them, and two more. */
+enum {
+    ISO_UNARY_NONE,
+    ISO_UNARY_RELU,
+    ISO_UNARY_SILU,
+    ISO_UNARY_GELU_ERF,
+    ISO_UNARY_GELU_TANH,
+    ISO_UNARY_TANH,
+    ISO_UNARY_EXP = 100,
+    ISO_UNARY_ERF
+};
 
 /* positions: layout is iso_position_layout. */
 

@@ -350,7 +350,8 @@ static inline void attention_scores(float *s, const struct iso_attention *t, con
 /* Keys in the lanes: at most GEMM_MR queries. The scores of a block are computed before those of
  * the block before it meet the values: exponentials of few scores are a chain that others hide.
  * Returns whether a NaN came out. */
-static int attention_rows(const struct iso_attention *t, size_t q0, size_t nq, int careful) {
+static ISO_ONE_COPY int attention_rows(const struct iso_attention *t, size_t q0, size_t nq,
+                                       int careful) {
     const size_t dh = t->dh;
     float *packed = t->scratch, *o = packed + ISO_QUERY_BLOCK * dh;
     float *const first = o + ISO_QUERY_BLOCK * dh;

@@ -3,17 +3,53 @@
  * Functions of single elements, embeddings, position tables, and the FMA peak.
  */
 
+ISO_INLINE void load_group(vf *v, const float *x) {
+    ISO_UNROLLED (j, VF_TOGETHER)
+        v[j] = vf_load(x + j * VF_N);
+}
+
+#define GROUP (VF_TOGETHER * VF_N)
+
+/* GELU of whole groups. The first part of a group comes before the second part of the group before
+ * it: a core has no room for as many waiting operations as two groups of such long chains have. */
+ISO_INLINE void gelu_groups(float *y, const float *x, size_t n) {
+    vf v[VF_TOGETHER], h[VF_TOGETHER], next[VF_TOGETHER];
+    load_group(v, x);
+    gelus_begin(h, v, VF_TOGETHER);
+    for (size_t i = 0; i < n; i += GROUP) {
+        /* The last one begins twice: that is faster than a branch. */
+        load_group(v, x + (i + GROUP < n ? i + GROUP : i));
+        gelus_begin(next, v, VF_TOGETHER);
+        load_group(v, x + i);
+        gelus_end(v, v, h, VF_TOGETHER);
+        ISO_UNROLLED (j, VF_TOGETHER) {
+            vf_store(y + i + j * VF_N, v[j]);
+            h[j] = next[j];
+        }
+    }
+}
+
+ISO_INLINE void unary_group(float *y, const float *x, const int function, const size_t k) {
+    vf v[VF_MOST];
+    ISO_UNROLLED (j, k)
+        v[j] = vf_load(x + j * VF_N);
+    vf_functions(v, v, function, k);
+    ISO_UNROLLED (j, k)
+        vf_store(y + j * VF_N, v[j]);
+}
+
 /* Groups of vectors, then single ones: only the last of these may be short. */
 ISO_INLINE void unary_each(float *y, const float *x, size_t n, const int function) {
     size_t i = 0;
-    for (; i + VF_TOGETHER * VF_N <= n; i += VF_TOGETHER * VF_N) {
-        vf v[VF_TOGETHER];
-        ISO_UNROLLED (j, VF_TOGETHER)
-            v[j] = vf_load(x + i + j * VF_N);
-        vf_functions(v, v, function, VF_TOGETHER);
-        ISO_UNROLLED (j, VF_TOGETHER)
-            vf_store(y + i + j * VF_N, v[j]);
+    if (function == ISO_UNARY_GELU_ERF && n >= 3 * GROUP) {
+        i = n / GROUP * GROUP;
+        gelu_groups(y, x, i);
     }
+    if (function == ISO_UNARY_GELU_TANH) /* two groups at once: each waits for its divisions */
+        for (; i + 2 * GROUP <= n; i += 2 * GROUP)
+            unary_group(y + i, x + i, function, 2 * VF_TOGETHER);
+    for (; i + GROUP <= n; i += GROUP)
+        unary_group(y + i, x + i, function, VF_TOGETHER);
     for (; i < n; i += VF_N) {
         size_t w = n - i < VF_N ? n - i : VF_N;
         vf v = load_w(x + i, w);
@@ -21,17 +57,18 @@ ISO_INLINE void unary_each(float *y, const float *x, size_t n, const int functio
         store_w(y + i, v, w);
     }
 }
+#undef GROUP
 
 static void unary(float *y, const float *x, size_t n, int function) {
     switch (function) {
-    case 1: unary_each(y, x, n, 1); break;
-    case 2: unary_each(y, x, n, 2); break;
-    case 3: unary_each(y, x, n, 3); break;
-    case 4: unary_each(y, x, n, 4); break;
-    case 5: unary_each(y, x, n, 5); break;
+    case ISO_UNARY_RELU: unary_each(y, x, n, ISO_UNARY_RELU); break;
+    case ISO_UNARY_SILU: unary_each(y, x, n, ISO_UNARY_SILU); break;
+    case ISO_UNARY_GELU_ERF: unary_each(y, x, n, ISO_UNARY_GELU_ERF); break;
+    case ISO_UNARY_GELU_TANH: unary_each(y, x, n, ISO_UNARY_GELU_TANH); break;
+    case ISO_UNARY_TANH: unary_each(y, x, n, ISO_UNARY_TANH); break;
     case ISO_UNARY_EXP: unary_each(y, x, n, ISO_UNARY_EXP); break;
     case ISO_UNARY_ERF: unary_each(y, x, n, ISO_UNARY_ERF); break;
-    default: unary_each(y, x, n, 0); break;
+    default: unary_each(y, x, n, ISO_UNARY_NONE); break;
     }
 }
 

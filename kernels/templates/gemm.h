@@ -50,7 +50,7 @@ static void gemm_pack(float *dst, const float *src, size_t si, size_t sp, size_t
 ISO_INLINE void epilogue_vectors(float *c, const float *t, size_t j, const struct iso_epilogue *e,
                                  const float *residual, const int act, const size_t vectors,
                                  const size_t last) {
-    vf v[VF_TOGETHER];
+    vf v[VF_MOST];
 #define WIDTH (i + 1 < vectors ? VF_N : last)
     ISO_UNROLLED (i, vectors)
         v[i] = load_w(t + j + i * VF_N, WIDTH);
@@ -79,6 +79,9 @@ ISO_INLINE void epilogue_rows(float *c, size_t ldc, const float *t, size_t ldt, 
     for (size_t i = 0; i < m; i++, c += ldc, t += ldt) {
         const float *residual = e->residual ? e->residual + i * e->ldr : NULL;
         size_t j = 0;
+        if (act == ISO_UNARY_GELU_TANH && VF_TOGETHER <= 2) /* see unary_each */
+            for (; j + 2 * VF_TOGETHER * VF_N <= n; j += 2 * VF_TOGETHER * VF_N)
+                epilogue_vectors(c, t, j, e, residual, act, 2 * VF_TOGETHER, VF_N);
         for (; j + VF_TOGETHER * VF_N <= n; j += VF_TOGETHER * VF_N)
             epilogue_vectors(c, t, j, e, residual, act, VF_TOGETHER, VF_N);
         for (; j < n; j += VF_N)
@@ -94,11 +97,11 @@ static void gemm_epilogue(float *c, size_t ldc, const float *t, size_t ldt, size
         return;
     }
     switch (e->act) {
-    case 1: epilogue_rows(c, ldc, t, ldt, m, n, e, 1); break;
-    case 2: epilogue_rows(c, ldc, t, ldt, m, n, e, 2); break;
-    case 3: epilogue_rows(c, ldc, t, ldt, m, n, e, 3); break;
-    case 4: epilogue_rows(c, ldc, t, ldt, m, n, e, 4); break;
-    case 5: epilogue_rows(c, ldc, t, ldt, m, n, e, 5); break;
-    default: epilogue_rows(c, ldc, t, ldt, m, n, e, 0); break;
+    case ISO_UNARY_RELU: epilogue_rows(c, ldc, t, ldt, m, n, e, ISO_UNARY_RELU); break;
+    case ISO_UNARY_SILU: epilogue_rows(c, ldc, t, ldt, m, n, e, ISO_UNARY_SILU); break;
+    case ISO_UNARY_GELU_ERF: epilogue_rows(c, ldc, t, ldt, m, n, e, ISO_UNARY_GELU_ERF); break;
+    case ISO_UNARY_GELU_TANH: epilogue_rows(c, ldc, t, ldt, m, n, e, ISO_UNARY_GELU_TANH); break;
+    case ISO_UNARY_TANH: epilogue_rows(c, ldc, t, ldt, m, n, e, ISO_UNARY_TANH); break;
+    default: epilogue_rows(c, ldc, t, ldt, m, n, e, ISO_UNARY_NONE); break;
     }
 }

@@ -15,6 +15,7 @@
  * The other polynomials are minimax as well (Remez, 40 digits), their coefficients rounded to
  * floats; the errors given are those after rounding, u = 2^-24.
  */
+#define VF_MOST (2 * VF_TOGETHER) /* k, at most; mostly VF_TOGETHER is best */
 #define EACH ISO_UNROLLED (j, k)
 #define ISO_INLINE static inline __attribute__((always_inline))
 /* p = p x + c */
@@ -52,7 +53,7 @@ ISO_INLINE void exp_parts(vf *p, vf *n, vf *t, vf *x, const size_t k) {
 
 /* Beyond the clamps the result is 0 or Inf. Their order of arguments lets NaN through. */
 ISO_INLINE void vf_exps(vf *y, const vf *v, const size_t k) {
-    vf x[VF_TOGETHER], n[VF_TOGETHER], t[VF_TOGETHER], p[VF_TOGETHER];
+    vf x[VF_MOST], n[VF_MOST], t[VF_MOST], p[VF_MOST];
     EACH x[j] = vf_min(vf_set1(89.0f), vf_max(vf_set1(-104.0f), v[j]));
     exp_parts(p, n, t, x, k);
     EACH y[j] = vf_ldexp(p[j], n[j]);
@@ -61,8 +62,8 @@ ISO_INLINE void vf_exps(vf *y, const vf *v, const size_t k) {
  * EXPS_STEP vectors end while the next ones begin has twice as many chains of half the length. */
 #define EXPS_STEP ((VF_TOGETHER + 1) / 2)
 struct exps {
-    vf x[VF_TOGETHER], n[VF_TOGETHER], t[VF_TOGETHER];
-    vm in[VF_TOGETHER];
+    vf x[VF_MOST], n[VF_MOST], t[VF_MOST];
+    vm in[VF_MOST];
 };
 ISO_INLINE void exps_begin(struct exps *e, const vf *v, vf base, const size_t k) {
     EACH e->x[j] = vf_sub(v[j], base);
@@ -83,7 +84,7 @@ ISO_INLINE void exps_begin(struct exps *e, const vf *v, vf base, const size_t k)
 #endif
 }
 ISO_INLINE void exps_end(vf *y, struct exps *e, const size_t k) {
-    vf p[VF_TOGETHER];
+    vf p[VF_MOST];
     exp_rest(p, e->x, e->n, k);
 #ifdef VF_SCALEF
     EACH y[j] = vf_ldexp_in(e->in[j], p[j], e->n[j]);
@@ -114,7 +115,7 @@ ISO_INLINE vf vf_clamp(vf x, float to) { return vf_min(vf_set1(to), vf_max(vf_se
  */
 ISO_INLINE void times_sigmoid(vf *q, const vf *x, const vf *z, const vf *y, const size_t k) {
     const vf deep = vf_set1(-85.0f);
-    vf a[VF_TOGETHER], n[VF_TOGETHER], t[VF_TOGETHER], p[VF_TOGETHER], r[VF_TOGETHER];
+    vf a[VF_MOST], n[VF_MOST], t[VF_MOST], p[VF_MOST], r[VF_MOST];
     /* 1 + exp(-64) is 1 already. */
     EACH a[j] = vf_min(vf_set1(128.0f), vf_max(vf_set1(-64.0f), vf_neg(y[j])));
     exp_parts(p, n, t, a, k);
@@ -145,7 +146,7 @@ static inline vf vf_relu(vf x) {
 }
 
 ISO_INLINE void vf_silus(vf *y, const vf *x, const size_t k) {
-    vf z[VF_TOGETHER];
+    vf z[VF_MOST];
     EACH z[j] = vf_max(vf_set1(-128.0f), x[j]);
     times_sigmoid(y, x, z, x, k);
 }
@@ -155,7 +156,7 @@ ISO_INLINE void vf_gelus_tanh(vf *y, const vf *x, const size_t k) {
     /* 2 sqrt(2/pi), and 0.044715 of it, a little less: c0 was rounded up, and so they err less
      * together, by less than 2 u |x| in the result. */
     const float c0 = 0x1.988454p+0f, c1 = 0x1.2444eep-4f;
-    vf z[VF_TOGETHER], a[VF_TOGETHER];
+    vf z[VF_MOST], a[VF_MOST];
     /* There the result is x or 0 already; keeps x^3 from overflowing. */
     EACH z[j] = vf_clamp(x[j], 16.0f);
     EACH a[j] = vf_mul(z[j], vf_fma(vf_mul(z[j], z[j]), vf_set1(c1), vf_set1(c0)));
@@ -168,7 +169,7 @@ ISO_INLINE void vf_gelus_tanh(vf *y, const vf *x, const size_t k) {
 ISO_INLINE void exp2_product(vf *p, vf *n, vf *t, const vf *x, const vf *h, const vm *in,
                              const float scale, const size_t k) {
     const vf magic = vf_set1(MAGIC);
-    vf r[VF_TOGETHER];
+    vf r[VF_MOST];
 #ifdef VF_SCALEF
     if (in) {
         EACH t[j] = vf_fma_in(in[j], x[j], h[j], magic);
@@ -195,17 +196,11 @@ ISO_INLINE void exp2_product(vf *p, vf *n, vf *t, const vf *x, const vf *h, cons
  * has a small relative error, and the result is x w on the left and x - |x| w on the right. h, of
  * degree 9 on [-5.5, 0], errs so that w does by 0.08 u for |x| <= 1, and Phi by as much further
  * out. Beyond 5.5, where w < 2^-25, h stays what it is there: w goes to 0 more slowly than it
- * should, but from a value that is next to nothing; from 36 on it is 0.
+ * should, but from a value that is next to nothing; from 36 on it is 0. In two parts, h first.
  */
-ISO_INLINE void vf_gelus_erf(vf *y, const vf *v, const size_t k) {
-    vf x[VF_TOGETHER], near[VF_TOGETHER], p[VF_TOGETHER], w[VF_TOGETHER], n[VF_TOGETHER],
-        t[VF_TOGETHER];
-#ifdef VF_SCALEF
-    EACH x[j] = vf_minus_abs(v[j]);
-#else
-    EACH x[j] = vf_max(vf_set1(-36.0f), vf_minus_abs(v[j]));
-#endif
-    EACH near[j] = vf_max(vf_set1(-5.5f), x[j]);
+ISO_INLINE void gelus_begin(vf *h, const vf *v, const size_t k) {
+    vf near[VF_MOST], p[VF_MOST];
+    EACH near[j] = vf_max(vf_set1(-5.5f), vf_minus_abs(v[j]));
     EACH p[j] = vf_fma(vf_set1(-0x1.4a14b6p-25f), near[j], vf_set1(-0x1.1d9bfcp-20f));
     HORNER(near, -0x1.abe6b4p-17f);
     HORNER(near, -0x1.62c97ep-14f);
@@ -215,18 +210,31 @@ ISO_INLINE void vf_gelus_erf(vf *y, const vf *v, const size_t k) {
     HORNER(near, 0x1.ad8ae4p-5f);
     HORNER(near, -0x1.d63e0ap-2f);
     HORNER(near, 0x1.26aec6p+0f);
+    EACH h[j] = p[j];
+}
+
+ISO_INLINE void gelus_end(vf *y, const vf *v, const vf *h, const size_t k) {
+    vf x[VF_MOST], w[VF_MOST], n[VF_MOST], t[VF_MOST];
     /* -0 and not 0: so 0 keeps its sign, and -Inf gives -0. */
 #ifdef VF_SCALEF /* beyond 34 w is 0 */
-    vm in[VF_TOGETHER];
+    vm in[VF_MOST];
+    EACH x[j] = vf_minus_abs(v[j]);
     EACH in[j] = vf_not_lt(x[j], vf_set1(-34.0f));
-    exp2_product(w, n, t, x, p, in, 0.5f, k);
+    exp2_product(w, n, t, x, h, in, 0.5f, k);
     EACH w[j] = vf_ldexp_in(in[j], w[j], n[j]);
     EACH y[j] = vf_fma_else(in[j], x[j], w[j], vf_max(vf_set1(-0.0f), v[j]));
 #else
-    exp2_product(w, n, t, x, p, NULL, 0.5f, k);
+    EACH x[j] = vf_max(vf_set1(-36.0f), vf_minus_abs(v[j]));
+    exp2_product(w, n, t, x, h, NULL, 0.5f, k);
     EACH w[j] = vf_ldexp_down(w[j], n[j], t[j]);
     EACH y[j] = vf_fma(x[j], w[j], vf_max(vf_set1(-0.0f), v[j]));
 #endif
+}
+
+ISO_INLINE void vf_gelus_erf(vf *y, const vf *v, const size_t k) {
+    vf h[VF_MOST];
+    gelus_begin(h, v, k);
+    gelus_end(y, v, h, k);
 }
 
 /*
@@ -236,7 +244,7 @@ ISO_INLINE void vf_gelus_erf(vf *y, const vf *v, const size_t k) {
  * to 1. At most 1 ULP over all floats.
  */
 ISO_INLINE void vf_erfs(vf *y, const vf *v, const size_t k) {
-    vf x[VF_TOGETHER], s[VF_TOGETHER], p[VF_TOGETHER], near[VF_TOGETHER];
+    vf x[VF_MOST], s[VF_MOST], p[VF_MOST], near[VF_MOST];
     EACH x[j] = vf_min(vf_set1(4.0f), vf_neg(vf_minus_abs(v[j])));
     EACH s[j] = vf_mul(x[j], x[j]);
     EACH p[j] = vf_fma(vf_set1(0x1.4771fep-14f), s[j], vf_set1(-0x1.a3515ep-11f));
@@ -272,8 +280,8 @@ ISO_INLINE void vf_erfs(vf *y, const vf *v, const size_t k) {
  * rounds to 1.
  */
 ISO_INLINE void vf_tanhs(vf *y, const vf *v, const size_t k) {
-    vf x[VF_TOGETHER], s[VF_TOGETHER], p[VF_TOGETHER], near[VF_TOGETHER], h[VF_TOGETHER];
-    vf n[VF_TOGETHER], t[VF_TOGETHER];
+    vf x[VF_MOST], s[VF_MOST], p[VF_MOST], near[VF_MOST], h[VF_MOST];
+    vf n[VF_MOST], t[VF_MOST];
     EACH x[j] = vf_max(vf_set1(-10.0f), vf_minus_abs(v[j]));
     EACH s[j] = vf_mul(x[j], x[j]);
     EACH p[j] = vf_fma(vf_set1(-0x1.77dd2cp-12f), s[j], vf_set1(0x1.2da4f6p-9f));
@@ -296,14 +304,14 @@ ISO_INLINE void vf_tanhs(vf *y, const vf *v, const size_t k) {
     EACH y[j] = vf_with_sign(p[j], v[j]);
 }
 
-/* k <= VF_TOGETHER vectors. y may be x. */
+/* k <= VF_MOST vectors. y may be x. */
 ISO_INLINE void vf_functions(vf *y, const vf *x, const int function, const size_t k) {
     switch (function) {
-    case 1: EACH y[j] = vf_relu(x[j]); break;
-    case 2: vf_silus(y, x, k); break;
-    case 3: vf_gelus_erf(y, x, k); break;
-    case 4: vf_gelus_tanh(y, x, k); break;
-    case 5: vf_tanhs(y, x, k); break;
+    case ISO_UNARY_RELU: EACH y[j] = vf_relu(x[j]); break;
+    case ISO_UNARY_SILU: vf_silus(y, x, k); break;
+    case ISO_UNARY_GELU_ERF: vf_gelus_erf(y, x, k); break;
+    case ISO_UNARY_GELU_TANH: vf_gelus_tanh(y, x, k); break;
+    case ISO_UNARY_TANH: vf_tanhs(y, x, k); break;
     case ISO_UNARY_EXP: vf_exps(y, x, k); break;
     case ISO_UNARY_ERF: vf_erfs(y, x, k); break;
     default: EACH y[j] = x[j];
