@@ -174,6 +174,12 @@ enum {
 #define ISO_ONE_COPY                                                                               \
     __attribute__((noinline, noclone)) /* large: no copies for constant arguments */
 #endif
+/* Before a loop of few rounds whose code is long: it stays a loop. */
+#if defined(__clang__)
+#define ISO_NOT_UNROLLED _Pragma("clang loop unroll(disable)")
+#else
+#define ISO_NOT_UNROLLED _Pragma("GCC unroll 1")
+#endif
 #define ISO_UNROLLED(i, n)                                                                         \
     ISO_UNROLL                                                                                     \
     for (size_t i = 0; i < (n); i++)

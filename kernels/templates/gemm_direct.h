@@ -101,31 +101,40 @@ direct_tile(float *c, size_t ldc, const float *a, size_t lda, const float *b, si
 }
 
 /*
- * VF_TURN steps of k with a transposed B, [n][ldb], without the first `skip` of them; A is a strip.
+ * VF_TURN steps of k with a transposed B, [n][ldb]; A is a strip. `whole`, a constant: all of them,
+ * unrolled. Else those from `skip` to `steps`, in a loop: there are few, and much code unrolled.
  * `there`, a constant: all vectors have VF_N columns, and VF_TURN numbers of k can be read. Else
- * there is one vector, of `last` columns, and there are `steps`; `rows` is room for it, zero where
+ * there is one vector, of `last` columns, and `steps` numbers; `rows` is room for it, zero where
  * nothing comes.
  */
 static inline __attribute__((always_inline)) const float *
 direct_steps_bt(vf *t, float *rows, const float *a, size_t as, const float *b, size_t ldb,
-                const size_t m, const size_t vectors, const int there, size_t last, size_t skip,
-                size_t steps) {
+                const size_t m, const size_t vectors, const int there, size_t last, const int whole,
+                size_t skip, size_t steps) {
     vf bv[VF_TURN * GEMM_VECTORS_BT(1)];
     for (size_t l = 0; l < last && !there; l++)
         memcpy(rows + l * VF_TURN, b + l * ldb, steps * sizeof(float));
     ISO_UNROLLED (j, vectors)
         vf_turn(bv + VF_TURN * j, there ? b + j * VF_N * ldb : rows, there ? ldb : VF_TURN);
-    ISO_UNROLLED (s, VF_TURN) {
-        if (s < skip || s >= steps)
-            continue;
-        ISO_UNROLLED (i, m) {
-            vf av = vf_set1(a[i]);
-            ISO_UNROLLED (j, vectors)
-                t[i * vectors + j] = vf_fma(av, bv[VF_TURN * j + s], t[i * vectors + j]);
-        }
-        a += as;
-        ISO_OPAQUE(a);
+#define DIRECT_STEP(s)                                                                             \
+    do {                                                                                           \
+        ISO_UNROLLED (i, m) {                                                                      \
+            vf av = vf_set1(a[i]);                                                                 \
+            ISO_UNROLLED (j, vectors)                                                              \
+                t[i * vectors + j] = vf_fma(av, bv[VF_TURN * j + (s)], t[i * vectors + j]);        \
+        }                                                                                          \
+        a += as;                                                                                   \
+        ISO_OPAQUE(a);                                                                             \
+    } while (0)
+    if (whole) {
+        ISO_UNROLLED (s, VF_TURN)
+            DIRECT_STEP(s);
+    } else {
+        ISO_NOT_UNROLLED
+        for (size_t s = skip; s < steps; s++)
+            DIRECT_STEP(s);
     }
+#undef DIRECT_STEP
     return a;
 }
 
@@ -136,9 +145,9 @@ direct_rest_bt(vf *t, float *rows, const float *a, size_t as, const float *b, si
                const size_t m, const size_t vectors, const int there, size_t last, size_t p,
                size_t k) {
     for (a += p * as; p + VF_TURN <= k; p += VF_TURN)
-        a = direct_steps_bt(t, rows, a, as, b + p, ldb, m, vectors, there, last, 0, VF_TURN);
+        a = direct_steps_bt(t, rows, a, as, b + p, ldb, m, vectors, there, last, 1, 0, VF_TURN);
     if (p < k)
-        direct_steps_bt(t, rows, a, as, b + k - VF_TURN, ldb, m, vectors, there, last,
+        direct_steps_bt(t, rows, a, as, b + k - VF_TURN, ldb, m, vectors, there, last, 0,
                         VF_TURN - k % VF_TURN, VF_TURN);
 }
 
@@ -161,7 +170,7 @@ direct_sums_bt(vf *t, const float *a, size_t as, const float *b, size_t ldb, con
         ISO_UNROLLED (i, m)
             one[i] = t[i * vectors + j];
         direct_steps_bt(one, rows, a, as, b + j * VF_N * ldb, ldb, m, 1, 0, there ? VF_N : last, 0,
-                        k);
+                        0, k);
         ISO_UNROLLED (i, m)
             t[i * vectors + j] = one[i];
     }
