@@ -16,6 +16,7 @@
 
 #define ROW_BLOCK 128    /* rows of A packed at a time, at most */
 #define COLUMN_BLOCK 144 /* columns of B that stay in L2, 288 KiB, while the next ones come */
+#define WIDE_BLOCK 192   /* the same, for tiles of any width; what is beside them is slow */
 #define CACHED_FLOATS ((size_t)1 << 17) /* a B of so many is in L2 anyway */
 #define ACROSS_COLUMNS 48               /* of C that are computed as rows at a time */
 #define B_BLOCK 1024                    /* columns of a plain B packed at a time */
@@ -230,6 +231,9 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
     const size_t strips = (m + mr - 1) / mr, rows = (m + strips - 1) / strips;
     /* Reading B from afar takes no time when it is called in advance. */
     const int large = strips > 1 && !t->b_turned && t->n * t->k > CACHED_FLOATS;
+    const int linear = large && t->a_direct && !t->own_b && t->bs == ISO_PANEL && rows == mr;
+    /* A single strip reads B once. */
+    const size_t most = linear || t->own_b ? COLUMN_BLOCK : strips > 1 ? WIDE_BLOCK : n;
     float *sums = t->c + i0 * t->ldc + j0, *own = scratch;
     size_t ld = t->ldc;
     if (t->own_b)
@@ -260,8 +264,6 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
             t->kernels->gemm_pack(scratch, a, t->ai, t->ap, m, k, width);
             a = scratch;
         }
-        /* A single strip reads B once. */
-        const size_t most = strips > 1 || t->own_b ? COLUMN_BLOCK : n;
         const size_t bs = t->own_b ? ISO_PANEL : t->bs, bps = t->own_b ? k * ISO_PANEL : t->bps;
         for (size_t j = 0; j < n; j += most) {
             const size_t columns = min_size(n - j, most);
@@ -276,10 +278,8 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
             }
             const int more = j + columns < n;
             const struct part_of_b after = {
-                more ? j0 + j + columns : j0, min_size(more ? n - j - columns : n, COLUMN_BLOCK),
+                more ? j0 + j + columns : j0, min_size(more ? n - j - columns : n, most),
                 more ? p0 : p0 + k, more ? k : min_size(t->k - p0 - k, ISO_K_BLOCK)};
-            const int linear =
-                large && t->a_direct && !t->own_b && t->bs == ISO_PANEL && rows == mr;
             for (size_t i = 0; i < m; i += rows) {
                 const size_t here = min_size(m - i, rows);
                 float *c = sums + i * ld + j;

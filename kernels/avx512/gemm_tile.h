@@ -5,10 +5,10 @@
  * Register budget of the largest tile: 28 accumulators + 2 of B + the broadcast of A, which is a
  * memory operand of the FMA or one register: 31 of 32. Each step of k issues 28 FMAs for 2 loads
  * of B and 14 broadcasts. Few rows take more panels at a time, so that at least 8 chains hide the
- * latency of the FMA.
+ * latency of the FMA; but 4 with 7 rows would be 28 + 4 + 1 registers.
  */
 #define GEMM_MR 14
-#define GEMM_GROUP(m) ((m) <= 3 ? 8 : (m) == 4 ? 6 : (m) <= 7 ? 4 : (m) <= 9 ? 3 : 2)
+#define GEMM_GROUP(m) ((m) <= 3 ? 8 : (m) == 4 ? 6 : (m) <= 6 ? 4 : (m) <= 9 ? 3 : 2)
 #define GEMM_VECTORS(m) GEMM_GROUP(m)
 #define GEMM_VECTORS_BT(m) 1
 #define GEMM_HALVES_BT 4
