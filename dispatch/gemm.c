@@ -100,6 +100,14 @@ static void finish(const struct job *t, const float *sums, size_t ld, size_t i, 
     finish_as(t, t->e, sums, ld, i, j, m, n);
 }
 
+/* Rows of the first strip of so many. Full ones can call what comes next, those of a few rows are
+ * slow: 9 rows are 5 + 4, but 12 are 8 + 4. */
+static size_t strip_rows(size_t left, size_t mr) {
+    if (left <= mr)
+        return left;
+    return left >= 2 * mr || left - mr >= mr / 2 ? mr : (left + 1) / 2;
+}
+
 /* Whether n columns are so few that vectors along them would be half empty, or more, and the rows
  * many enough for vectors along those. Beside other columns they share a tile with a full vector,
  * which is faster unless they are fewer, and the product is not tiny. */
@@ -180,16 +188,17 @@ static const float *part_to_call(size_t *bytes, const struct job *t, const struc
 }
 
 /*
- * Rows i .. i+m of C, a strip, number `strip` of `strips`, with the packed panels of `here`.
- * Prefetches in a burst would wait for each other, and the product for them; a tile, that takes
- * some thousand cycles, has time for some lines of `next`. Sums take their biases along, and ReLU,
- * where a later pass over C would cost a hundredth of the product.
+ * Rows i .. i+m of C, a strip, number `strip` of `full` full ones or one of the rest, with the
+ * packed panels of `here`. A block of these has `most` columns, unless it is the last. Prefetches
+ * in a burst would wait for each other, and the product for them; a tile, that takes some thousand
+ * cycles, has time for some lines of `next`. Sums take their biases along, and ReLU, where a later
+ * pass over C would cost a hundredth of the product.
  */
 static void linear_strip(const struct job *t, const struct part_of_b *here,
-                         const struct part_of_b *next, size_t strip, size_t strips, float *c,
-                         size_t ld, const float *a, size_t lda, const float *b, size_t i,
+                         const struct part_of_b *next, size_t strip, size_t full, size_t most,
+                         float *c, size_t ld, const float *a, size_t lda, const float *b, size_t i,
                          size_t m) {
-    const size_t each = COLUMN_BLOCK / ISO_LINEAR_COLUMNS, k = here->k;
+    const size_t each = most / ISO_LINEAR_COLUMNS, k = here->k;
     const size_t tiles = m == t->kernels->direct_mr ? here->n / ISO_LINEAR_COLUMNS : 0;
     const size_t done = tiles * ISO_LINEAR_COLUMNS, left = here->n - done;
     const int last = here->p + k == t->k;
@@ -205,7 +214,7 @@ static void linear_strip(const struct job *t, const struct part_of_b *here,
     for (size_t tile = 0; tile < tiles; tile++) {
         const size_t j = tile * ISO_LINEAR_COLUMNS;
         size_t bytes = 0;
-        const float *call = part_to_call(&bytes, t, next, strip * each + tile, strips * each);
+        const float *call = part_to_call(&bytes, t, next, strip * each + tile, full * each);
         t->kernels->gemm_linear(c + j, ld, a, lda, b + j / ISO_PANEL * t->bps, t->bps,
                                 ISO_LINEAR_COLUMNS, k, here->p != 0,
                                 bias ? bias + here->j + j : NULL, relu, call, bytes);
@@ -226,14 +235,19 @@ static size_t own_floats(size_t n, size_t k) {
 
 /* Rows i0 .. i0+m, columns j0 .. j0+n, for all k. */
 static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n, float *scratch) {
-    /* Strips of even height: 16 rows as 8 + 8, not 14 + 2. */
     const size_t mr = t->a_direct ? t->kernels->direct_mr : t->kernels->mr;
+    /* Strips of even height: 16 rows as 8 + 8, not 14 + 2; where they read packed panels that lie
+     * far away, as many full ones as can be. */
     const size_t strips = (m + mr - 1) / mr, rows = (m + strips - 1) / strips;
+    size_t full = 0;
+    while (m - full * mr >= mr && strip_rows(m - full * mr, mr) == mr)
+        full++;
     /* Reading B from afar takes no time when it is called in advance. */
     const int large = strips > 1 && !t->b_turned && t->n * t->k > CACHED_FLOATS;
-    const int linear = large && t->a_direct && !t->own_b && t->bs == ISO_PANEL && rows == mr;
+    const int linear = large && t->a_direct && !t->own_b && t->bs == ISO_PANEL && full > 0;
     /* A single strip reads B once. */
-    const size_t most = linear || t->own_b ? COLUMN_BLOCK : strips > 1 ? WIDE_BLOCK : n;
+    const size_t narrow = t->own_b || (linear && rows == mr) ? COLUMN_BLOCK : WIDE_BLOCK;
+    const size_t most = strips > 1 || t->own_b ? narrow : n;
     float *sums = t->c + i0 * t->ldc + j0, *own = scratch;
     size_t ld = t->ldc;
     if (t->own_b)
@@ -280,12 +294,12 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
             const struct part_of_b after = {
                 more ? j0 + j + columns : j0, min_size(more ? n - j - columns : n, most),
                 more ? p0 : p0 + k, more ? k : min_size(t->k - p0 - k, ISO_K_BLOCK)};
-            for (size_t i = 0; i < m; i += rows) {
-                const size_t here = min_size(m - i, rows);
+            for (size_t i = 0, strip = 0, here; i < m; i += here, strip++) {
+                here = linear ? strip_rows(m - i, mr) : min_size(m - i, rows);
                 float *c = sums + i * ld + j;
                 if (linear) {
                     const struct part_of_b now = {j0 + j, columns, p0, k};
-                    linear_strip(t, &now, &after, i / rows, strips, c, ld, a + i * next, next, b,
+                    linear_strip(t, &now, &after, strip, full, most, c, ld, a + i * next, next, b,
                                  i0 + i, here);
                     continue;
                 }
@@ -301,7 +315,7 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
                 if (last)
                     finish(t, c, ld, i0 + i, j0 + j, here, columns);
                 if (large && after.k > 0)
-                    prefetch_part(t, &after, i / rows, strips);
+                    prefetch_part(t, &after, strip, strips);
             }
         }
     }
