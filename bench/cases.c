@@ -315,7 +315,7 @@ static iso_status add_then_rmsnorm(const struct bench_job *job, float *out) {
     return status ? status : iso_rmsnorm_f32(out, n, out, n, m, n, &o, &job->context);
 }
 
-/* The first half of a feed-forward block: y = gelu(x W^T + bias). */
+/* The first half of a feed-forward block: y = act(x W^T + bias). */
 static iso_status prepare_linear_bias(struct bench_job *job) {
     iso_status status = prepare_linear(job);
     job->c = input(job->spec->n);
@@ -327,19 +327,21 @@ static iso_status linear_with(const struct bench_job *job, float *out, const flo
     return iso_linear_f32(out, job->packed.n, job->a, job->packed.k, &job->packed, job->spec->m, &o,
                           &job->context);
 }
+static iso_status linear_then(const struct bench_job *job, float *out, iso_activation act) {
+    iso_status status = linear_with(job, out, NULL, ISOBIT_ACT_NONE);
+    return status ? status : call_eltwise(job, out, out, job->c, act, NULL);
+}
 static iso_status call_linear_gelu(const struct bench_job *job) {
     return linear_with(job, job->out, job->c, ISOBIT_ACT_GELU_TANH);
 }
 static iso_status linear_then_gelu(const struct bench_job *job, float *out) {
-    iso_status status = linear_with(job, out, NULL, ISOBIT_ACT_NONE);
-    return status ? status : call_eltwise(job, out, out, job->c, ISOBIT_ACT_GELU_TANH, NULL);
+    return linear_then(job, out, ISOBIT_ACT_GELU_TANH);
 }
 static iso_status call_linear_relu(const struct bench_job *job) {
     return linear_with(job, job->out, job->c, ISOBIT_ACT_RELU);
 }
 static iso_status linear_then_relu(const struct bench_job *job, float *out) {
-    iso_status status = linear_with(job, out, NULL, ISOBIT_ACT_NONE);
-    return status ? status : call_eltwise(job, out, out, job->c, ISOBIT_ACT_RELU, NULL);
+    return linear_then(job, out, ISOBIT_ACT_RELU);
 }
 
 /* -------------------------------------------------------------------------------- embedding */

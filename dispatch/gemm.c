@@ -245,9 +245,11 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
     /* Reading B from afar takes no time when it is called in advance. */
     const int large = strips > 1 && !t->b_turned && t->n * t->k > CACHED_FLOATS;
     const int linear = large && t->a_direct && !t->own_b && t->bs == ISO_PANEL && full > 0;
-    /* A single strip reads B once. */
-    const size_t narrow = t->own_b || (linear && rows == mr) ? COLUMN_BLOCK : WIDE_BLOCK;
-    const size_t most = strips > 1 || t->own_b ? narrow : n;
+    size_t most = n; /* A single strip reads B once. */
+    if (t->own_b || (linear && rows == mr))
+        most = COLUMN_BLOCK;
+    else if (strips > 1)
+        most = WIDE_BLOCK;
     float *sums = t->c + i0 * t->ldc + j0, *own = scratch;
     size_t ld = t->ldc;
     if (t->own_b)
@@ -710,7 +712,7 @@ static void tiny_product(const struct iso_kernels *kernels, float *c, size_t ldc
                          size_t lda, const float *b, size_t bs, size_t bps, size_t m, size_t n,
                          size_t k) {
     const size_t mr = direct_rows(kernels, n);
-    for (size_t i = 0; i < m;) { /* strips of even height: 9 rows as 5 + 4 */
+    for (size_t i = 0; i < m;) { /* even heights at the end, 20 rows as 8 + 6 + 6: all is in L1 */
         const size_t left = m - i;
         const size_t rows = left <= mr ? left : left < 2 * mr ? (left + 1) / 2 : mr;
         kernels->gemm_direct(c + i * ldc, ldc, a + i * lda, lda, b, bs, bps, rows, n, k, 0);
