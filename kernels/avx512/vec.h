@@ -104,8 +104,8 @@ static inline void transpose_8x4(float *dst, size_t dst_stride, __mmask8 rows, c
             _mm256_mask_storeu_ps(dst + i * dst_stride, rows, r[i]);
 }
 
-static inline void vf_transpose(float *dst, size_t dst_stride, const float *src, size_t stride,
-                                size_t n) {
+static ISO_ONE_COPY void vf_transpose(float *dst, size_t dst_stride, const float *src,
+                                      size_t stride, size_t n) {
     if (n >= 16) {
         const float *q[4] = {src, src + 4 * stride, src + 8 * stride, src + 12 * stride};
         ISO_OPAQUE(q[1]);

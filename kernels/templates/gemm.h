@@ -3,11 +3,12 @@
  * Packing, and the epilogue of a matrix product. The product itself is gemm_strip.
  */
 
-#define PACK_FEW 2 /* rows that are faster without a square of their own */
+#define PACK_ROWS 8 /* of a row-major matrix that are read side by side */
+#define PACK_FEW 2  /* rows that are faster without a square of their own */
 
 /* n vectors into a panel that is `width` wide. */
-static inline void pack_panel(float *dst, const float *src, size_t si, size_t sp, size_t n,
-                              size_t k, size_t width) {
+static ISO_ONE_COPY void pack_panel(float *dst, const float *src, size_t si, size_t sp, size_t n,
+                                    size_t k, size_t width) {
     if (si == 1) { /* rows of the panel lie contiguous */
         for (size_t p = 0; p < k; p++) {
             size_t j = 0;
@@ -35,11 +36,32 @@ static inline void pack_panel(float *dst, const float *src, size_t si, size_t sp
             dst[p * width + i] = src[i * si + p * sp];
 }
 
-static void gemm_pack(float *dst, const float *src, size_t si, size_t sp, size_t n, size_t k,
-                      size_t width) {
+/* `rows` steps of k of n columns, which lie contiguous, into whole panels. */
+static inline __attribute__((always_inline)) void pack_rows(float *dst, const float *src, size_t sp,
+                                                            size_t n, size_t k, const size_t rows) {
+    for (size_t j = 0; n - j >= ISO_PANEL; j += ISO_PANEL, dst += k * ISO_PANEL) {
+        const float *from = src + j;
+        ISO_UNROLLED (r, rows) {
+            ISO_UNROLLED (l, ISO_PANEL / VF_N)
+                vf_store(dst + r * ISO_PANEL + l * VF_N, vf_load(from + l * VF_N));
+            ISO_NEXT_ROW(from, sp, r, rows);
+        }
+    }
+}
+
+static ISO_ONE_COPY void gemm_pack(float *dst, const float *src, size_t si, size_t sp, size_t n,
+                                   size_t k, size_t width) {
     ISO_REQUIRE(width > 0);
-    for (size_t j = 0; j < n; j += width) {
-        size_t present = n - j < width ? n - j : width;
+    size_t j = 0, p = 0;
+    if (si == 1 && width == ISO_PANEL) { /* along the rows, as prefetchers do */
+        for (; k - p >= PACK_ROWS; p += PACK_ROWS)
+            pack_rows(dst + p * width, src + p * sp, sp, n, k, PACK_ROWS);
+        for (; p < k; p++)
+            pack_rows(dst + p * width, src + p * sp, sp, n, k, 1);
+        j = n - n % width;
+    }
+    for (; j < n; j += width) {
+        const size_t present = n - j < width ? n - j : width;
         if (present < width)
             memset(dst + j * k, 0, k * width * sizeof(float));
         pack_panel(dst + j * k, src + j * si, si, sp, present, k, width);
