@@ -20,11 +20,10 @@
 #define CACHED_FLOATS ((size_t)1 << 17) /* a B of so many is in L2 anyway */
 #define ACROSS_COLUMNS 48               /* of C that are computed as rows at a time */
 #define B_BLOCK 1024                    /* columns of a plain B packed at a time */
-/* Rows of B that lie a multiple of so many floats apart share few places in the caches, which does
- * not matter yet for so many strips of rows of A. */
-#define ALIASED 1024
-#define ALIASED_STRIPS 3
-#define NARROWEST 8        /* see is_narrow */
+#define ALIASED                                                                                    \
+    1024            /* rows of B that lie a multiple of so many floats apart share few places in   \
+                       the caches */
+#define NARROWEST 8 /* see is_narrow */
 #define NARROW_FLOATS 1024 /* of A, below which a product is tiny */
 #define MOST_OWNERS 64
 /* A row-major B that is read in place by few rows, and does not fit in cache: tiles would go down
@@ -233,9 +232,19 @@ static size_t own_floats(size_t n, size_t k) {
     return iso_round_up(min_size(n, COLUMN_BLOCK), ISO_PANEL) * min_size(k, ISO_K_BLOCK);
 }
 
+/* Of a strip. */
+static size_t most_rows(const struct job *t) {
+    const struct iso_kernels *kernels = t->kernels;
+    if (!t->a_direct)
+        return kernels->mr;
+    const int aliased = !t->own_b && t->bs > ISO_PANEL && t->bs % ALIASED == 0;
+    return aliased && t->n > kernels->floats_in_place / t->k ? kernels->aliased_mr
+                                                             : kernels->direct_mr;
+}
+
 /* Rows i0 .. i0+m, columns j0 .. j0+n, for all k. */
 static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n, float *scratch) {
-    const size_t mr = t->a_direct ? t->kernels->direct_mr : t->kernels->mr;
+    const size_t mr = most_rows(t);
     /* Strips of even height: 16 rows as 8 + 8, not 14 + 2; where they read packed panels that lie
      * far away, as many full ones as can be. */
     const size_t strips = (m + mr - 1) / mr, rows = (m + strips - 1) / strips;
@@ -511,7 +520,7 @@ static void plan(struct job *t, size_t threads, int sums) {
         work = SIZE_MAX;
     t->tasks = threads > 1 && work >= SMALL_WORK ? threads : 1;
 
-    const size_t row_blocks = (t->m + ROW_BLOCK - 1) / ROW_BLOCK;
+    const size_t row_blocks = t->own_b ? 1 : (t->m + ROW_BLOCK - 1) / ROW_BLOCK;
     t->row_block = iso_round_up((t->m + row_blocks - 1) / row_blocks,
                                 t->a_direct ? t->kernels->direct_mr : mr);
     t->column_chunk = t->n;
@@ -520,7 +529,7 @@ static void plan(struct job *t, size_t threads, int sums) {
     else if (needs_own_sums(t) && !t->across)
         t->column_chunk = COLUMN_BLOCK;
     else if (t->a_direct && t->k > ISO_K_BLOCK) /* the sums of all blocks of k stay in L2 */
-        t->column_chunk = min_size(t->n, 3 * COLUMN_BLOCK);
+        t->column_chunk = min_size(t->n, ISO_L2_FLOATS / 2 / min_size(t->m, ROW_BLOCK));
     if (t->tasks > 1 && row_blocks < 4 * t->tasks) {
         const size_t parts = t->far ? 2 : 4; /* of a task; far, wide ones are read faster */
         const size_t chunks = (parts * t->tasks + row_blocks - 1) / row_blocks;
@@ -583,25 +592,21 @@ static iso_status gemm_options(struct iso_epilogue *e, int *trans_a, int *trans_
     return ISOBIT_OK;
 }
 
-/* Rows of A up to which a plain B is read where it lies, whatever its stride and size are. */
-static size_t rows_though_aliased(const struct iso_kernels *kernels) {
-    return min_size(kernels->rows_in_place, ALIASED_STRIPS * kernels->direct_mr);
-}
-
-/* Whether A and B are read where they lie. */
-static void choose(struct job *t, int trans_a, int trans_b, size_t ldb) {
+/* Whether A and B are read where they lie. alone: one thread does it all, and need not share what
+ * it packs, so a block of B is used up while it is in cache. */
+static void choose(struct job *t, int trans_a, int trans_b, size_t ldb, int alone) {
     const struct iso_kernels *kernels = t->kernels;
-    const size_t few = rows_though_aliased(kernels);
+    const int own = t->m <= ROW_BLOCK || (alone && !trans_a && !needs_own_sums(t));
     int in_place;
     if (trans_b) {
-        in_place = t->b_turned = t->m <= ROW_BLOCK;
-        t->across = in_place && goes_across(t);
+        in_place = t->b_turned = own;
+        t->across = t->m <= ROW_BLOCK && goes_across(t);
         t->own_b = in_place && !t->across && t->m > kernels->rows_in_place_bt;
     } else {
-        in_place = t->m <= (ldb % ALIASED ? kernels->rows_in_place : few) ||
+        in_place = t->m <= (ldb % ALIASED ? kernels->rows_in_place : kernels->rows_aliased) ||
                    t->n * t->k <= kernels->floats_in_place;
         t->far = t->m <= far_rows(t->k) && is_far(t->n, t->k) && !needs_own_sums(t);
-        t->own_b = !in_place && !t->far && t->m <= ROW_BLOCK;
+        t->own_b = !in_place && !t->far && own;
         in_place |= t->far | t->own_b;
     }
     t->a_direct = !trans_a && (!t->b_turned || t->own_b);
@@ -642,7 +647,7 @@ static iso_status gemm_promise(size_t *floats, struct job t, int trans_a, int tr
     if (iso_mul_overflows(&extent, t.m, t.n) || iso_mul_overflows(&extent, t.m, t.k) ||
         iso_mul_overflows(&extent, t.n, t.k))
         return ISOBIT_E_OVERFLOW; /* matrices that nobody has */
-    choose(&t, trans_a, trans_b, 0);
+    choose(&t, trans_a, trans_b, 0, 0);
     *floats = 0;
     t.far = t.across = t.own_b = 0;
     t.a_direct = !trans_a && !t.b_turned;
@@ -650,8 +655,8 @@ static iso_status gemm_promise(size_t *floats, struct job t, int trans_a, int tr
         status = promise_also(floats, t, threads, sums);
     few.columns = 0, few.b_turned = trans_b, few.far = few.across = 0;
     few.m = min_size(t.m, ROW_BLOCK), few.own_b = 1, few.a_direct = !trans_a;
-    if (!status && (trans_b || (t.m > rows_though_aliased(t.kernels) &&
-                                t.n > t.kernels->floats_in_place / t.k)))
+    if (!status &&
+        (trans_b || (t.m > t.kernels->rows_aliased && t.n > t.kernels->floats_in_place / t.k)))
         status = promise_also(floats, few, threads, sums);
     few.own_b = 0;
     if (trans_b) {
@@ -789,7 +794,7 @@ run_gemm(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_
         iso_overlap(c, m, n, ldc, b, b_rows, b_columns, ldb))
         return ISOBIT_E_ALIAS;
 
-    choose(&t, trans_a, trans_b, ldb);
+    choose(&t, trans_a, trans_b, ldb, iso_context_threads(context) == 1);
     t.a = a, t.ai = trans_a ? 1 : lda, t.ap = trans_a ? lda : 1;
     t.b = b, t.bs = trans_b ? 1 : ldb, t.bps = trans_b ? ldb : ISO_PANEL;
     size_t floats;
@@ -959,60 +964,21 @@ struct gemv_job {
     const float *w, *x;
     size_t ldw, n, k, tasks;
     int trans;
-    float *levels; /* of each task, see gemv_far; or NULL */
+    float *levels; /* of each task, or NULL */
+    size_t levels_floats;
 };
 
-/*
- * A W of [k][n] that comes from memory: along its rows, FAR_STEPS rows of a lane side by side. The
- * sums of a lane are those of a product with one row of A. Lanes come in the order of their tree,
- * and wait for their neighbours in a row of sums for each level of it.
- */
-enum { LEVELS = 5 };
-_Static_assert(1 << LEVELS == ISO_LANES, "each level of the tree halves the lanes");
-#define GEMV_FAR_FLOATS ((size_t)1 << 22)
-
-static int gemv_is_far(const struct gemv_job *t) {
-    return t->trans && t->k >= ISO_LANES * FAR_STEPS && t->n >= GEMV_FAR_FLOATS / t->k &&
-           t->n >= FAR_COLUMNS / 4;
-}
-
-static void gemv_far(const struct gemv_job *t, size_t j, size_t n, float *levels) {
-    const size_t step = ISO_LANES * t->ldw;
-    for (size_t i = 0; i < ISO_LANES; i++) {
-        size_t level = 0, lane = 0;
-        while (i >> level & 1)
-            level++;
-        for (size_t bit = 0; bit < LEVELS; bit++)
-            lane |= (i >> bit & 1) << (LEVELS - 1 - bit);
-        float *sum = i + 1 == ISO_LANES ? t->y + j : levels + level * FAR_COLUMNS;
-        for (size_t p = lane; p < t->k; p += ISO_LANES * FAR_STEPS)
-            t->kernels->gemm_strip(sum, n, t->x + p, ISO_LANES, t->w + p * t->ldw + j, step,
-                                   ISO_PANEL, 1, n,
-                                   min_size((t->k - p + ISO_LANES - 1) / ISO_LANES, FAR_STEPS),
-                                   p == lane ? ISO_STRIP_ASSIGN : ISO_STRIP_CONTINUE);
-        for (size_t from = 0; from < level; from++) {
-            const struct iso_epilogue add = {
-                .alpha = 1.0f, .residual = levels + from * FAR_COLUMNS, .ldr = n};
-            t->kernels->gemm_epilogue(sum, n, sum, n, 1, n, &add);
-        }
-    }
-}
+/* From so many floats on a W of [k][n] is read faster with scratch. */
+#define GEMV_FLOATS 32768
 
 static void run_gemv(void *arg, size_t task) {
     const struct gemv_job *t = arg;
     const size_t panels = (t->n + ISO_PANEL - 1) / ISO_PANEL;
     size_t j = panels * task / t->tasks * ISO_PANEL;
     const size_t end = min_size(t->n, panels * (task + 1) / t->tasks * ISO_PANEL);
-    if (t->levels) {
-        for (size_t columns; j < end; j += columns) {
-            columns = min_size(end - j, FAR_COLUMNS);
-            gemv_far(t, j, columns, t->levels + task * LEVELS * FAR_COLUMNS);
-        }
-        return;
-    }
     if (j < end)
         t->kernels->gemv(t->y + j, t->w + (t->trans ? j : j * t->ldw), t->ldw, t->x, end - j, t->k,
-                         t->trans);
+                         t->trans, t->levels ? t->levels + task * t->levels_floats : NULL);
 }
 
 iso_status iso_gemv_f32(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
@@ -1036,8 +1002,10 @@ iso_status iso_gemv_f32(float *y, const float *w, size_t ldw, const float *x, si
     }
     t.tasks = n * k / n == k && n * k < SMALL_WORK / 4 ? 1 : iso_context_threads(context);
     void *owned = NULL;
-    if (gemv_is_far(&t)) /* where there is no memory for it, levels is NULL: the slower way */
-        (void)iso_scratch(&t.levels, &owned, context, t.tasks * LEVELS * FAR_COLUMNS);
+    if (trans_w && n >= GEMV_FLOATS / k) { /* where there is no memory for it levels is NULL */
+        t.levels_floats = iso_round_up(ISO_GEMV_FLOATS(n), ISO_LINE);
+        (void)iso_scratch(&t.levels, &owned, context, t.tasks * t.levels_floats);
+    }
     iso_parallel(context, t.tasks, run_gemv, &t);
     free(owned);
     return ISOBIT_OK;

@@ -83,7 +83,14 @@ struct iso_epilogue {
     size_t ldr;
 };
 
-/* gemv: y[j] = dot(row j of W, x) over 32 lanes, then their tree. trans: W is [k][ldw]. */
+/*
+ * gemv: y[j] = dot(row j of W, x) over 32 lanes, then their tree. trans: W is [k][ldw]. levels:
+ * ISO_GEMV_FLOATS(n) floats of scratch for sums that wait for their neighbours in the tree, with
+ * which a large [k][n] is read in longer runs; or NULL.
+ */
+#define ISO_GEMV_COLUMNS 4096
+#define ISO_GEMV_FLOATS(n)                                                                         \
+    ((size_t)5 * ((n) < ISO_GEMV_COLUMNS ? ((n) + 15) / 16 * 16 : ISO_GEMV_COLUMNS))
 
 /* softmax: see iso_softmax_f32. flags: */
 enum { ISO_SOFTMAX_LOG = 1, ISO_SOFTMAX_SAFE = 2 };
@@ -226,6 +233,9 @@ struct iso_kernels {
     /* Packing a B does not pay for so few rows of A, when it is [k][n] and when it is [n][k], nor,
      * when it is [k][n], if it has so few elements. */
     unsigned rows_in_place, rows_in_place_bt, floats_in_place;
+    /* The same where the rows of a [k][n] share few places in the caches, and most rows of a strip
+     * that reads it there. */
+    unsigned rows_aliased, aliased_mr;
     unsigned vector_floats; /* width of a vector register, in floats */
     unsigned fma_peak_flops;
 #define KERNEL(type, name, args) type(*name) args;

@@ -492,8 +492,8 @@ static void gemm_turns_rows_of_b_or_sums(void **state) {
         check_gemm(&cases[i], 0, quick ? isa_ways : way_count);
 }
 
-/* Up to 128 rows with a plain B that does not stay where it lies: too many rows for that, or rows
- * of B that share few places in the caches. */
+/* A plain B that does not stay where it lies, for up to 128 rows, or on one thread: too many rows
+ * for that, or rows of B that share few places in the caches. */
 static void gemm_packs_blocks_of_b(void **state) {
     (void)state;
     static const struct gemm_case cases[] = {
@@ -503,8 +503,27 @@ static void gemm_packs_blocks_of_b(void **state) {
         {.m = 128, .n = 1024, .k = 300, .trans_a = 1, .alpha = 1, .residual = 1},
         {.m = 100, .n = 1019, .k = 515, .alpha = -1, .residual = 2, .gap = 5},
         {.m = 40, .n = 3070, .k = 514, .alpha = 1, .gap = 2},
+        {.m = 300, .n = 291, .k = 530, .trans_b = 1, .alpha = 1, .bias = 1},
+        {.m = 131, .n = 1027, .k = 520, .alpha = 2, .residual = 1, .gap = 5},
     };
     for (size_t i = 0; i < (quick ? 2 : sizeof cases / sizeof *cases); i++)
+        check_gemm(&cases[i], 0, quick ? isa_ways : way_count);
+}
+
+/* Few rows and a plain B that stays where it lies, though its rows share few places in the caches,
+ * or with a second block of k, whose sums are added to many columns at a time. */
+static void gemm_takes_few_rows_along(void **state) {
+    (void)state;
+    static const struct gemm_case cases[] = {
+        {.m = 5, .n = 1024, .k = 75, .alpha = 1, .bias = 1},
+        {.m = 1, .n = 1100, .k = 530, .alpha = 1, .residual = 1},
+        {.m = 23, .n = 1020, .k = 40, .alpha = 1, .gap = 4, .act = ISOBIT_ACT_RELU},
+        {.m = 3, .n = 2047, .k = 520, .alpha = 2, .gap = 1},
+        {.m = 4, .n = 1150, .k = 514, .alpha = 1},
+        {.m = 2, .n = 1100, .k = 1030, .alpha = 1, .beta = 0.5f},
+        {.m = 24, .n = 1024, .k = 600, .alpha = 1, .residual = 2},
+    };
+    for (size_t i = 0; i < (quick ? 3 : sizeof cases / sizeof *cases); i++)
         check_gemm(&cases[i], 0, quick ? isa_ways : way_count);
 }
 
@@ -1358,10 +1377,12 @@ static void gemm_refuses(void **state) {
     /* The operands fit into memory, but not the packed columns of B with what tasks need. */
     static float rc[129 * 129];
     const size_t k = ((size_t)1 << 61) / 136, r = 129;
+    o.trans_a = 1; /* else one thread packs a block at a time */
     for (size_t w = 0; w < isa_ways; w++) {
         x.isa = ways[w].context.isa;
-        refuses(ISOBIT_E_OVERFLOW, GEMM(rc, r, rc + r * r, k, rc + r * r, k, r, r, k));
+        refuses(ISOBIT_E_OVERFLOW, GEMM(rc, r, rc + r * r, r, rc + r * r, k, r, r, k));
     }
+    o.trans_a = 0;
     x.isa = NULL;
 #endif
     o.trans_b = 0;
@@ -1840,26 +1861,30 @@ static iso_status call_gemv(void *arg, const iso_context *x) {
     return iso_gemv_f32(g->y, g->w, g->n, g->x, g->n, g->k, 1, x);
 }
 
-/* gemv asks for no workspace: a matrix from afar is read faster with one, or with memory of its
- * own, but it takes what it gets, and then allocates nothing. */
+/* gemv asks for no workspace: a large matrix is read faster with one, or with memory of its own,
+ * but it takes what it gets, and then allocates nothing. */
 static void gemv_takes_any_workspace(void **state) {
     (void)state;
-    enum { N = 4200, K = 1024 };
-    struct gemv_args g = {floats(N), random_floats((size_t)N * K), random_floats(K), N, K};
-    float *expect = floats(N);
-    for (size_t j = 0; j < N; j++)
-        expect[j] = oracle_lanes(g.w + j, N, g.x, 1, K);
-    static const size_t sizes[] = {1, 81919, 81920 + 256, 81920 * 3 + 256};
-    for (size_t w = 0; w < way_count; w++)
-        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-            const iso_context x = with_workspace(&ways[w].context, sizes[s]);
-            iso_status status;
-            memset(g.y, 0, N * sizeof(float));
-            assert_int_equal(allocations_of(&status, call_gemv, &g, &x), 0);
-            assert_int_equal(status, ISOBIT_OK);
-            assert_same(ways[w].name, g.y, N, expect, N, 1, N);
-        }
-    release(NULL);
+    static const size_t shapes[][2] = {{330, 520}, {4200, 1024}};
+    for (size_t i = 0; i < (quick ? 1 : 2); i++) {
+        const size_t n = shapes[i][0], k = shapes[i][1];
+        const size_t each = 5 * sizeof(float) * (n < 4096 ? (n + 15) / 16 * 16 : 4096);
+        struct gemv_args g = {floats(n), random_floats(n * k), random_floats(k), n, k};
+        float *expect = floats(n);
+        for (size_t j = 0; j < n; j++)
+            expect[j] = oracle_lanes(g.w + j, n, g.x, 1, k);
+        const size_t sizes[] = {1, each - 1, each + 256, each * 3 + 256};
+        for (size_t w = 0; w < way_count; w++)
+            for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+                const iso_context x = with_workspace(&ways[w].context, sizes[s]);
+                iso_status status;
+                memset(g.y, 0, n * sizeof(float));
+                assert_int_equal(allocations_of(&status, call_gemv, &g, &x), 0);
+                assert_int_equal(status, ISOBIT_OK);
+                assert_same(ways[w].name, g.y, n, expect, n, 1, n);
+            }
+        release(NULL);
+    }
 }
 
 /* Few rows of a product may take another way than many, and one that needs scratch. */
@@ -2009,6 +2034,7 @@ int main(int argc, char **argv) {
         TEST(gemm_is_the_same_every_way),
         TEST(gemm_reads_far_b),
         TEST(gemm_packs_blocks_of_b),
+        TEST(gemm_takes_few_rows_along),
         TEST(gemm_takes_bias_and_relu_along),
         TEST(gemm_turns_rows_of_b_or_sums),
         TEST(gemm_rounds_once),

@@ -8,18 +8,26 @@
 #define ALONG_ROWS 4      /* of C, at most */
 #define ALONG_FLOATS 8192 /* of a B that does not stay in L1 */
 #define ALONG_FAR_STEPS 8 /* rows of B side by side, from where prefetchers follow fewer */
-#define ALONG_SUMS 512    /* that are added to C wait on the stack, below attention's own */
+#define ALONG_SUMS 1024   /* that are added to C wait on the stack, below attention's own */
 
 /* Vectors of a tile: a power of two, as most widths are multiples of it. */
-#define ALONG_VECTORS(m) (GEMM_VECTORS(m) >= 8 ? 8 : GEMM_VECTORS(m) >= 4 ? 4 : 2)
+#define ALONG_VECTORS(m)                                                                           \
+    ((m) == 1 && VF_REGS >= 32 ? 16 : GEMM_VECTORS(m) >= 8 ? 8 : GEMM_VECTORS(m) >= 4 ? 4 : 2)
 
 #define along_load(p, last) (vectors > 1 ? vf_load(p) : vf_load_n(p, last))
 #define along_store(p, v, last) (vectors > 1 ? vf_store(p, v) : vf_store_n(p, v, last))
 
+/* What is added to the sums of one row in the end, before them: `count` rows of sums. */
+struct along_before {
+    const float *rows;
+    size_t ld, count;
+};
+
 /* m rows, columns of `vectors` vectors, the last of which holds `last`. */
 static inline __attribute__((always_inline)) void
 along_tile(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const float *b, size_t bs,
-           const size_t m, const size_t vectors, size_t last, const size_t steps, int first) {
+           const size_t m, const size_t vectors, size_t last, const size_t steps, int first,
+           struct along_before before) {
     vf t[GEMM_SUMS];
     const float *from = c;
     ISO_UNROLLED (i, m) {
@@ -41,6 +49,9 @@ along_tile(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const flo
         ISO_NEXT_ROW(a, ap, p, steps);
         ISO_NEXT_ROW(b, bs, p, steps);
     }
+    for (; m == 1 && before.count > 0; before.count--, before.rows += before.ld)
+        ISO_UNROLLED (j, vectors)
+            t[j] = vf_add(along_load(before.rows + j * VF_N, last), t[j]);
     ISO_UNROLLED (i, m) {
         ISO_UNROLLED (j, vectors)
             along_store(c + j * VF_N, t[i * vectors + j], last);
@@ -48,34 +59,41 @@ along_tile(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const flo
     }
 }
 
-static inline __attribute__((always_inline)) void along_steps(float *c, size_t ldc, const float *a,
-                                                              size_t ai, size_t ap, const float *b,
-                                                              size_t bs, const size_t m, size_t n,
-                                                              const size_t steps, int first) {
-    const size_t vectors = ALONG_VECTORS(m), columns = vectors * VF_N;
+static inline __attribute__((always_inline)) void
+along_steps(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const float *b, size_t bs,
+            const size_t m, size_t n, const size_t steps, int first, struct along_before before) {
+    const size_t vectors = ALONG_VECTORS(m);
     size_t j = 0;
-    for (; n - j >= columns; j += columns)
-        along_tile(c + j, ldc, a, ai, ap, b + j, bs, m, vectors, VF_N, steps, first);
+#define ALONG_TILE(V, last)                                                                        \
+    along_tile(c + j, ldc, a, ai, ap, b + j, bs, m, V, last, steps, first,                         \
+               (struct along_before){before.rows + j, before.ld, before.count})
+    for (; n - j >= vectors * VF_N; j += vectors * VF_N)
+        ALONG_TILE(vectors, VF_N);
+    for (; vectors == 16 && n - j >= 8 * VF_N; j += 8 * VF_N)
+        ALONG_TILE(8, VF_N);
     for (; j < n; j += VF_N)
-        along_tile(c + j, ldc, a, ai, ap, b + j, bs, m, 1, n - j < VF_N ? n - j : VF_N, steps,
-                   first);
+        ALONG_TILE(1, n - j < VF_N ? n - j : VF_N);
+#undef ALONG_TILE
 }
 
-/* C = the chain over p of fma(a[i*ai + p*ap], b[p*bs + j], .), from +0, or with `more` from C. */
-static inline __attribute__((always_inline)) void along_rows(float *c, size_t ldc, const float *a,
-                                                             size_t ai, size_t ap, const float *b,
-                                                             size_t bs, const size_t m, size_t n,
-                                                             size_t k, int more) {
+/* C = the chain over p of fma(a[i*ai + p*ap], b[p*bs + j], .), from +0, or with `more` from C.
+ * near: B comes from L2. */
+static inline __attribute__((always_inline)) void
+along_rows(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const float *b, size_t bs,
+           const size_t m, size_t n, size_t k, int more, int near, struct along_before before) {
+    const size_t count = before.count;
     size_t p = 0;
 #define ALONG_STEPS(S)                                                                             \
-    for (; k - p >= (S); p += (S))                                                                 \
-    along_steps(c, ldc, a + p * ap, ai, ap, b + p * bs, bs, m, n, S, !more && p == 0)
-    if (m <= 2 && n <= ISO_L2_FLOATS / k)
-        ALONG_STEPS(16);
-    ALONG_STEPS(8);
+    for (; k - p >= (S); p += (S)) {                                                               \
+        before.count = p + (S) == k ? count : 0;                                                   \
+        along_steps(c, ldc, a + p * ap, ai, ap, b + p * bs, bs, m, n, S, !more && p == 0, before); \
+    }
+    if (m <= 2 && near)
+        ALONG_STEPS(16)
+    ALONG_STEPS(8)
     if (m == 1)
-        ALONG_STEPS(4);
-    ALONG_STEPS(1);
+        ALONG_STEPS(4)
+    ALONG_STEPS(1)
 #undef ALONG_STEPS
 }
 
@@ -83,13 +101,16 @@ static inline __attribute__((always_inline)) void along_rows(float *c, size_t ld
 #define ALONG(M)                                                                                   \
     static ISO_ONE_COPY void gemm_along_##M(float *c, size_t ldc, const float *a, size_t ai,       \
                                             size_t ap, const float *b, size_t bs, size_t n,        \
-                                            size_t k, int more) {                                  \
-        along_rows(c, ldc, a, ai, ap, b, bs, M, n, k, more);                                       \
+                                            size_t k, int more, int near,                          \
+                                            struct along_before before) {                          \
+        along_rows(c, ldc, a, ai, ap, b, bs, M, n, k, more, near, before);                         \
     }
 ALONG(1) ALONG(2) ALONG(3) ALONG(4)
-#define ALONG_CASE(M) case M: gemm_along_##M(c, ldc, a, ai, ap, b, bs, n, k, more); break;
+#define ALONG_CASE(M) case M: gemm_along_##M(c, ldc, a, ai, ap, b, bs, n, k, more, near, none); break;
 static void along_some(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const float *b,
                        size_t bs, size_t m, size_t n, size_t k, int more) {
+    const struct along_before none = {c, 0, 0};
+    const int near = n <= ISO_L2_FLOATS / k;
     switch (m) {
         ALONG_CASE(1) ALONG_CASE(2) ALONG_CASE(3) ALONG_CASE(4)
     default: break;
@@ -118,9 +139,9 @@ static void gemm_along(float *c, size_t ldc, const float *a, size_t ai, size_t a
     }
 }
 
-/* Whether a product goes that way. More than two rows are faster in tiles, unless B comes from
- * memory and its callers ask for so few steps at a time. */
+/* Whether a product goes that way. More than GEMM_ROWS_ALONG rows are faster in tiles, unless B
+ * comes from memory and its callers ask for so few steps at a time. */
 static inline int goes_along(size_t m, size_t n, size_t k, size_t bs, size_t bps) {
-    return VF_REGS * VF_N >= 128 && m <= (k <= ALONG_FAR_STEPS ? ALONG_ROWS : 2) &&
+    return GEMM_ROWS_ALONG > 0 && m <= (k <= ALONG_FAR_STEPS ? ALONG_ROWS : GEMM_ROWS_ALONG) &&
            bps == ISO_PANEL && bs > ISO_PANEL && n >= 8 * ISO_PANEL && n > ALONG_FLOATS / k;
 }

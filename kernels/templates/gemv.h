@@ -55,6 +55,7 @@ static void gemv_rows(float *y, const float *w, size_t ldw, const float *x, size
 #define GEMV_AT_ONCE (GEMV_WIDE ? VF_REGS * VF_N / 128 : 1)
 _Static_assert(GEMV_AT_ONCE == 1 || GEMV_AT_ONCE == 4, "gemv_join knows these");
 #define GEMV_LEVELS 5 /* of a tree of ISO_LANES */
+_Static_assert(ISO_GEMV_FLOATS(1) == GEMV_LEVELS * ISO_PANEL, "a row of sums for each level");
 
 #define GEMV_NEAR_FLOATS 16384 /* from which W does not stay in L1 */
 
@@ -126,26 +127,33 @@ gemv_block(float *y, const float *w, size_t ldw, const float *x, size_t k, const
 
 /*
  * A W that does not stay in L1 is read in longer runs of some rows at a time, those of one lane, as
- * the sums of gemm_along, which wait as those of gemv_block do: 5 KiB.
+ * the sums of gemm_along, which wait as those of gemv_block do: a row of `run` sums for each level.
  */
-#define GEMV_RUN 256
+#define GEMV_RUN 256          /* with levels on the stack, 5 KiB */
 #define GEMV_RUN_FLOATS 32768 /* from which that pays, */
 #define GEMV_RUN_ROWS 248     /* with so many rows at least: 8 to most lanes */
 
-static void gemv_run(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k) {
-    float levels[GEMV_LEVELS][GEMV_RUN];
+static void gemv_run(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
+                     float *levels, size_t run, int near) {
     for (size_t i = 0; i < ISO_LANES; i++) {
         size_t level;
         const size_t lane = gemv_lane(i, &level);
-        float *sum = i + 1 == ISO_LANES ? y : levels[level];
-        gemm_along_1(sum, n, x + lane, 0, ISO_LANES, w + lane * ldw, ISO_LANES * ldw, n,
-                     (k - lane + ISO_LANES - 1) / ISO_LANES, 0);
-        for (size_t from = 0; from < level; from++)
-            for (size_t j = 0; j < n; j += VF_N) {
-                const size_t wd = n - j < VF_N ? n - j : VF_N;
-                store_w(sum + j, vf_add(load_w(levels[from] + j, wd), load_w(sum + j, wd)), wd);
-            }
+        gemm_along_1(i + 1 < ISO_LANES ? levels + level * run : y, n, x + lane, 0, ISO_LANES,
+                     w + lane * ldw, ISO_LANES * ldw, n, (k - lane + ISO_LANES - 1) / ISO_LANES, 0,
+                     near, (struct along_before){levels, run, level});
     }
+}
+
+/* Returns how many columns are done. */
+static size_t gemv_runs(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
+                        float *levels) {
+    float own[GEMV_LEVELS * GEMV_RUN];
+    size_t j = 0;
+    const size_t run = levels ? ISO_GEMV_FLOATS(n) / GEMV_LEVELS : GEMV_RUN;
+    for (; n - j >= GEMV_BLOCK; j += n - j < run ? n - j : run)
+        gemv_run(y + j, w + j, ldw, x, n - j < run ? n - j : run, k, levels ? levels : own, run,
+                 n <= ISO_L2_FLOATS / k);
+    return j;
 }
 
 /* The last columns, up to 32: their lanes wait on the stack. */
@@ -170,15 +178,14 @@ static void gemv_columns(float *y, const float *w, size_t ldw, const float *x, s
 }
 
 static void gemv(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                 int trans) {
+                 int trans, float *levels) {
     if (!trans) {
         gemv_rows(y, w, ldw, x, n, k);
         return;
     }
     size_t j = 0;
     if (GEMV_WIDE && k >= GEMV_RUN_ROWS && n >= GEMV_RUN_FLOATS / k)
-        for (; n - j >= GEMV_BLOCK; j += n - j < GEMV_RUN ? n - j : GEMV_RUN)
-            gemv_run(y + j, w + j, ldw, x, n - j < GEMV_RUN ? n - j : GEMV_RUN, k);
+        j = gemv_runs(y, w, ldw, x, n, k, levels);
     const int near = GEMV_AT_ONCE > 1 && n * k > GEMV_NEAR_FLOATS;
     for (; GEMV_WIDE && n - j >= GEMV_BLOCK; j += GEMV_BLOCK)
         if (near)

@@ -505,8 +505,8 @@ const struct iso_suite iso_suite_gemm_epilogue = {.kernel = "gemm_epilogue",
 
 /* ---------------------------------------------------------------------------------------- gemv */
 
-enum { V_N, V_K, V_TRANS, V_GAP };
-enum { V_Y, V_W, V_X };
+enum { V_N, V_K, V_TRANS, V_GAP, V_LEVELS };
+enum { V_Y, V_W, V_X, V_SCRATCH };
 
 static void gemv_cases(struct iso_cases *l) {
     static const size_t ks[] = {0,  1,  2,  3,  7,  8,   15,  16,  17,  31,  32,
@@ -542,10 +542,11 @@ static void gemv_cases(struct iso_cases *l) {
         for (size_t i = 0; i < iso_count(sizes); i++)
             iso_add(l, 9, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, sizes[i][0], sizes[i][1], trans, 0);
         /* Matrices that L2 does not hold are read in another order. */
-        static const size_t far[][2] = {{770, 344}, {1027, 257}, {1024, 512}, {2100, 133}};
-        for (size_t i = 0; i < iso_count(far); i++)
-            iso_add(l, 10, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, far[i][0], far[i][1], trans,
-                    gaps[i]);
+        static const size_t far[][2] = {{770, 344}, {1027, 257}, {1024, 512}, {2100, 133},
+                                        {64, 520},  {4100, 257}, {4165, 249}, {97, 700}};
+        for (size_t i = 0; i < 2 * iso_count(far); i++)
+            iso_add(l, 10, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, far[i / 2][0], far[i / 2][1], trans,
+                    gaps[i / 2], i % 2);
         for (size_t n = 1; n <= 65; n++)
             iso_add(l, 12, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, n, 37, trans, n % 2);
         ISO_EACH_NEW_FILL(fill) {
@@ -578,12 +579,14 @@ static void gemv_setup(struct iso_operands *o, const struct iso_case *c) {
                 w[j * sj + p * sp] = w[j * sj + (p - 1) * sp];
         }
     }
+    iso_scratch(o, "levels", c->p[V_LEVELS] ? ISO_GEMV_FLOATS(n) : 0);
 }
 
 static void gemv_call(const struct iso_kernels *t, const struct iso_case *c,
                       const struct iso_operands *o) {
     t->gemv(ISO_AT(float, o, V_Y), ISO_AT(const float, o, V_W), o->v[V_W].ld,
-            ISO_AT(const float, o, V_X), c->p[V_N], c->p[V_K], (int)c->p[V_TRANS]);
+            ISO_AT(const float, o, V_X), c->p[V_N], c->p[V_K], (int)c->p[V_TRANS],
+            c->p[V_LEVELS] ? ISO_AT(float, o, V_SCRATCH) : NULL);
 }
 
 static void gemv_reference(struct iso_operands *o, const struct iso_case *c) {
@@ -621,13 +624,14 @@ static void gemv_random(struct iso_case *c, struct iso_random *r) {
         c->p[iso_random_below(r, 2) ? V_N : V_K] /= 2;
     c->p[V_TRANS] = iso_random_below(r, 2);
     c->p[V_GAP] = iso_random_gap(r);
+    c->p[V_LEVELS] = iso_random_below(r, 2);
     c->fill = (unsigned)iso_random_below(r, ISO_FILL_ALL);
     if (c->fill == ISO_FILL_UNIFORM || c->fill == ISO_FILL_NORMAL || c->fill == ISO_FILL_INTEGER)
         c->flags = ISO_CASE_TRAPLESS;
 }
 
 const struct iso_suite iso_suite_gemv = {.kernel = "gemv",
-                                         .params = "n k trans gap",
+                                         .params = "n k trans gap levels",
                                          .cases = gemv_cases,
                                          .setup = gemv_setup,
                                          .call = gemv_call,
