@@ -20,10 +20,10 @@
 #define CACHED_FLOATS ((size_t)1 << 17) /* a B of so many is in L2 anyway */
 #define ACROSS_COLUMNS 48               /* of C that are computed as rows at a time */
 #define B_BLOCK 1024                    /* columns of a plain B packed at a time */
-#define ALIASED                                                                                    \
-    1024            /* rows of B that lie a multiple of so many floats apart share few places in   \
-                       the caches */
-#define NARROWEST 8 /* see is_narrow */
+/* Rows of B that lie a multiple of so many floats apart share few places in the caches. */
+#define ALIASED 1024
+#define ALIASED_ROWS 8     /* of such a B that are read side by side */
+#define NARROWEST 8        /* see is_narrow */
 #define NARROW_FLOATS 1024 /* of A, below which a product is tiny */
 #define MOST_OWNERS 64
 /* A row-major B that is read in place by few rows, and does not fit in cache: tiles would go down
@@ -31,9 +31,12 @@
 #define FAR_ROWS 32
 #define FAR_ROWS_LONG 16 /* with a second block of k */
 #define FAR_FLOATS ((size_t)1 << 21)
-#define FAR_STEPS 8        /* rows of B read side by side, as many as prefetchers follow */
-#define FAR_COLUMNS 4096   /* with a second block of k, whose sums wait beside C */
-#define LOCAL_SCRATCH 1024 /* floats that are taken from the stack */
+#define MEMORY_FLOATS ((size_t)5 << 20) /* see is_in_memory */
+#define FAR_STEPS 8 /* rows of B read side by side, as many as prefetchers follow */
+/* With more than four rows, whose sums stay in L2, or a second block of k, whose sums wait beside
+ * C. */
+#define FAR_COLUMNS 4096
+#define LOCAL_SCRATCH 1024           /* floats that are taken from the stack */
 #define SMALL_WORK ((size_t)1 << 19) /* multiply-adds below which a product stays on one thread */
 
 struct job {
@@ -97,6 +100,22 @@ static void finish_as(const struct job *t, const struct iso_epilogue *as, const 
 static void finish(const struct job *t, const float *sums, size_t ld, size_t i, size_t j, size_t m,
                    size_t n) {
     finish_as(t, t->e, sums, ld, i, j, m, n);
+}
+
+/* Whether B comes from memory, and not from L3. */
+static int is_in_memory(size_t n, size_t k) { return n > MEMORY_FLOATS / k; }
+
+/* Of a strip. */
+static size_t most_rows(const struct job *t) {
+    const struct iso_kernels *kernels = t->kernels;
+    size_t most = t->a_direct && !t->far ? kernels->direct_mr : kernels->mr;
+    if (t->b_turned || t->own_b || t->bs == ISO_PANEL || !(t->a_direct || t->far))
+        return most;
+    if (t->bs % ALIASED == 0 && t->n > kernels->floats_in_place / t->k)
+        most = min_size(most, kernels->aliased_mr);
+    if (t->far && is_in_memory(t->n, t->k))
+        most = min_size(most, kernels->far_mr);
+    return most;
 }
 
 /* Rows of the first strip of so many. Full ones can call what comes next, those of a few rows are
@@ -232,16 +251,6 @@ static size_t own_floats(size_t n, size_t k) {
     return iso_round_up(min_size(n, COLUMN_BLOCK), ISO_PANEL) * min_size(k, ISO_K_BLOCK);
 }
 
-/* Of a strip. */
-static size_t most_rows(const struct job *t) {
-    const struct iso_kernels *kernels = t->kernels;
-    if (!t->a_direct)
-        return kernels->mr;
-    const int aliased = !t->own_b && t->bs > ISO_PANEL && t->bs % ALIASED == 0;
-    return aliased && t->n > kernels->floats_in_place / t->k ? kernels->aliased_mr
-                                                             : kernels->direct_mr;
-}
-
 /* Rows i0 .. i0+m, columns j0 .. j0+n, for all k. */
 static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n, float *scratch) {
     const size_t mr = most_rows(t);
@@ -336,10 +345,14 @@ static int is_far(size_t n, size_t k) { return k > 0 && n >= FAR_FLOATS / k; }
 
 static size_t far_rows(size_t k) { return k > ISO_K_BLOCK ? FAR_ROWS_LONG : FAR_ROWS; }
 
-/* Rows of B at a time: for many rows of A more, so that sums pass through C less often, but not
- * where two of them pass, that of this block of k and the others'. */
-static size_t far_steps(size_t m, size_t k) {
-    return m == 1 ? ISO_K_BLOCK : m <= 4 || k > ISO_K_BLOCK ? FAR_STEPS : 2 * FAR_STEPS;
+/* Rows of B at a time: from L3, and with many rows of A, more, so that sums pass through C less
+ * often, but not as many where two of them pass, that of this block of k and the others'. */
+static size_t far_steps(const struct job *t) {
+    if (t->m == 1)
+        return ISO_K_BLOCK;
+    if (t->m <= 4 || is_in_memory(t->n, t->k))
+        return FAR_STEPS;
+    return t->k > ISO_K_BLOCK ? t->kernels->far_steps / 2 : t->kernels->far_steps;
 }
 
 /* Floats of scratch for A, packed in strips, of 4 rows at least: they may have a row more than
@@ -350,7 +363,7 @@ static size_t far_strip(size_t m, size_t k) {
 
 /* All m rows, columns j0 .. j0+n: along the rows of B, FAR_STEPS of them at a time. */
 static void far_block(const struct job *t, size_t j0, size_t n, float *scratch) {
-    const size_t strips = (t->m + t->kernels->mr - 1) / t->kernels->mr;
+    const size_t mr = most_rows(t), strips = (t->m + mr - 1) / mr;
     const size_t rows = (t->m + strips - 1) / strips;
     float *c = t->c + j0;
     float *beside = t->k > ISO_K_BLOCK ? scratch + far_strip(t->m, t->k) : NULL;
@@ -363,7 +376,7 @@ static void far_block(const struct job *t, size_t j0, size_t n, float *scratch) 
             t->kernels->gemm_pack(scratch, a, t->ai, t->ap, t->m, k, rows);
             a = scratch, width = rows;
         }
-        const size_t steps = far_steps(t->m, t->k);
+        const size_t steps = far_steps(t);
         for (size_t p = 0; p < k; p += steps)
             for (size_t i = 0; i < t->m; i += rows)
                 t->kernels->gemm_strip(sums + i * ld, ld, a + i * k + p * width, width,
@@ -406,7 +419,8 @@ static size_t across_floats(const struct iso_kernels *kernels, size_t m, size_t 
 static void across_block(const struct job *t, size_t j0, size_t n, float *scratch, int packed) {
     const size_t most = rows_across(t->kernels, t->m), rest = t->m - most;
     const size_t wide = iso_round_up(most, t->kernels->vector_floats);
-    const size_t mr = direct_rows(t->kernels, wide);
+    const size_t rows = direct_rows(t->kernels, wide);
+    const size_t mr = t->bps % ALIASED ? rows : min_size(rows, ALIASED_ROWS);
     float *strip = scratch + iso_round_up(most, ISO_PANEL) * min_size(t->k, ISO_K_BLOCK);
     float *sums = strip + rest * min_size(t->k, ISO_K_BLOCK),
           *turned = sums + ACROSS_COLUMNS * wide;
@@ -525,7 +539,7 @@ static void plan(struct job *t, size_t threads, int sums) {
                                 t->a_direct ? t->kernels->direct_mr : mr);
     t->column_chunk = t->n;
     if (t->far)
-        t->column_chunk = t->k > ISO_K_BLOCK ? min_size(t->n, FAR_COLUMNS) : t->n;
+        t->column_chunk = t->m > 4 || t->k > ISO_K_BLOCK ? min_size(t->n, FAR_COLUMNS) : t->n;
     else if (needs_own_sums(t) && !t->across)
         t->column_chunk = COLUMN_BLOCK;
     else if (t->a_direct && t->k > ISO_K_BLOCK) /* the sums of all blocks of k stay in L2 */

@@ -234,8 +234,10 @@ struct iso_kernels {
      * when it is [k][n], if it has so few elements. */
     unsigned rows_in_place, rows_in_place_bt, floats_in_place;
     /* The same where the rows of a [k][n] share few places in the caches, and most rows of a strip
-     * that reads it there. */
+     * that reads one there. */
     unsigned rows_aliased, aliased_mr;
+    /* Most rows of a strip that reads a [k][n] from memory; steps at a time of one from L3. */
+    unsigned far_mr, far_steps;
     unsigned vector_floats; /* width of a vector register, in floats */
     unsigned fma_peak_flops;
 #define KERNEL(type, name, args) type(*name) args;

@@ -454,6 +454,8 @@ static void gemm_reads_far_b(void **state) {
         {.m = 16, .n = 4099, .k = 514, .trans_a = 1, .alpha = 1, .bias = 1},
         {.m = 31, .n = 4110, .k = 512, .alpha = 1, .gap = 2},
         {.m = 32, .n = 5000, .k = 420, .trans_a = 1, .alpha = 1},
+        {.m = 6, .n = 8200, .k = 650, .alpha = 1, .bias = 1}, /* from memory */
+        {.m = 9, .n = 9221, .k = 570, .trans_a = 1, .alpha = 1, .residual = 1, .gap = 1},
     };
     for (size_t i = 0; i < (quick ? 1 : sizeof cases / sizeof *cases); i++)
         check_gemm(&cases[i], 0, quick ? isa_ways : way_count);
@@ -463,7 +465,8 @@ static void gemm_reads_far_b(void **state) {
  * the transposed product is computed, with what is left of the rows beside it. */
 static void gemm_turns_rows_of_b_or_sums(void **state) {
     (void)state;
-    static const size_t rows[] = {11, 12, 13, 14, 15, 16, 17, 21, 25, 26, 27, 31, 32, 33, 48, 100};
+    static const size_t rows[] = {11, 12, 13, 14, 15, 16,  17, 21, 25, 26,
+                                  27, 31, 32, 33, 48, 100, 6,  7,  8,  9};
     static const size_t columns[] = {49, 150, 17, 300, 97}, ks[] = {400, 512, 513, 130, 1030, 70};
     size_t t = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -487,6 +490,8 @@ static void gemm_turns_rows_of_b_or_sums(void **state) {
         {.m = 19, .n = 600, .k = 300, .trans_b = 1, .alpha = 1, .residual = 2},
         {.m = 128, .n = 260, .k = 1024, .trans_b = 1, .alpha = 1},
         {.m = 125, .n = 129, .k = 520, .trans_a = 1, .trans_b = 1, .alpha = 1, .beta = 0.5f},
+        {.m = 16, .n = 500, .k = 1024, .trans_b = 1, .alpha = 1, .bias = 1},
+        {.m = 6, .n = 200, .k = 1020, .trans_b = 1, .alpha = 1, .residual = 1, .gap = 4},
     };
     for (size_t i = 0; i < (quick ? 1 : sizeof cases / sizeof *cases); i++)
         check_gemm(&cases[i], 0, quick ? isa_ways : way_count);

@@ -16,9 +16,11 @@
 #define GEMM_ROWS_IN_PLACE 30
 #define GEMM_ROWS_ALIASED 24
 #define GEMM_ALIASED_MR 4
+#define GEMM_FAR_MR 4
+#define GEMM_FAR_STEPS 16
 #define GEMM_ROWS_ALONG 4
 #define GEMM_FLOATS_IN_PLACE 32768
-#define GEMM_ROWS_IN_PLACE_BT 12
+#define GEMM_ROWS_IN_PLACE_BT 5
 #define GEMM_SUMS 12
 
 static inline __attribute__((always_inline)) void

@@ -336,6 +336,8 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
 /* More rows of a transposed product go other ways. */
 #if GEMM_ROWS_IN_PLACE_BT >= GEMM_MR
 #define BT_EACH GEMM_EACH
+#elif GEMM_ROWS_IN_PLACE_BT == 5
+#define BT_EACH(X) X(1) X(2) X(3) X(4) X(5)
 #elif GEMM_ROWS_IN_PLACE_BT == 12
 #define BT_EACH(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
 #endif
