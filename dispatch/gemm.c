@@ -20,9 +20,10 @@
 #define CACHED_FLOATS ((size_t)1 << 17) /* a B of so many is in L2 anyway */
 #define ACROSS_COLUMNS 48               /* of C that are computed as rows at a time */
 #define B_BLOCK 1024                    /* columns of a plain B packed at a time */
-/* Rows of B that lie a multiple of so many floats apart share few places in the caches. */
+/* Rows of a transposed B that lie a multiple of so many floats apart share few places in L1: so
+ * many of them are read side by side. */
 #define ALIASED 1024
-#define ALIASED_ROWS 8     /* of such a B that are read side by side */
+#define ALIASED_ROWS 8
 #define NARROWEST 8        /* see is_narrow */
 #define NARROW_FLOATS 1024 /* of A, below which a product is tiny */
 #define MOST_OWNERS 64
@@ -111,7 +112,7 @@ static size_t most_rows(const struct job *t) {
     size_t most = t->a_direct && !t->far ? kernels->direct_mr : kernels->mr;
     if (t->b_turned || t->own_b || t->bs == ISO_PANEL || !(t->a_direct || t->far))
         return most;
-    if (t->bs % ALIASED == 0 && t->n > kernels->floats_in_place / t->k)
+    if (t->bs % kernels->aliased == 0 && t->n > kernels->floats_in_place / t->k)
         most = min_size(most, kernels->aliased_mr);
     if (t->far && is_in_memory(t->n, t->k))
         most = min_size(most, kernels->far_mr);
@@ -617,8 +618,9 @@ static void choose(struct job *t, int trans_a, int trans_b, size_t ldb, int alon
         t->across = t->m <= ROW_BLOCK && goes_across(t);
         t->own_b = in_place && !t->across && t->m > kernels->rows_in_place_bt;
     } else {
-        in_place = t->m <= (ldb % ALIASED ? kernels->rows_in_place : kernels->rows_aliased) ||
-                   t->n * t->k <= kernels->floats_in_place;
+        in_place =
+            t->m <= (ldb % kernels->aliased ? kernels->rows_in_place : kernels->rows_aliased) ||
+            t->n * t->k <= kernels->floats_in_place;
         t->far = t->m <= far_rows(t->k) && is_far(t->n, t->k) && !needs_own_sums(t);
         t->own_b = !in_place && !t->far && own;
         in_place |= t->far | t->own_b;

@@ -28,6 +28,7 @@ const struct iso_kernels ISO_PASTE(iso_kernels_, ISO_ISA) = {
     .rows_in_place = GEMM_ROWS_IN_PLACE,
     .rows_in_place_bt = GEMM_ROWS_IN_PLACE_BT,
     .floats_in_place = GEMM_FLOATS_IN_PLACE,
+    .aliased = GEMM_ALIASED,
     .rows_aliased = GEMM_ROWS_ALIASED,
     .aliased_mr = GEMM_ALIASED_MR,
     .far_mr = GEMM_FAR_MR,

@@ -233,9 +233,9 @@ struct iso_kernels {
     /* Packing a B does not pay for so few rows of A, when it is [k][n] and when it is [n][k], nor,
      * when it is [k][n], if it has so few elements. */
     unsigned rows_in_place, rows_in_place_bt, floats_in_place;
-    /* The same where the rows of a [k][n] share few places in the caches, and most rows of a strip
-     * that reads one there. */
-    unsigned rows_aliased, aliased_mr;
+    /* Rows of a [k][n] that lie a multiple of so many floats apart share few places in the caches;
+     * rows_in_place then, and most rows of a strip that reads it there. */
+    unsigned aliased, rows_aliased, aliased_mr;
     /* Most rows of a strip that reads a [k][n] from memory; steps at a time of one from L3. */
     unsigned far_mr, far_steps;
     unsigned vector_floats; /* width of a vector register, in floats */
