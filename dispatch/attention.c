@@ -68,7 +68,7 @@ static void run_block(const struct job *t, size_t task, size_t at, size_t place,
         .ldo = s->o.seq,
         .q = t->q + b * s->q.batch + h * s->q.head + i * s->q.seq,
         .ldq = s->q.seq,
-        .key_panels = opt->key_panels ? t->k + b * s->k.batch + h * s->k.head : panels,
+        .key_panels = t->panels_head ? panels : NULL,
         .v = t->v ? t->v + b * s->v.batch + h * s->v.head : NULL,
         .ldv = s->v.seq,
         .nq = nq,
@@ -80,6 +80,10 @@ static void run_block(const struct job *t, size_t task, size_t at, size_t place,
         .scale = t->scale,
         .scratch = t->scratch + task * t->scratch_task,
     };
+    if (opt->key_panels)
+        a.key_panels = t->k + b * s->k.batch + h * s->k.head;
+    else if (!t->panels_head && t->k)
+        a.k = t->k + b * s->k.batch + h * s->k.head, a.ldk = s->k.seq;
     if (t->values_head)
         a.v = panels + t->panels_head, a.ldv = s->dh;
     if (opt->bias) {
@@ -228,7 +232,7 @@ static iso_status plan(struct job *t, size_t *floats, size_t threads) {
         t->tasks = heads * t->query_blocks;
     t->whole_heads = t->tasks < 2 || heads % t->tasks == 0 || heads / t->tasks >= 4;
     t->panels_head = t->values_head = 0;
-    if (!t->opt->key_panels) {
+    if (!t->opt->key_panels && s->Sq > 1) { /* one query turns the keys of a block as it goes */
         t->panels_head = iso_key_panels_floats(s->Sk, s->dh);
         if (t->panels_head == 0 && s->Sk)
             return ISOBIT_E_OVERFLOW;

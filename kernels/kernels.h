@@ -109,7 +109,8 @@ struct iso_norm {
 
 /*
  * attention: one run of queries of one head.
- *   q [nq][ldq], o [nq][ldo]; v [nk][ldv]; keys in panels of 64, each [dh][64].
+ *   q [nq][ldq], o [nq][ldo]; v [nk][ldv]; keys in panels of 64, each [dh][64], or for one query,
+ *   where key_panels is NULL, k [nk][ldk].
  *   nq_after rows of q follow them, which are called into L2 in the end.
  *   Query i sees keys below min(nk, see + i) when causal (see >= 1), else below nk.
  *   bias [nq][ldb] and weights [nq][ldw] may be NULL; weights has nk_weights columns (>= nk),
@@ -131,6 +132,8 @@ struct iso_attention {
     const float *q;
     size_t ldq;
     const float *key_panels;
+    const float *k;
+    size_t ldk;
     const float *v;
     size_t ldv;
     size_t nq, nk, dh;

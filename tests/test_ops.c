@@ -1077,7 +1077,8 @@ static const struct attention_case attention_cases[] = {
     {4, 1, 3, 66, 128, 1, 63, 1, 0, 0},  {1, 1, 130, 1, 1, 0, 0, 0, 0, 0},
     {1, 3, 66, 70, 96, 1, 2, 0, 3, 0},   {1, 1, 3, 5, 512, 0, 0, 0, 0, 0},
     {2, 1, 4, 0, 8, 0, 0, 0, 0, 0},      {2, 2, 17, 65, 17, 1, 100, 1, 1, 1},
-    {2, 3, 514, 530, 20, 1, 9, 1, 0, 0}, {1, 2, 520, 257, 512, 1, 3, 0, 0, 0}};
+    {2, 3, 514, 530, 20, 1, 9, 1, 0, 0}, {1, 2, 520, 257, 512, 1, 3, 0, 0, 0},
+    {2, 3, 1, 150, 20, 0, 0, 1, 1, 1},   {3, 4, 1, 77, 64, 1, 40, 0, 0, 0}};
 enum { ATTENTION_CASES = sizeof attention_cases / sizeof *attention_cases };
 
 /* The keys of d as panels, one head after the other. */
@@ -1705,15 +1706,15 @@ static void attention_refuses(void **state) {
     const iso_context tasks = {.size = sizeof tasks, .executor = &sixteen};
     s = (iso_attention_shape){.B = 1,
                               .H = 16,
-                              .Sq = 1,
+                              .Sq = 2,
                               .Sk = (size_t)1 << 56,
                               .dh = 16,
-                              .q = {0, 16, 16},
+                              .q = {0, 16, 256},
                               .k = {0, 0, 16},
                               .v = {0, 0, 16},
-                              .o = {0, 16, 16}};
+                              .o = {0, 16, 256}};
     refuses(ISOBIT_E_OVERFLOW, iso_attention_f32_workspace_bytes(&bytes, &s, &p, &tasks));
-    refuses(ISOBIT_E_OVERFLOW, iso_attention_f32(ec, ea, ec + 256, ec + 256, &s, &p, &tasks));
+    refuses(ISOBIT_E_OVERFLOW, iso_attention_f32(ec, ea, ec + 512, ec + 512, &s, &p, &tasks));
 #endif
     assert_int_equal(bytes, 77);
 #undef ATTENTION

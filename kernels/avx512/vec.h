@@ -91,54 +91,6 @@ static inline float vf_hmax(vf v) {
     return _mm_cvtss_f32(_mm_max_ss(q, _mm_shuffle_ps(q, q, 1)));
 }
 
-/* In registers of 256 bits: half as many shuffles for each float as with whole rows, and Intel's
- * cores have two ports for those of 256 bits, one for those of 512. */
-static inline void transpose_8x4(float *dst, size_t dst_stride, __mmask8 rows, const __m128 *low,
-                                 const __m128 *high) {
-    __m256 r[4];
-    turn_8x4(r, low, high);
-    ISO_UNROLLED (i, 4)
-        if (rows == 0xff)
-            _mm256_storeu_ps(dst + i * dst_stride, r[i]);
-        else
-            _mm256_mask_storeu_ps(dst + i * dst_stride, rows, r[i]);
-}
-
-static ISO_ONE_COPY void vf_transpose(float *dst, size_t dst_stride, const float *src,
-                                      size_t stride, size_t n) {
-    if (n >= 16) {
-        const float *q[4] = {src, src + 4 * stride, src + 8 * stride, src + 12 * stride};
-        ISO_OPAQUE(q[1]);
-        ISO_OPAQUE(q[2]);
-        ISO_OPAQUE(q[3]);
-        ISO_UNROLLED (p, 4) {
-            ISO_UNROLLED (h, 2) {
-                __m128 low[4], high[4];
-                ISO_UNROLLED (i, 4) {
-                    low[i] = _mm_loadu_ps(q[2 * h] + i * stride + 4 * p);
-                    high[i] = _mm_loadu_ps(q[2 * h + 1] + i * stride + 4 * p);
-                }
-                transpose_8x4(dst + 8 * h, dst_stride, 0xff, low, high);
-            }
-            dst += 4 * dst_stride;
-            ISO_OPAQUE(dst);
-        }
-        return;
-    }
-    for (size_t h = 0; h < n; h += 8) {
-        const __mmask8 rows = (__mmask8)vm_first(n - h);
-        const float *row[8];
-        for (size_t i = 0; i < 8; i++)
-            row[i] = src + (h + i < n ? h + i : n - 1) * stride;
-        for (size_t p = 0; p < 16; p += 4) {
-            __m128 low[4], high[4];
-            ISO_UNROLLED (i, 4)
-                low[i] = _mm_loadu_ps(row[i] + p), high[i] = _mm_loadu_ps(row[i + 4] + p);
-            transpose_8x4(dst + p * dst_stride + h, dst_stride, rows, low, high);
-        }
-    }
-}
-
 /* Halves of rows: row i and row i + 4 of each 8 make a register, so that after the quarters are
  * turned in place only every second one has to move. */
 #define VF_TURN 8
@@ -195,6 +147,38 @@ static inline void vf_turn_line(vf *out, const float *src, size_t stride) {
     }
     turn_in_place(out, r[0]);
     turn_in_place(out + 8, r[1]);
+}
+
+/* Eight rows at most, in registers of 256 bits. */
+static inline void transpose_8x4(float *dst, size_t dst_stride, __mmask8 rows, const __m128 *low,
+                                 const __m128 *high) {
+    __m256 r[4];
+    turn_8x4(r, low, high);
+    ISO_UNROLLED (i, 4)
+        _mm256_mask_storeu_ps(dst + i * dst_stride, rows, r[i]);
+}
+
+static ISO_ONE_COPY void vf_transpose(float *dst, size_t dst_stride, const float *src,
+                                      size_t stride, size_t n) {
+    if (n >= 16) {
+        vf r[16];
+        vf_turn_line(r, src, stride);
+        ISO_UNROLLED (i, 16)
+            vf_store(dst + i * dst_stride, r[i]);
+        return;
+    }
+    for (size_t h = 0; h < n; h += 8) {
+        const __mmask8 rows = (__mmask8)vm_first(n - h);
+        const float *row[8];
+        for (size_t i = 0; i < 8; i++)
+            row[i] = src + (h + i < n ? h + i : n - 1) * stride;
+        for (size_t p = 0; p < 16; p += 4) {
+            __m128 low[4], high[4];
+            ISO_UNROLLED (i, 4)
+                low[i] = _mm_loadu_ps(row[i] + p), high[i] = _mm_loadu_ps(row[i + 4] + p);
+            transpose_8x4(dst + p * dst_stride + h, dst_stride, rows, low, high);
+        }
+    }
 }
 
 static inline float fma_one(float a, float b, float c) { return __builtin_fmaf(a, b, c); }

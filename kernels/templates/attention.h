@@ -337,14 +337,23 @@ static void attention_weights(float *w, size_t nk, size_t columns, float m, floa
         w[j] = 0;
 }
 
-/* Scores, not scaled yet, of the block of keys that begins at j0. */
+/* Scores, not scaled yet, of the block of keys that begins at j0. panel: room for one, where keys
+ * are rows. */
 static inline void attention_scores(float *s, const struct iso_attention *t, const float *qp,
-                                    size_t nq, size_t j0, size_t nk) {
+                                    size_t nq, size_t j0, size_t nk, float *panel) {
     const size_t dh = t->dh, n = nk - j0 < ISO_KEY_BLOCK ? nk - j0 : ISO_KEY_BLOCK;
+    const float *keys = t->key_panels ? t->key_panels + j0 * dh : panel;
     if (far_apart(t->ldv, nk, dh))
         call_rows(t->v + j0 * t->ldv, t->ldv, n, dh);
-    gemm_strip(s, ISO_KEY_BLOCK, qp, nq, t->key_panels + j0 * dh, ISO_KEY_BLOCK, ISO_PANEL, nq, n,
-               dh, ISO_STRIP_ASSIGN);
+    if (!t->key_panels) {
+        const float *k = t->k + j0 * t->ldk;
+        const size_t after = nk - j0 - n;
+        if (far_apart(t->ldk, nk, dh))
+            call_rows(k + n * t->ldk, t->ldk, after < ISO_KEY_BLOCK ? after : ISO_KEY_BLOCK, dh);
+        pack_panel(panel, k, t->ldk, 1, n, dh, ISO_KEY_BLOCK);
+    }
+    gemm_strip(s, ISO_KEY_BLOCK, qp, nq, keys, ISO_KEY_BLOCK, ISO_PANEL, nq, n, dh,
+               ISO_STRIP_ASSIGN);
 }
 
 /* Keys in the lanes: at most GEMM_MR queries. The scores of a block are computed before those of
@@ -372,7 +381,7 @@ static ISO_ONE_COPY int attention_rows(const struct iso_attention *t, size_t q0,
         m[i] = -__builtin_inff(), l[i] = 0;
 
     if (nk)
-        attention_scores(scores[0], t, qp, nq, 0, nk);
+        attention_scores(scores[0], t, qp, nq, 0, nk, packed);
     for (size_t j0 = 0; j0 < nk; j0 += ISO_KEY_BLOCK) {
         const size_t n = nk - j0 < ISO_KEY_BLOCK ? nk - j0 : ISO_KEY_BLOCK;
         const float *v = t->v + j0 * t->ldv;
@@ -434,7 +443,7 @@ static ISO_ONE_COPY int attention_rows(const struct iso_attention *t, size_t q0,
         }
 
         if (j0 + n < nk)
-            attention_scores(scores[(j0 / ISO_KEY_BLOCK + 1) % 2], t, qp, nq, j0 + n, nk);
+            attention_scores(scores[(j0 / ISO_KEY_BLOCK + 1) % 2], t, qp, nq, j0 + n, nk, packed);
         if (j0 > 0 && rescale)
             attention_rescale(o, c, nq, dh);
         if (careful) {
@@ -462,6 +471,7 @@ static ISO_ONE_COPY int attention_rows(const struct iso_attention *t, size_t q0,
 
 static void attention(const struct iso_attention *t) {
     ISO_REQUIRE(t->nq <= ISO_QUERY_BLOCKS * ISO_QUERY_BLOCK && (!t->causal || t->see > 0));
+    ISO_REQUIRE(t->key_panels || t->nq == 1 || t->nk == 0);
     ISO_REQUIRE(t->dh <= ISO_K_BLOCK && t->ldv >= (t->nk > 1 ? t->dh : 0));
     /* Below half a vector of queries the lanes are better used by keys. */
     if (t->nq > VF_N / 2 && t->nq > 4 && !t->bias && !t->weights) {

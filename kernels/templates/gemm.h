@@ -20,16 +20,18 @@ static ISO_ONE_COPY void pack_panel(float *dst, const float *src, size_t si, siz
         return;
     }
     size_t turned = 0;
-    if (sp == 1 && k >= VF_N) { /* columns lie contiguous: transpose squares */
+    if (sp == 1 && k >= VF_N) { /* columns lie contiguous: transpose squares, a few whole columns
+                                   at a time, which may share places in L1 */
         turned = n % VF_N <= PACK_FEW ? n - n % VF_N : n;
-        for (size_t done = 0; done < k && turned;) {
-            const size_t p =
-                done + VF_N < k ? done : k - VF_N; /* the last ones may cover some again */
-            for (size_t j = 0; j < turned; j += VF_N)
-                vf_transpose(dst + p * width + j, width, src + j * si + p, si,
-                             turned - j < VF_N ? turned - j : VF_N);
-            done = p + VF_N;
-        }
+        for (size_t j = 0; j < turned; j += ISO_PANEL)
+            for (size_t done = 0; done < k;) {
+                const size_t end = turned - j < ISO_PANEL ? turned : j + ISO_PANEL;
+                const size_t p = done + VF_N < k ? done : k - VF_N; /* some may be turned again */
+                for (size_t i = j; i < end; i += VF_N)
+                    vf_transpose(dst + p * width + i, width, src + i * si + p, si,
+                                 end - i < VF_N ? end - i : VF_N);
+                done = p + VF_N;
+            }
     }
     for (size_t p = 0; p < k && turned < n; p++)
         for (size_t i = turned; i < n; i++)

@@ -21,6 +21,7 @@
  * poison 1: NaN in the last value, 2: in the last key, 3: +-Inf in a value in the middle,
  * 4: NaN in values and keys where the bias has its -Inf for all queries. fill is that of q and k.
  * gap: behind all rows, twice that behind those of q and weights; the others: more.
+ * poison + ROWS: one query, whose keys are rows.
  */
 enum {
     A_NQ,
@@ -36,7 +37,8 @@ enum {
     A_BGAP,
     A_WGAP
 };
-enum { A_O, A_Q, A_KEYS, A_V, A_BIAS_AT, A_WEIGHTS_AT, A_SCRATCH };
+enum { ROWS = 8 };
+enum { A_O, A_Q, A_KEYS, A_V, A_BIAS_AT, A_WEIGHTS_AT, A_SCRATCH, A_ROWS_AT };
 
 static void add_attention(struct iso_cases *l, unsigned thin, unsigned flags, unsigned fill,
                           size_t nq, size_t nk, size_t dh, size_t see, size_t bias, size_t weights,
@@ -150,6 +152,13 @@ static void attention_cases(struct iso_cases *l) {
     add_attention(l, 20, ISO_CASE_TRAPLESS, ISO_FILL_UNIFORM, 64, 1030, 64, 967, 0, 0, 0, 0);
     add_attention(l, 1, ISO_CASE_TRAPLESS, ISO_FILL_UNIFORM, 1, 1030, 64, 0, 0, 0, 0, 0);
     add_attention(l, 20, ISO_CASE_TRAPLESS, ISO_FILL_UNIFORM, 33, 129, 512, 97, 0, 1, 0, 0);
+    for (size_t i = 0; i < iso_count(nks); i++)
+        for (size_t d = 0; d < iso_count(dhs); d++) /* keys that are rows, poisoned or not */
+            iso_add(l, 6, ISO_FILL_UNIFORM, (i + d) % 2 ? ISO_CASE_TRAPLESS : 0, 1, nks[i], dhs[d],
+                    d % 3 ? 0 : nks[i] / 2 + 1, i % 4 == 1, d % 4 == 2, i % 3,
+                    ROWS + ((i + d) % 2 ? 0 : 1 + d % 3), 0, d % 5, i % 5, 0);
+    iso_add(l, 1, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, 1, 1100, 64, 0, 0, 0, 2, ROWS, 0, 300, 200,
+            0);                                                 /* many, far apart */
     static const size_t runs[] = {65, 127, 128, 129, 200, 256}; /* several blocks of queries */
     for (size_t i = 0; i < iso_count(runs); i++) {
         for (size_t see = 0; see <= 140; see += see < 2 ? 1 : 69) {
@@ -228,15 +237,22 @@ static void attention_setup(struct iso_operands *o, const struct iso_case *c) {
     for (size_t j = 0; j < nk; j++) {
         for (size_t e = 0; e < dh; e++) {
             float *value = &v[j * ldv + e], *key = &k[key_at(j, e, dh)];
-            if (c->p[A_POISON] == 1 && j + 1 == nk && e % 2 == 0)
+            if (c->p[A_POISON] % ROWS == 1 && j + 1 == nk && e % 2 == 0)
                 *value = NAN;
-            if (c->p[A_POISON] == 2 && j + 1 == nk)
+            if (c->p[A_POISON] % ROWS == 2 && j + 1 == nk)
                 *key = NAN;
-            if (c->p[A_POISON] == 3 && j == nk / 2 && e == dh / 2)
+            if (c->p[A_POISON] % ROWS == 3 && j == nk / 2 && e == dh / 2)
                 *value = j % 2 ? INFINITY : -INFINITY;
-            if (c->p[A_POISON] == 4 && key_removed(c, j))
+            if (c->p[A_POISON] % ROWS == 4 && key_removed(c, j))
                 *value = NAN, *key = e % 2 ? INFINITY : NAN;
         }
+    }
+    if (c->p[A_POISON] >= ROWS) {
+        float *rows = iso_in_f32(o, "rows", nk, dh, dh + gap + c->p[A_BGAP], ISO_FILL_ZERO);
+        k = ISO_HOST(float, o, A_KEYS);
+        for (size_t j = 0; j < nk; j++)
+            for (size_t e = 0; e < dh; e++)
+                rows[j * (dh + gap + c->p[A_BGAP]) + e] = k[key_at(j, e, dh)];
     }
 }
 
@@ -262,6 +278,8 @@ static void attention_call(const struct iso_kernels *t, const struct iso_case *c
                               .ldw = v[A_WEIGHTS_AT].ld,
                               .nk_weights = v[A_WEIGHTS_AT].cols,
                               .scratch = v[A_SCRATCH].at};
+    if (c->p[A_POISON] >= ROWS)
+        a.key_panels = NULL, a.k = v[A_ROWS_AT].at, a.ldk = v[A_ROWS_AT].ld;
     t->attention(&a);
 }
 
@@ -338,6 +356,8 @@ static void attention_random(struct iso_case *c, struct iso_random *r) {
     c->fill = c->p[A_POISON] ? ISO_FILL_UNIFORM : fills[iso_random_below(r, iso_count(fills))];
     bool plain = c->fill == ISO_FILL_UNIFORM || c->fill == ISO_FILL_NORMAL;
     c->flags = plain && !c->p[A_POISON] && c->p[A_BIAS] < 3 ? ISO_CASE_TRAPLESS : 0;
+    if (c->p[A_NQ] == 1 && iso_random_below(r, 2))
+        c->p[A_POISON] += ROWS;
 }
 
 const struct iso_suite iso_suite_attention = {.kernel = "attention",
