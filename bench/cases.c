@@ -441,6 +441,18 @@ static iso_status prepare_decode(struct bench_job *job) {
 
 static iso_status call_decode(const struct bench_job *job) { return call_attention_as(job, 0, 1); }
 
+/* The same against keys and values as projections leave them. */
+static iso_status prepare_row_major(struct bench_job *job) {
+    const size_t keys = job->spec->n, dh = job->spec->k, d = HEADS * dh;
+    const iso_strides by_row = {.batch = keys * d, .head = dh, .seq = d};
+    job->a = input(d), job->b = input(keys * d), job->c = input(keys * d);
+    job->shape = (iso_attention_shape){1, HEADS, 1, keys, dh, by_row, by_row, by_row, by_row};
+    job->flops = 4.0 * (double)keys * (double)d;
+    job->bytes = 8.0 * (double)keys * (double)d;
+    job->out_floats = d;
+    return attention_workspace(job, 0, 0);
+}
+
 /* ------------------------------------------------------------------------------------ the list */
 
 /*
@@ -463,6 +475,7 @@ OP(rmsnorm, prepare_rows, call_rmsnorm, OTHER, 4);
 OP(attention, prepare_attention, call_attention, ATTENTION, 0);
 OP(attention_causal, prepare_causal, call_causal, OTHER, 0);
 OP(attention_decode, prepare_decode, call_decode, OTHER, 0);
+OP(decode_row_major, prepare_row_major, call_attention, OTHER, 0);
 OP(gelu_erf, prepare_rows, call_gelu_erf, GELU_ERF, 30);
 OP(gelu_tanh, prepare_rows, call_gelu_tanh, GELU_TANH, EXP + 8);
 OP(silu, prepare_rows, call_silu, SILU, EXP + 3);
@@ -544,6 +557,8 @@ const struct bench_case bench_cases[] = {
     {&attention_decode, 1, 512, 64, BENCH_READ, 0, BENCH_NO_FLOOR, 0},
     {&attention_decode, 1, 4096, 64, BENCH_READ, BENCH_THREADS, BENCH_NO_FLOOR, 0},
     {&attention_decode, 1, 16384, 64, BENCH_READ, BENCH_THREADS | BENCH_HEAVY, BENCH_NO_FLOOR, 0},
+    {&decode_row_major, 1, 512, 64, BENCH_READ, 0, BENCH_NO_FLOOR, 0},
+    {&decode_row_major, 1, 4096, 64, BENCH_READ, 0, BENCH_NO_FLOOR, 0},
     {&gelu_erf, 128, 512, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
     {&gelu_erf, 4096, 4096, 0, BENCH_COPY, BENCH_HEAVY, BENCH_NO_FLOOR, 0},
     {&gelu_tanh, 128, 512, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
@@ -582,7 +597,7 @@ void bench_shape(char *text, size_t bytes, const struct bench_case *spec) {
     const struct bench_op *op = spec->op;
     if (op == &attention || op == &attention_causal)
         snprintf(text, bytes, "B1H%dS%zud%zu", HEADS, spec->m, spec->k);
-    else if (op == &attention_decode)
+    else if (op == &attention_decode || op == &decode_row_major)
         snprintf(text, bytes, "B1H%dK%zud%zu", HEADS, spec->n, spec->k);
     else if (op == &gemv || op == &gemv_t)
         snprintf(text, bytes, "%zux%zu", spec->n, spec->k);

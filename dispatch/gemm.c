@@ -984,9 +984,6 @@ struct gemv_job {
     size_t levels_floats;
 };
 
-/* From so many floats on a W of [k][n] is read faster with scratch. */
-#define GEMV_FLOATS 32768
-
 static void run_gemv(void *arg, size_t task) {
     const struct gemv_job *t = arg;
     const size_t panels = (t->n + ISO_PANEL - 1) / ISO_PANEL;
@@ -1018,7 +1015,7 @@ iso_status iso_gemv_f32(float *y, const float *w, size_t ldw, const float *x, si
     }
     t.tasks = n * k / n == k && n * k < SMALL_WORK / 4 ? 1 : iso_context_threads(context);
     void *owned = NULL;
-    if (trans_w && n >= GEMV_FLOATS / k) { /* where there is no memory for it levels is NULL */
+    if (trans_w && iso_gemv_runs(n, k)) { /* where there is no memory for it levels is NULL */
         t.levels_floats = iso_round_up(ISO_GEMV_FLOATS(n), ISO_LINE);
         (void)iso_scratch(&t.levels, &owned, context, t.tasks * t.levels_floats);
     }

@@ -91,6 +91,8 @@ struct iso_epilogue {
 #define ISO_GEMV_COLUMNS 4096
 #define ISO_GEMV_FLOATS(n)                                                                         \
     ((size_t)5 * ((n) < ISO_GEMV_COLUMNS ? ((n) + 15) / 16 * 16 : ISO_GEMV_COLUMNS))
+/* Whether a [k][n] is large enough for that: 8 rows to most lanes. */
+static inline int iso_gemv_runs(size_t n, size_t k) { return k >= 248 && n >= 32768 / k; }
 
 /* softmax: see iso_softmax_f32. flags: */
 enum { ISO_SOFTMAX_LOG = 1, ISO_SOFTMAX_SAFE = 2 };

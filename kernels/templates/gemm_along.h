@@ -8,7 +8,7 @@
 #define ALONG_ROWS 4      /* of C, at most */
 #define ALONG_FLOATS 8192 /* of a B that does not stay in L1 */
 #define ALONG_FAR_STEPS 8 /* rows of B side by side, from where prefetchers follow fewer */
-#define ALONG_SUMS 1024   /* that are added to C wait on the stack, below attention's own */
+#define ALONG_SUMS 768    /* that are added to C wait on the stack, below attention's own */
 
 /* Vectors of a tile: a power of two, as most widths are multiples of it. */
 #define ALONG_VECTORS(m)                                                                           \

@@ -46,7 +46,7 @@ static void gemv_rows(float *y, const float *w, size_t ldw, const float *x, size
  * W is [k][ldw]: a block of columns, some lanes of each at a time in registers. A pass goes through
  * all of k and reads whole runs of a row, 256 bytes; each row is read in one pass only. Lanes come
  * in the order of their tree, and wait for their neighbours on the stack, a row of sums for each
- * level of it: at most 5 KiB.
+ * level of it: at most 3 KiB.
  */
 #define GEMV_BLOCK 64
 #define GEMV_VECTORS (GEMV_BLOCK / VF_N)
@@ -54,7 +54,8 @@ static void gemv_rows(float *y, const float *w, size_t ldw, const float *x, size
 #define GEMV_WIDE (VF_REGS * VF_N >= 128)
 #define GEMV_AT_ONCE (GEMV_WIDE ? VF_REGS * VF_N / 128 : 1)
 _Static_assert(GEMV_AT_ONCE == 1 || GEMV_AT_ONCE == 4, "gemv_join knows these");
-#define GEMV_LEVELS 5 /* of a tree of ISO_LANES */
+#define GEMV_LEVELS 5                                                 /* of a tree of ISO_LANES */
+#define GEMV_BLOCK_LEVELS (GEMV_LEVELS - (GEMV_AT_ONCE == 4 ? 2 : 0)) /* of one of passes */
 _Static_assert(ISO_GEMV_FLOATS(1) == GEMV_LEVELS * ISO_PANEL, "a row of sums for each level");
 
 #define GEMV_NEAR_FLOATS 16384 /* from which W does not stay in L1 */
@@ -89,7 +90,7 @@ static inline __attribute__((always_inline)) void
 gemv_block(float *y, const float *w, size_t ldw, const float *x, size_t k, const int near) {
     const size_t passes = ISO_LANES / GEMV_AT_ONCE, apart = near ? 1 : passes;
     const size_t sums = GEMV_AT_ONCE * GEMV_VECTORS, kept = near ? sums : GEMV_VECTORS;
-    float levels[GEMV_LEVELS][GEMV_AT_ONCE * GEMV_BLOCK];
+    float levels[GEMV_BLOCK_LEVELS][GEMV_AT_ONCE * GEMV_BLOCK];
     for (size_t i = 0; i < passes; i++) {
         vf t[GEMV_AT_ONCE * GEMV_VECTORS];
         size_t level, p = gemv_lane(i, &level);
@@ -129,9 +130,7 @@ gemv_block(float *y, const float *w, size_t ldw, const float *x, size_t k, const
  * A W that does not stay in L1 is read in longer runs of some rows at a time, those of one lane, as
  * the sums of gemm_along, which wait as those of gemv_block do: a row of `run` sums for each level.
  */
-#define GEMV_RUN 256          /* with levels on the stack, 5 KiB */
-#define GEMV_RUN_FLOATS 32768 /* from which that pays, */
-#define GEMV_RUN_ROWS 248     /* with so many rows at least: 8 to most lanes */
+#define GEMV_RUN 128 /* with levels on the stack, 2.5 KiB */
 
 static void gemv_run(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
                      float *levels, size_t run, int near) {
@@ -184,7 +183,7 @@ static void gemv(float *y, const float *w, size_t ldw, const float *x, size_t n,
         return;
     }
     size_t j = 0;
-    if (GEMV_WIDE && k >= GEMV_RUN_ROWS && n >= GEMV_RUN_FLOATS / k)
+    if (GEMV_WIDE && iso_gemv_runs(n, k))
         j = gemv_runs(y, w, ldw, x, n, k, levels);
     const int near = GEMV_AT_ONCE > 1 && n * k > GEMV_NEAR_FLOATS;
     for (; GEMV_WIDE && n - j >= GEMV_BLOCK; j += GEMV_BLOCK)

@@ -546,7 +546,7 @@ static void gemv_cases(struct iso_cases *l) {
                                         {64, 520},  {4100, 257}, {4165, 249}, {97, 700}};
         for (size_t i = 0; i < 2 * iso_count(far); i++)
             iso_add(l, 10, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, far[i / 2][0], far[i / 2][1], trans,
-                    gaps[i / 2], i % 2);
+                    gaps[i / 2 % 5], i % 2);
         for (size_t n = 1; n <= 65; n++)
             iso_add(l, 12, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, n, 37, trans, n % 2);
         ISO_EACH_NEW_FILL(fill) {
