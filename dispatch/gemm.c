@@ -32,6 +32,7 @@
 #define FAR_ROWS 32
 #define FAR_ROWS_LONG 16 /* with a second block of k */
 #define FAR_FLOATS ((size_t)1 << 21)
+#define FAR_RUN 2048 /* columns: shorter rows are read in place, all of a strip's at once */
 #define MEMORY_FLOATS ((size_t)5 << 20) /* see is_in_memory */
 #define FAR_STEPS 8 /* rows of B read side by side, as many as prefetchers follow */
 /* With more than four rows, whose sums stay in L2, or a second block of k, whose sums wait beside
@@ -621,7 +622,8 @@ static void choose(struct job *t, int trans_a, int trans_b, size_t ldb, int alon
         in_place =
             t->m <= (ldb % kernels->aliased ? kernels->rows_in_place : kernels->rows_aliased) ||
             t->n * t->k <= kernels->floats_in_place;
-        t->far = t->m <= far_rows(t->k) && is_far(t->n, t->k) && !needs_own_sums(t);
+        t->far = t->m <= far_rows(t->k) && is_far(t->n, t->k) && !needs_own_sums(t) &&
+                 (t->m == 1 || t->n >= FAR_RUN);
         t->own_b = !in_place && !t->far && own;
         in_place |= t->far | t->own_b;
     }
