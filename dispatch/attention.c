@@ -63,12 +63,17 @@ static void run_block(const struct job *t, size_t task, size_t at, size_t place,
     const size_t b = at / s->H, h = at % s->H, i = block * t->query_rows;
     const size_t nq = s->Sq - i < t->query_rows ? s->Sq - i : t->query_rows;
     const float *panels = t->heads + place * (t->panels_head + t->values_head);
+    const float *k = t->k ? t->k + b * s->k.batch + h * s->k.head : NULL;
     struct iso_attention a = {
         .o = t->o + b * s->o.batch + h * s->o.head + i * s->o.seq,
         .ldo = s->o.seq,
         .q = t->q + b * s->q.batch + h * s->q.head + i * s->q.seq,
         .ldq = s->q.seq,
-        .key_panels = t->panels_head ? panels : NULL,
+        .key_panels = opt->key_panels  ? k
+                      : t->panels_head ? panels
+                                       : NULL,
+        .k = k,
+        .ldk = s->k.seq,
         .v = t->v ? t->v + b * s->v.batch + h * s->v.head : NULL,
         .ldv = s->v.seq,
         .nq = nq,
@@ -80,10 +85,6 @@ static void run_block(const struct job *t, size_t task, size_t at, size_t place,
         .scale = t->scale,
         .scratch = t->scratch + task * t->scratch_task,
     };
-    if (opt->key_panels)
-        a.key_panels = t->k + b * s->k.batch + h * s->k.head;
-    else if (!t->panels_head && t->k)
-        a.k = t->k + b * s->k.batch + h * s->k.head, a.ldk = s->k.seq;
     if (t->values_head)
         a.v = panels + t->panels_head, a.ldv = s->dh;
     if (opt->bias) {

@@ -27,8 +27,9 @@ static inline __attribute__((always_inline)) void direct_store(float *c, size_t 
  * the calls take longer than what they save, unless B comes from beyond L2, in panels. */
 #define FAR_FLOATS 32768
 #define CALL_AHEAD 32
-#define CALL_AHEAD_ROWS 10 /* of a row-major B: often they lie a power of two apart, */
-#define CALL_ALIASED 1024  /* but at multiples of so many floats L1 has 8 or 12 places for them */
+/* Of a row-major B: often they lie a power of two apart. Where L1 has 8 or 12 places for them, at
+ * multiples of GEMM_ALIASED, none. */
+#define CALL_AHEAD_ROWS 10
 
 /* B lies in panels as that of gemm_strip; the last vector has `last` columns: VF_N, or fewer. Each
  * four rows have an address, from which the same strides lead to them, so that few registers do.
@@ -453,7 +454,7 @@ static void gemm_direct(float *c, size_t ldc, const float *a, size_t lda, const 
         return;
     }
     if (k > CALL_AHEAD_ROWS && n * k > (m > 4 ? FAR_FLOATS : ISO_L2_FLOATS) &&
-        (bs == ISO_PANEL || (m > 4 && bs % CALL_ALIASED)))
+        (bs == ISO_PANEL || (m > 4 && bs % GEMM_ALIASED)))
         switch (m) {
             FAR_EACH(FAR_CASE)
         default: break;

@@ -248,11 +248,12 @@ static void attention_setup(struct iso_operands *o, const struct iso_case *c) {
         }
     }
     if (c->p[A_POISON] >= ROWS) {
-        float *rows = iso_in_f32(o, "rows", nk, dh, dh + gap + c->p[A_BGAP], ISO_FILL_ZERO);
+        const size_t ld = dh + gap + c->p[A_BGAP];
+        float *rows = iso_in_f32(o, "rows", nk, dh, ld, ISO_FILL_ZERO);
         k = ISO_HOST(float, o, A_KEYS);
         for (size_t j = 0; j < nk; j++)
             for (size_t e = 0; e < dh; e++)
-                rows[j * (dh + gap + c->p[A_BGAP]) + e] = k[key_at(j, e, dh)];
+                rows[j * ld + e] = k[key_at(j, e, dh)];
     }
 }
 
