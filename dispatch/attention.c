@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Attention: argument checks, and the cut into heads and blocks of queries. Row-major keys are
- * laid into panels once for each head, and where many queries use them, values whose rows lie apart
- * are brought together: else they share few places in the caches. A task does this for a head and
- * uses it while it is in the cache, in scratch for one head; where heads cannot be shared out
- * evenly, it is done for all of them first.
+ * laid into panels once for each head, unless there is a single query. Where many queries use them,
+ * values whose rows lie apart are brought together: else they share few places in the caches. A
+ * task does this for a head and uses it while it is in the cache, in scratch for one head; where
+ * heads cannot be shared out evenly, it is done for all of them first.
  */
 #include "check.h"
 
@@ -28,6 +28,7 @@ struct job {
     /* Floats of a head's panels, and of its copy of the values, 0: none; one after the other. */
     size_t panels_head, values_head;
     float *heads, *scratch; /* [heads or tasks] panels and values; [tasks] */
+    int rows;               /* one query, and keys in no panels */
     int whole_heads;        /* a task has a head to itself */
     size_t query_rows, query_blocks, tasks, scratch_task;
 };
@@ -56,8 +57,10 @@ static void pack_heads(void *arg, size_t task) {
         pack_head(t, at, at);
 }
 
-/* Block `block` of the queries of head `at`, whose keys and values are the `place`-th. */
-static void run_block(const struct job *t, size_t task, size_t at, size_t place, size_t block) {
+/* Block `block` of the queries of head `at`, whose keys and values are the `place`-th. heads: see
+ * struct iso_attention. */
+static void run_block(const struct job *t, size_t task, size_t at, size_t place, size_t block,
+                      size_t heads) {
     const iso_attention_shape *s = t->s;
     const iso_attention_options *opt = t->opt;
     const size_t b = at / s->H, h = at % s->H, i = block * t->query_rows;
@@ -69,9 +72,7 @@ static void run_block(const struct job *t, size_t task, size_t at, size_t place,
         .ldo = s->o.seq,
         .q = t->q + b * s->q.batch + h * s->q.head + i * s->q.seq,
         .ldq = s->q.seq,
-        .key_panels = opt->key_panels  ? k
-                      : t->panels_head ? panels
-                                       : NULL,
+        .key_panels = opt->key_panels ? k : panels,
         .k = k,
         .ldk = s->k.seq,
         .v = t->v ? t->v + b * s->v.batch + h * s->v.head : NULL,
@@ -84,6 +85,13 @@ static void run_block(const struct job *t, size_t task, size_t at, size_t place,
         .see = opt->past + i + 1,
         .scale = t->scale,
         .scratch = t->scratch + task * t->scratch_task,
+        .heads = heads,
+        .q_head = s->q.head,
+        .k_head = s->k.head,
+        .v_head = s->v.head,
+        .o_head = s->o.head,
+        .bias_head = opt->bias_strides.head,
+        .weights_head = opt->weights_strides.head,
     };
     if (t->values_head)
         a.v = panels + t->panels_head, a.ldv = s->dh;
@@ -106,14 +114,29 @@ static void run_heads(void *arg, size_t task) {
     for (size_t at = task; at < t->s->B * t->s->H; at += t->tasks) {
         pack_head(t, at, task);
         for (size_t block = 0; block < t->query_blocks; block++)
-            run_block(t, task, at, task, block);
+            run_block(t, task, at, task, block, 0);
     }
 }
 
 static void run_blocks(void *arg, size_t task) {
     const struct job *t = arg;
     for (size_t at = task; at < t->s->B * t->s->H * t->query_blocks; at += t->tasks)
-        run_block(t, task, at / t->query_blocks, at / t->query_blocks, at % t->query_blocks);
+        run_block(t, task, at / t->query_blocks, at / t->query_blocks, at % t->query_blocks, 0);
+}
+
+/* One query: keys as they lie. Heads that lie side by side in a row go together. */
+static void run_rows(void *arg, size_t task) {
+    const struct job *t = arg;
+    const size_t all = t->s->B * t->s->H, each = all / t->tasks, more = all % t->tasks;
+    const size_t begin = task * each + (task < more ? task : more);
+    const size_t end = begin + each + (task < more);
+    for (size_t at = begin, heads; at < end; at += heads) {
+        heads = t->s->k.seq > t->s->dh ? ISO_HEADS_FLOATS / t->s->dh : 1;
+        const size_t most[] = {ISO_HEADS, t->s->H - at % t->s->H, end - at};
+        for (size_t i = 0; i < sizeof most / sizeof *most; i++)
+            heads = heads < most[i] ? heads : most[i];
+        run_block(t, task, at, 0, 0, heads);
+    }
 }
 
 /* The extent of a strided tensor whose last dimension, of `last` elements, is contiguous. */
@@ -233,7 +256,8 @@ static iso_status plan(struct job *t, size_t *floats, size_t threads) {
         t->tasks = heads * t->query_blocks;
     t->whole_heads = t->tasks < 2 || heads % t->tasks == 0 || heads / t->tasks >= 4;
     t->panels_head = t->values_head = 0;
-    if (!t->opt->key_panels && s->Sq > 1) { /* one query turns the keys of a block as it goes */
+    t->rows = !t->opt->key_panels && s->Sq == 1;
+    if (!t->opt->key_panels && !t->rows) {
         t->panels_head = iso_key_panels_floats(s->Sk, s->dh);
         if (t->panels_head == 0 && s->Sk)
             return ISOBIT_E_OVERFLOW;
@@ -302,7 +326,7 @@ iso_status iso_attention_f32(float *o, const float *q, const float *k, const flo
     t.heads = scratch + t.tasks * t.scratch_task;
     if (!t.whole_heads && t.panels_head + t.values_head)
         iso_parallel(context, t.tasks, pack_heads, &t);
-    iso_parallel(context, t.tasks, t.whole_heads ? run_heads : run_blocks, &t);
+    iso_parallel(context, t.tasks, t.rows ? run_rows : t.whole_heads ? run_heads : run_blocks, &t);
     free(owned);
     return ISOBIT_OK;
 }

@@ -111,15 +111,19 @@ struct iso_norm {
 
 /*
  * attention: one run of queries of one head.
- *   q [nq][ldq], o [nq][ldo]; v [nk][ldv]; keys in panels of 64, each [dh][64], or for one query,
- *   where key_panels is NULL, k [nk][ldk].
+ *   q [nq][ldq], o [nq][ldo]; v [nk][ldv]; keys in panels of 64, each [dh][64].
  *   nq_after rows of q follow them, which are called into L2 in the end.
  *   Query i sees keys below min(nk, see + i) when causal (see >= 1), else below nk.
  *   bias [nq][ldb] and weights [nq][ldw] may be NULL; weights has nk_weights columns (>= nk),
  *   those that are not visible are written as 0.
  *   scratch: ISO_ATTENTION_SCRATCH(nq, dh) floats. nq <= ISO_QUERY_BLOCKS * ISO_QUERY_BLOCK: as
  * many blocks share the keys and values that come from beyond L2.
+ *
+ *   heads: 0, or instead of panels, one query of each of so many heads, with keys k [nk][ldk]. A
+ *   head's operands lie q_head, k_head, ... behind those of the head before.
  */
+#define ISO_HEADS 32                 /* at most */
+#define ISO_HEADS_FLOATS ISO_K_BLOCK /* of their rows of values, at most */
 #define ISO_QUERY_BLOCK 64
 #define ISO_QUERY_BLOCKS 4
 #define ISO_COLUMNS_SCRATCH(dh)                                                                    \
@@ -148,6 +152,7 @@ struct iso_attention {
     float *weights;
     size_t ldw, nk_weights;
     float *scratch;
+    size_t heads, q_head, k_head, v_head, o_head, bias_head, weights_head;
 };
 
 /* Whether keys and values are more than stays in L2. */

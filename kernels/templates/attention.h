@@ -11,7 +11,7 @@
  * and in the end o * (1/l) + 0. Two ways to lay the lanes give the same bits: many queries put
  * queries in the lanes (scores are K Q^T, so maximum and sum go down the vectors without any
  * shuffle, and the exponentials are already the left operand of the product with V); few queries,
- * as in decoding, put keys in the lanes.
+ * as in decoding, put keys in the lanes. A single query can take its keys as rows.
  *
  * A key that a row does not see has p = 0 and is multiplied all the same when a neighbour in the
  * strip sees it: that changes nothing (the final + 0 evens out the sign of zeros) unless V is not
@@ -57,7 +57,7 @@ static inline size_t lane_sees(const struct iso_attention *t, size_t q0, size_t 
 
 /* o[i] *= c[i], where that does anything: for rows that are listed first, because a branch for each
  * would be foretold wrongly for many. */
-static void attention_rescale(float *o, const float *c, size_t nq, size_t dh) {
+static ISO_ONE_COPY void attention_rescale(float *o, const float *c, size_t nq, size_t dh) {
     size_t rows[ISO_QUERY_BLOCK], count = 0;
     for (size_t i = 0; i < nq; i++) {
         rows[count] = i;
@@ -94,8 +94,9 @@ static int attention_finish(float *out, const float *o, float l, size_t dh) {
  * One row's product with V that leaves out the keys whose bit in `seen` is 0: the same chain, over
  * runs of keys that are seen. p has stride ps; acc is scratch of dh floats.
  */
-static void attention_careful(float *o, float *acc, const float *p, size_t ps, uint64_t seen,
-                              const float *v, size_t ldv, size_t nk, size_t dh, int first) {
+static ISO_ONE_COPY void attention_careful(float *o, float *acc, const float *p, size_t ps,
+                                           uint64_t seen, const float *v, size_t ldv, size_t nk,
+                                           size_t dh, int first) {
     int begun = 0;
     for (size_t j = 0; j < nk;) {
         size_t end = j;
@@ -325,7 +326,7 @@ static ISO_ONE_COPY int attention_columns(const struct iso_attention *t, int car
 }
 
 /* weights = exp(s - m) / l, from the scores that stand there; 0 for keys beyond `nk`. */
-static void attention_weights(float *w, size_t nk, size_t columns, float m, float l) {
+static ISO_ONE_COPY void attention_weights(float *w, size_t nk, size_t columns, float m, float l) {
     const vf base = vf_set1(m == -__builtin_inff() ? 0 : m),
              inverse = vf_set1(l == 0 ? 0 : 1.0f / l);
     for (size_t j = 0; j < nk; j += VF_N) {
@@ -337,23 +338,76 @@ static void attention_weights(float *w, size_t nk, size_t columns, float m, floa
         w[j] = 0;
 }
 
-/* Scores, not scaled yet, of the block of keys that begins at j0. panel: room for one, where keys
- * are rows. */
+/* Scores, not scaled yet, of the block of keys that begins at j0. */
 static inline void attention_scores(float *s, const struct iso_attention *t, const float *qp,
-                                    size_t nq, size_t j0, size_t nk, float *panel) {
+                                    size_t nq, size_t j0, size_t nk) {
     const size_t dh = t->dh, n = nk - j0 < ISO_KEY_BLOCK ? nk - j0 : ISO_KEY_BLOCK;
-    const float *keys = t->key_panels ? t->key_panels + j0 * dh : panel;
     if (far_apart(t->ldv, nk, dh))
         call_rows(t->v + j0 * t->ldv, t->ldv, n, dh);
-    if (!t->key_panels) {
-        const float *k = t->k + j0 * t->ldk;
-        const size_t after = nk - j0 - n;
-        if (far_apart(t->ldk, nk, dh))
-            call_rows(k + n * t->ldk, t->ldk, after < ISO_KEY_BLOCK ? after : ISO_KEY_BLOCK, dh);
-        pack_panel(panel, k, t->ldk, 1, n, dh, ISO_KEY_BLOCK);
+    gemm_strip(s, ISO_KEY_BLOCK, qp, nq, t->key_panels + j0 * dh, ISO_KEY_BLOCK, ISO_PANEL, nq, n,
+               dh, ISO_STRIP_ASSIGN);
+}
+
+/* What a query keeps from one block of keys to the next, beside its sums. */
+struct row {
+    float m, l;
+};
+
+/*
+ * The scores of a query and a block of n keys, of which it sees the first `visible`, become
+ * exponentials; rows of bias and of weights may be NULL. `seen`, unless it is NULL: bit j is
+ * whether score j is not -Inf. Returns the factor of its sums so far.
+ */
+static ISO_ONE_COPY float attention_row(struct row *row, float *s, size_t n, size_t visible,
+                                        float scale, const float *bias, float *weights,
+                                        uint64_t *seen) {
+    const vf minus_inf = vf_set1(-__builtin_inff());
+    vf top = minus_inf;
+    for (size_t j = 0; j < n; j += VF_N) {
+        size_t w = visible <= j ? 0 : visible - j < VF_N ? visible - j : VF_N;
+        vf x = minus_inf;
+        if (w) {
+            x = vf_mul(vf_set1(scale), load_w(s + j, w));
+            if (bias) { /* -Inf removes the key, even one that is NaN */
+                vf b = load_w(bias + j, w);
+                x = vf_select(vf_eq(b, minus_inf), minus_inf, vf_add(x, b));
+            }
+            if (w < VF_N)
+                x = vf_select(vm_first(w), x, minus_inf);
+        }
+        vf_store(s + j, x);
+        top = vf_max(x, top);
     }
-    gemm_strip(s, ISO_KEY_BLOCK, qp, nq, keys, ISO_KEY_BLOCK, ISO_PANEL, nq, n, dh,
-               ISO_STRIP_ASSIGN);
+    if (weights)
+        memcpy(weights, s, visible * sizeof(float));
+    if (seen)
+        for (size_t j = (size_t)(*seen = 0); j < n; j++)
+            *seen |= (uint64_t)(s[j] != -__builtin_inff()) << j;
+
+    const float block = vf_hmax(top), now = block > row->m ? block : row->m;
+    const float base = now == -__builtin_inff() ? 0 : now;
+    float factor[VF_N], sum[4] = {0, 0, 0, 0};
+    vf_store(factor, vf_exp_neg(vf_set1(row->m - base)));
+    size_t j = 0;
+    for (; j + VF_TOGETHER * VF_N <= n; j += VF_TOGETHER * VF_N) {
+        vf e[VF_TOGETHER];
+        ISO_UNROLLED (r, VF_TOGETHER)
+            e[r] = vf_sub(vf_load(s + j + r * VF_N), vf_set1(base));
+        vf_exps_neg(e, e, VF_TOGETHER);
+        ISO_UNROLLED (r, VF_TOGETHER)
+            vf_store(s + j + r * VF_N, e[r]);
+    }
+    for (; j < n; j += VF_N)
+        vf_store(s + j, vf_exp_neg(vf_sub(vf_load(s + j), vf_set1(base))));
+    for (j = 0; j + 4 <= n; j += 4)
+        ISO_UNROLLED (r, 4)
+            sum[r] += s[j + r];
+    ISO_UNROLLED (r, 3)
+        if (j + r < n)
+            sum[r] += s[j + r];
+    row->m = now;
+    row->l = fma_one(row->l, factor[0], (sum[0] + sum[2]) + (sum[1] + sum[3]));
+    return factor[0];
 }
 
 /* Keys in the lanes: at most GEMM_MR queries. The scores of a block are computed before those of
@@ -368,8 +422,8 @@ static ISO_ONE_COPY int attention_rows(const struct iso_attention *t, size_t q0,
     float *pt = scores[1] + GEMM_MR * ISO_KEY_BLOCK, *acc = pt + GEMM_MR * ISO_KEY_BLOCK;
     _Static_assert(3 * GEMM_MR * ISO_KEY_BLOCK + ISO_K_BLOCK <= ISO_QUERY_BLOCK * ISO_KEY_BLOCK,
                    "they fit into the scratch of the scores of many queries");
-    float m[GEMM_MR], l[GEMM_MR], c[GEMM_MR];
-    const vf minus_inf = vf_set1(-__builtin_inff()), scale = vf_set1(t->scale);
+    struct row rows[GEMM_MR];
+    float c[GEMM_MR];
     const size_t nk = keys_seen(t, q0 + nq - 1);
 
     const float *qp = t->q + q0 * t->ldq; /* one query is a strip as it lies */
@@ -378,10 +432,10 @@ static ISO_ONE_COPY int attention_rows(const struct iso_attention *t, size_t q0,
         qp = packed;
     }
     for (size_t i = 0; i < nq; i++)
-        m[i] = -__builtin_inff(), l[i] = 0;
+        rows[i] = (struct row){-__builtin_inff(), 0};
 
     if (nk)
-        attention_scores(scores[0], t, qp, nq, 0, nk, packed);
+        attention_scores(scores[0], t, qp, nq, 0, nk);
     for (size_t j0 = 0; j0 < nk; j0 += ISO_KEY_BLOCK) {
         const size_t n = nk - j0 < ISO_KEY_BLOCK ? nk - j0 : ISO_KEY_BLOCK;
         const float *v = t->v + j0 * t->ldv;
@@ -390,60 +444,15 @@ static ISO_ONE_COPY int attention_rows(const struct iso_attention *t, size_t q0,
         int rescale = 0;
 
         for (size_t i = 0; i < nq; i++) {
-            float *si = s + i * ISO_KEY_BLOCK;
-            const size_t visible = seen_of(t, q0 + i, j0, n);
-            const float *bias = t->bias ? t->bias + (q0 + i) * t->ldb + j0 : NULL;
-            vf top = minus_inf;
-            for (size_t j = 0; j < n; j += VF_N) {
-                size_t w = visible <= j ? 0 : visible - j < VF_N ? visible - j : VF_N;
-                vf x = minus_inf;
-                if (w) {
-                    x = vf_mul(scale, load_w(si + j, w));
-                    if (bias) { /* -Inf removes the key, even one that is NaN */
-                        vf b = load_w(bias + j, w);
-                        x = vf_select(vf_eq(b, minus_inf), minus_inf, vf_add(x, b));
-                    }
-                    if (w < VF_N)
-                        x = vf_select(vm_first(w), x, minus_inf);
-                }
-                vf_store(si + j, x);
-                top = vf_max(x, top);
-            }
-            if (t->weights)
-                memcpy(t->weights + (q0 + i) * t->ldw + j0, si, visible * sizeof(float));
-            if (careful)
-                for (size_t j = (size_t)(seen[i] = 0); j < n; j++)
-                    seen[i] |= (uint64_t)(si[j] != -__builtin_inff()) << j;
-
-            const float block = vf_hmax(top), now = block > m[i] ? block : m[i];
-            const float base = now == -__builtin_inff() ? 0 : now;
-            float factor[VF_N], sum[4] = {0, 0, 0, 0};
-            vf_store(factor, vf_exp_neg(vf_set1(m[i] - base)));
-            size_t j = 0;
-            for (; j + VF_TOGETHER * VF_N <= n; j += VF_TOGETHER * VF_N) {
-                vf e[VF_TOGETHER];
-                ISO_UNROLLED (r, VF_TOGETHER)
-                    e[r] = vf_sub(vf_load(si + j + r * VF_N), vf_set1(base));
-                vf_exps_neg(e, e, VF_TOGETHER);
-                ISO_UNROLLED (r, VF_TOGETHER)
-                    vf_store(si + j + r * VF_N, e[r]);
-            }
-            for (; j < n; j += VF_N)
-                vf_store(si + j, vf_exp_neg(vf_sub(vf_load(si + j), vf_set1(base))));
-            for (j = 0; j + 4 <= n; j += 4)
-                ISO_UNROLLED (r, 4)
-                    sum[r] += si[j + r];
-            ISO_UNROLLED (r, 3)
-                if (j + r < n)
-                    sum[r] += si[j + r];
-            c[i] = factor[0];
-            m[i] = now;
-            l[i] = fma_one(l[i], c[i], (sum[0] + sum[2]) + (sum[1] + sum[3]));
+            c[i] = attention_row(rows + i, s + i * ISO_KEY_BLOCK, n, seen_of(t, q0 + i, j0, n),
+                                 t->scale, t->bias ? t->bias + (q0 + i) * t->ldb + j0 : NULL,
+                                 t->weights ? t->weights + (q0 + i) * t->ldw + j0 : NULL,
+                                 careful ? seen + i : NULL);
             rescale |= c[i] != 1.0f;
         }
 
         if (j0 + n < nk)
-            attention_scores(scores[(j0 / ISO_KEY_BLOCK + 1) % 2], t, qp, nq, j0 + n, nk, packed);
+            attention_scores(scores[(j0 / ISO_KEY_BLOCK + 1) % 2], t, qp, nq, j0 + n, nk);
         if (j0 > 0 && rescale)
             attention_rescale(o, c, nq, dh);
         if (careful) {
@@ -461,18 +470,113 @@ static ISO_ONE_COPY int attention_rows(const struct iso_attention *t, size_t q0,
 
     int nan = 0;
     for (size_t i = 0; i < nq; i++) {
-        nan |= attention_finish(t->o + (q0 + i) * t->ldo, o + i * dh, l[i], dh);
+        nan |= attention_finish(t->o + (q0 + i) * t->ldo, o + i * dh, rows[i].l, dh);
         if (t->weights)
             attention_weights(t->weights + (q0 + i) * t->ldw, keys_seen(t, q0 + i), t->nk_weights,
-                              m[i], l[i]);
+                              rows[i].m, rows[i].l);
+    }
+    return nan;
+}
+
+/*
+ * The scores of n rows of keys for each head: VF_N, or twice that with one head, or fewer in the
+ * end. Two heads, or the two halves of the keys, go together: their chains of FMAs hide each
+ * other's latency.
+ */
+static inline void heads_scores(float *s, const struct iso_attention *t, const float *k, size_t n) {
+    const size_t dh = t->dh, one = t->heads == 1, parts = one ? 2 : t->heads;
+    const size_t s_next = one ? VF_N : ISO_KEY_BLOCK, q_next = one ? 0 : t->q_head;
+    const size_t k_next = one ? VF_N * t->ldk : t->k_head;
+    const float *q = t->q;
+    size_t h = 0;
+    if (n == VF_N * (1 + one) && dh % VF_TURN == 0) {
+        for (; h + 2 <= parts; h += 2) {
+            vf sum[2] = {vf_set1(0), vf_set1(0)};
+            for (size_t d = 0; d < dh; d += VF_TURN)
+                ISO_UNROLLED (i, 2)
+                    direct_steps_bt(sum + i, NULL, q + i * q_next + d, 1, k + i * k_next + d,
+                                    t->ldk, 1, 1, 1, VF_N, 1, 0, VF_TURN);
+            ISO_UNROLLED (i, 2)
+                vf_store(s + i * s_next, sum[i]);
+            s += 2 * s_next, q += 2 * q_next, k += 2 * k_next;
+        }
+    }
+    for (; h < t->heads; h++, s += s_next, q += q_next, k += k_next)
+        gemm_strip_bt(s, ISO_KEY_BLOCK, q, 1, k, t->ldk, 1, n, dh, 0);
+}
+
+#define HEADS_ROWS 16
+
+/*
+ * One query of each of some heads, keys as rows. The heads of a row usually lie side by side, so a
+ * few rows are used for all of them before the next: memory is read as it lies.
+ */
+static ISO_ONE_COPY int attention_heads(const struct iso_attention *t, int careful) {
+    const size_t dh = t->dh, heads = t->heads, all = heads * dh, nk = keys_seen(t, 0);
+    const size_t keys = heads == 1 ? 2 * VF_N : VF_N;
+    float *const s = t->scratch, *const o = s + ISO_HEADS * ISO_KEY_BLOCK;
+    float *const acc = o + ISO_HEADS_FLOATS;
+    _Static_assert(ISO_HEADS * ISO_KEY_BLOCK + 2 * ISO_HEADS_FLOATS <= ISO_COLUMNS_SCRATCH(0),
+                   "they fit into the scratch of the scores of many queries");
+    struct row rows[ISO_HEADS];
+    float c[ISO_HEADS];
+    uint64_t seen[ISO_HEADS];
+    for (size_t h = 0; h < heads; h++)
+        rows[h] = (struct row){-__builtin_inff(), 0};
+
+    for (size_t j0 = 0; j0 < nk; j0 += ISO_KEY_BLOCK) {
+        const size_t n = nk - j0 < ISO_KEY_BLOCK ? nk - j0 : ISO_KEY_BLOCK;
+        const float *k = t->k + j0 * t->ldk, *v = t->v + j0 * t->ldv;
+        for (size_t j = 0; j < n; j += keys)
+            heads_scores(s + j, t, k + j * t->ldk, n - j < keys ? n - j : keys);
+        int rescale = 0;
+        for (size_t h = 0; h < heads; h++) {
+            c[h] = attention_row(rows + h, s + h * ISO_KEY_BLOCK, n, n, t->scale,
+                                 t->bias ? t->bias + h * t->bias_head + j0 : NULL,
+                                 t->weights ? t->weights + h * t->weights_head + j0 : NULL,
+                                 careful ? seen + h : NULL);
+            rescale |= c[h] != 1.0f;
+        }
+        if (j0 > 0 && rescale)
+            attention_rescale(o, c, heads, dh);
+        if (careful) {
+            for (size_t h = 0; h < heads; h++)
+                attention_careful(o + h * dh, acc, s + h * ISO_KEY_BLOCK, 1, seen[h],
+                                  v + h * t->v_head, t->ldv, n, dh, j0 == 0);
+            continue;
+        }
+        float *sum = j0 ? acc : o;
+        for (size_t j = 0; j < n; j += HEADS_ROWS)
+            for (size_t h = 0; h < heads; h++)
+                gemm_strip(sum + h * dh, dh, s + h * ISO_KEY_BLOCK + j, 1,
+                           v + j * t->ldv + h * t->v_head, t->ldv, ISO_PANEL, 1, dh,
+                           n - j < HEADS_ROWS ? n - j : HEADS_ROWS,
+                           j ? ISO_STRIP_CONTINUE : ISO_STRIP_ASSIGN);
+        for (size_t i = 0; i < all && j0; i += VF_N) {
+            const size_t w = all - i < VF_N ? all - i : VF_N;
+            store_w(o + i, vf_add(load_w(o + i, w), load_w(acc + i, w)), w);
+        }
+    }
+
+    int nan = 0;
+    for (size_t h = 0; h < heads; h++) {
+        nan |= attention_finish(t->o + h * t->o_head, o + h * dh, rows[h].l, dh);
+        if (t->weights)
+            attention_weights(t->weights + h * t->weights_head, nk, t->nk_weights, rows[h].m,
+                              rows[h].l);
     }
     return nan;
 }
 
 static void attention(const struct iso_attention *t) {
     ISO_REQUIRE(t->nq <= ISO_QUERY_BLOCKS * ISO_QUERY_BLOCK && (!t->causal || t->see > 0));
-    ISO_REQUIRE(t->key_panels || t->nq == 1 || t->nk == 0);
     ISO_REQUIRE(t->dh <= ISO_K_BLOCK && t->ldv >= (t->nk > 1 ? t->dh : 0));
+    if (t->heads) {
+        ISO_REQUIRE(t->nq == 1 && t->heads <= ISO_HEADS && t->heads * t->dh <= ISO_HEADS_FLOATS);
+        if (attention_heads(t, 0))
+            attention_heads(t, 1);
+        return;
+    }
     /* Below half a vector of queries the lanes are better used by keys. */
     if (t->nq > VF_N / 2 && t->nq > 4 && !t->bias && !t->weights) {
         if (attention_columns(t, 0))

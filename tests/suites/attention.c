@@ -21,7 +21,7 @@
  * poison 1: NaN in the last value, 2: in the last key, 3: +-Inf in a value in the middle,
  * 4: NaN in values and keys where the bias has its -Inf for all queries. fill is that of q and k.
  * gap: behind all rows, twice that behind those of q and weights; the others: more.
- * poison + ROWS: one query, whose keys are rows.
+ * poison + ROWS: keys are rows, and queries those of heads that share them; they see the same.
  */
 enum {
     A_NQ,
@@ -158,7 +158,14 @@ static void attention_cases(struct iso_cases *l) {
                     d % 3 ? 0 : nks[i] / 2 + 1, i % 4 == 1, d % 4 == 2, i % 3,
                     ROWS + ((i + d) % 2 ? 0 : 1 + d % 3), 0, d % 5, i % 5, 0);
     iso_add(l, 1, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, 1, 1100, 64, 0, 0, 0, 2, ROWS, 0, 300, 200,
-            0);                                                 /* many, far apart */
+            0); /* many, far apart */
+    for (size_t heads = 2; heads <= ISO_HEADS; heads++)
+        for (size_t i = 0; i < 3; i++)
+            iso_add(l, 10, ISO_FILL_UNIFORM, i ? 0 : ISO_CASE_TRAPLESS, heads,
+                    nks[(heads + i) % iso_count(nks)],
+                    i == 1 ? 16 : dhs[heads * 7 % iso_count(dhs)] % (ISO_HEADS_FLOATS / heads) + 1,
+                    0, (heads + i) % 4, heads % 3 == i, i, ROWS + (i ? heads % 5 : 0), heads % 4, i,
+                    heads % 5, i * 2);
     static const size_t runs[] = {65, 127, 128, 129, 200, 256}; /* several blocks of queries */
     for (size_t i = 0; i < iso_count(runs); i++) {
         for (size_t see = 0; see <= 140; see += see < 2 ? 1 : 69) {
@@ -280,7 +287,9 @@ static void attention_call(const struct iso_kernels *t, const struct iso_case *c
                               .nk_weights = v[A_WEIGHTS_AT].cols,
                               .scratch = v[A_SCRATCH].at};
     if (c->p[A_POISON] >= ROWS)
-        a.key_panels = NULL, a.k = v[A_ROWS_AT].at, a.ldk = v[A_ROWS_AT].ld;
+        a.nq = 1, a.heads = c->p[A_NQ], a.k = v[A_ROWS_AT].at, a.ldk = v[A_ROWS_AT].ld,
+        a.q_head = a.ldq, a.o_head = a.ldo, a.bias_head = a.ldb, a.weights_head = a.ldw,
+        a.key_panels = NULL;
     t->attention(&a);
 }
 
@@ -357,7 +366,10 @@ static void attention_random(struct iso_case *c, struct iso_random *r) {
     c->fill = c->p[A_POISON] ? ISO_FILL_UNIFORM : fills[iso_random_below(r, iso_count(fills))];
     bool plain = c->fill == ISO_FILL_UNIFORM || c->fill == ISO_FILL_NORMAL;
     c->flags = plain && !c->p[A_POISON] && c->p[A_BIAS] < 3 ? ISO_CASE_TRAPLESS : 0;
-    if (c->p[A_NQ] == 1 && iso_random_below(r, 2))
+    const size_t heads = c->p[A_NQ];
+    const bool rows = heads == 1 || (heads > 1 && heads <= ISO_HEADS && !c->p[A_SEE] &&
+                                     heads * c->p[A_DH] <= ISO_HEADS_FLOATS);
+    if (rows && iso_random_below(r, 2))
         c->p[A_POISON] += ROWS;
 }
 
