@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Attention: argument checks, and the cut into heads and blocks of queries. Row-major keys are
- * laid into panels once for each head, unless there is a single query. Where many queries use them,
- * values whose rows lie apart are brought together: else they share few places in the caches. A
- * task does this for a head and uses it while it is in the cache, in scratch for one head; where
- * heads cannot be shared out evenly, it is done for all of them first.
+ * laid into panels once for each head, unless there is a single query, or so few that it does not
+ * pay. Where many queries use them, values whose rows lie apart are brought together: else they
+ * share few places in the caches. A task does this for a head and uses it while it is in the cache,
+ * in scratch for one head; where heads cannot be shared out evenly, it is done for all of them
+ * first.
  */
 #include "check.h"
 
@@ -72,7 +73,9 @@ static void run_block(const struct job *t, size_t task, size_t at, size_t place,
         .ldo = s->o.seq,
         .q = t->q + b * s->q.batch + h * s->q.head + i * s->q.seq,
         .ldq = s->q.seq,
-        .key_panels = opt->key_panels ? k : panels,
+        .key_panels = opt->key_panels  ? k
+                      : t->panels_head ? panels
+                                       : NULL,
         .k = k,
         .ldk = s->k.seq,
         .v = t->v ? t->v + b * s->v.batch + h * s->v.head : NULL,
@@ -240,6 +243,16 @@ static const iso_attention_options *options_or_default(const iso_attention_optio
     return options ? options : defaults;
 }
 
+/* Laying keys into panels pays from so many queries on; some kernels need it where few queries, or
+ * the last of many, are a block. */
+#define QUERIES_IN_PLACE ((size_t)3 * ISO_QUERY_BLOCK)
+
+static int keys_in_place(const iso_attention_shape *s, const iso_attention_options *opt) {
+    const size_t last = s->Sq % ISO_QUERY_BLOCK;
+    return s->Sq <= QUERIES_IN_PLACE && (last == 0 || last > ISO_QUERIES_FEW) && !opt->bias &&
+           !opt->weights && !iso_keys_are_far(s->Sk, s->dh);
+}
+
 /* Tasks, and the scratch that they and the panels take. */
 static iso_status plan(struct job *t, size_t *floats, size_t threads) {
     const iso_attention_shape *s = t->s;
@@ -257,7 +270,7 @@ static iso_status plan(struct job *t, size_t *floats, size_t threads) {
     t->whole_heads = t->tasks < 2 || heads % t->tasks == 0 || heads / t->tasks >= 4;
     t->panels_head = t->values_head = 0;
     t->rows = !t->opt->key_panels && s->Sq == 1;
-    if (!t->opt->key_panels && !t->rows) {
+    if (!t->opt->key_panels && !t->rows && !keys_in_place(s, t->opt)) {
         t->panels_head = iso_key_panels_floats(s->Sk, s->dh);
         if (t->panels_head == 0 && s->Sk)
             return ISOBIT_E_OVERFLOW;

@@ -111,7 +111,9 @@ struct iso_norm {
 
 /*
  * attention: one run of queries of one head.
- *   q [nq][ldq], o [nq][ldo]; v [nk][ldv]; keys in panels of 64, each [dh][64].
+ *   q [nq][ldq], o [nq][ldo]; v [nk][ldv]; keys in panels of 64, each [dh][64], or, where
+ *   key_panels is NULL, k [nk][ldk]: then with more than ISO_QUERIES_FEW queries, and no bias and
+ *   weights.
  *   nq_after rows of q follow them, which are called into L2 in the end.
  *   Query i sees keys below min(nk, see + i) when causal (see >= 1), else below nk.
  *   bias [nq][ldb] and weights [nq][ldw] may be NULL; weights has nk_weights columns (>= nk),
@@ -126,6 +128,7 @@ struct iso_norm {
 #define ISO_HEADS_FLOATS ISO_K_BLOCK /* of their rows of values, at most */
 #define ISO_QUERY_BLOCK 64
 #define ISO_QUERY_BLOCKS 4
+#define ISO_QUERIES_FEW 8
 #define ISO_COLUMNS_SCRATCH(dh)                                                                    \
     ((size_t)ISO_QUERY_BLOCK * (ISO_KEY_BLOCK + 2) + ((dh) + ISO_PANEL - 1) / ISO_PANEL * ISO_PANEL)
 #define ISO_COLUMNS_STATE(dh) ((size_t)2 * ISO_QUERY_BLOCK * ((dh) + 1))

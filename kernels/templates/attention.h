@@ -215,7 +215,7 @@ static ISO_ONE_COPY void columns_block(const struct columns *b, const struct iso
     const vf minus_inf = vf_set1(-__builtin_inff()), scale = vf_set1(t->scale);
     const size_t nk_all = keys_seen(t, q0);
     const size_t n = nk - j0 < ISO_KEY_BLOCK ? nk - j0 : ISO_KEY_BLOCK, after = nk - j0 - n;
-    const float *panel = t->key_panels + j0 * dh, *v = t->v + j0 * t->ldv;
+    const float *panel = t->key_panels ? t->key_panels + j0 * dh : NULL, *v = t->v + j0 * t->ldv;
     const int partial = j0 + n > nk_all;
     uint64_t seen[ISO_QUERY_BLOCK];
     vm rescale = vm_first(0);
@@ -225,11 +225,15 @@ static ISO_ONE_COPY void columns_block(const struct columns *b, const struct iso
         const size_t first = j0 + j >= nk_all ? j0 + j + 1 - nk_all : 0;
         const size_t from = first / ISO_PANEL * ISO_PANEL;
         const size_t here = n - j < rows ? n - j : rows;
-        if (from < lanes)
+        if (from < lanes && !t->key_panels)
+            gemm_direct(s + j * ISO_QUERY_BLOCK + from, ISO_QUERY_BLOCK, t->k + (j0 + j) * t->ldk,
+                        t->ldk, qp + from * dh, ISO_PANEL, dh * ISO_PANEL, here, lanes - from, dh,
+                        0);
+        else if (from < lanes)
             gemm_strip(s + j * ISO_QUERY_BLOCK + from, ISO_QUERY_BLOCK, panel + j, ISO_KEY_BLOCK,
                        qp + from * dh, ISO_PANEL, dh * ISO_PANEL, here, lanes - from, dh,
                        ISO_STRIP_ASSIGN);
-        if (call && after)
+        if (call && after && t->key_panels)
             call_rows(panel + (ISO_KEY_BLOCK + j) * dh, dh, here, dh);
         if (!after && j < nq)
             call_rows(t->o + (q0 + j) * t->ldo, t->ldo, nq - j < rows ? nq - j : rows, dh);
@@ -578,11 +582,13 @@ static void attention(const struct iso_attention *t) {
         return;
     }
     /* Below half a vector of queries the lanes are better used by keys. */
+    _Static_assert(VF_N / 2 <= ISO_QUERIES_FEW && 4 <= ISO_QUERIES_FEW, "else they have lanes");
     if (t->nq > VF_N / 2 && t->nq > 4 && !t->bias && !t->weights) {
         if (attention_columns(t, 0))
             attention_columns(t, 1);
         return;
     }
+    ISO_REQUIRE(t->key_panels || t->nk == 0);
     for (size_t i = 0; i < t->nq; i += GEMM_MR) {
         size_t n = t->nq - i < GEMM_MR ? t->nq - i : GEMM_MR;
         if (attention_rows(t, i, n, 0))

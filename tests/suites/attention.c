@@ -22,6 +22,7 @@
  * 4: NaN in values and keys where the bias has its -Inf for all queries. fill is that of q and k.
  * gap: behind all rows, twice that behind those of q and weights; the others: more.
  * poison + ROWS: keys are rows, and queries those of heads that share them; they see the same.
+ * poison + 2 ROWS: keys are rows.
  */
 enum {
     A_NQ,
@@ -166,6 +167,12 @@ static void attention_cases(struct iso_cases *l) {
                     i == 1 ? 16 : dhs[heads * 7 % iso_count(dhs)] % (ISO_HEADS_FLOATS / heads) + 1,
                     0, (heads + i) % 4, heads % 3 == i, i, ROWS + (i ? heads % 5 : 0), heads % 4, i,
                     heads % 5, i * 2);
+    for (size_t nq = ISO_QUERIES_FEW + 1; nq <= 70; nq += nq < 20 ? 1 : 5)
+        for (size_t i = 0; i < 3; i++)
+            iso_add(l, 10, ISO_FILL_UNIFORM, i ? 0 : ISO_CASE_TRAPLESS, nq,
+                    nks[(nq + i) % iso_count(nks)], dhs[nq * 5 % iso_count(dhs)],
+                    i == 2 ? nq / 2 : i, 0, 0, i, 2 * ROWS + (i ? nq % 4 : 0), nq % 4, i, nq % 5,
+                    0);
     static const size_t runs[] = {65, 127, 128, 129, 200, 256}; /* several blocks of queries */
     for (size_t i = 0; i < iso_count(runs); i++) {
         for (size_t see = 0; see <= 140; see += see < 2 ? 1 : 69) {
@@ -287,9 +294,10 @@ static void attention_call(const struct iso_kernels *t, const struct iso_case *c
                               .nk_weights = v[A_WEIGHTS_AT].cols,
                               .scratch = v[A_SCRATCH].at};
     if (c->p[A_POISON] >= ROWS)
-        a.nq = 1, a.heads = c->p[A_NQ], a.k = v[A_ROWS_AT].at, a.ldk = v[A_ROWS_AT].ld,
-        a.q_head = a.ldq, a.o_head = a.ldo, a.bias_head = a.ldb, a.weights_head = a.ldw,
-        a.key_panels = NULL;
+        a.key_panels = NULL, a.k = v[A_ROWS_AT].at, a.ldk = v[A_ROWS_AT].ld;
+    if (c->p[A_POISON] / ROWS == 1)
+        a.nq = 1, a.heads = c->p[A_NQ], a.q_head = a.ldq, a.o_head = a.ldo, a.bias_head = a.ldb,
+        a.weights_head = a.ldw;
     t->attention(&a);
 }
 
@@ -371,6 +379,8 @@ static void attention_random(struct iso_case *c, struct iso_random *r) {
                                      heads * c->p[A_DH] <= ISO_HEADS_FLOATS);
     if (rows && iso_random_below(r, 2))
         c->p[A_POISON] += ROWS;
+    else if (heads > ISO_QUERIES_FEW && !c->p[A_BIAS] && !c->p[A_WEIGHTS])
+        c->p[A_POISON] += 2 * ROWS * iso_random_below(r, 2);
 }
 
 const struct iso_suite iso_suite_attention = {.kernel = "attention",
