@@ -1172,6 +1172,37 @@ static void attention_does_not_see_the_batch(void **state) {
     }
 }
 
+/* Queries, keys, values and the result side by side in the rows of one buffer, as one projection
+ * leaves them: extents meet, but no elements. */
+static void attention_takes_views_of_one_buffer(void **state) {
+    (void)state;
+    enum { B = 2, S = 70, H = 3, DH = 20, PART = H * DH, ROW = 4 * PART, ALL = B * S * ROW };
+    const iso_strides strides = {S * ROW, DH, ROW};
+    const iso_attention_shape s = {.B = B,
+                                   .H = H,
+                                   .Sq = S,
+                                   .Sk = S,
+                                   .dh = DH,
+                                   .q = strides,
+                                   .k = strides,
+                                   .v = strides,
+                                   .o = strides};
+    float *x = random_floats(ALL), *apart = floats(ALL), *expect = floats(ALL);
+    memcpy(apart, x, ALL * sizeof *x);
+    memcpy(expect, x, ALL * sizeof *x);
+    float *q = x, *k = x + PART, *v = x + 2 * PART, *o = x + 3 * PART;
+    for (size_t w = 0; w < way_count; w++) {
+        const iso_context *context = &ways[w].context;
+        assert_ok(iso_attention_f32(expect + 3 * PART, apart, apart + PART, apart + 2 * PART, &s,
+                                    NULL, context));
+        assert_ok(iso_attention_f32(o, q, k, v, &s, NULL, context));
+        assert_same("views", x, ALL, expect, ALL, 1, ALL);
+        /* One element too far to the left: the last value of each row. */
+        assert_int_equal(iso_attention_f32(o - 1, q, k, v, &s, NULL, context), ISOBIT_E_ALIAS);
+        assert_same("views, refused", x, ALL, expect, ALL, 1, ALL);
+    }
+}
+
 /*
  * Decoding with a cache: keys are appended as they come, in pieces of `piece` tokens, and each
  * piece attends to what is there. The whole sequence at once gives the same bits.
@@ -1700,6 +1731,8 @@ static void attention_refuses(void **state) {
     /* A copy of the values that is too large. */
     s = good, s.Sq = 512, s.Sk = SIZE_MAX / 4, p.key_panels = 1, bytes = 77;
     refuses(ISOBIT_E_OVERFLOW, iso_attention_f32_workspace_bytes(&bytes, &s, &p, NULL));
+    s.Sk = SIZE_MAX / 8 + 1, s.dh = 8; /* with no bits of its size left */
+    refuses(ISOBIT_E_OVERFLOW, iso_attention_f32_workspace_bytes(&bytes, &s, &p, NULL));
     p.key_panels = 0;
 #if SIZE_MAX > UINT32_MAX
     /* The panels of one head would fit, those of 16 tasks are 2^64 floats. */
@@ -2057,6 +2090,7 @@ int main(int argc, char **argv) {
         TEST(eltwise_is_near_the_truth),
         TEST(attention_is_right_and_the_same_every_way),
         TEST(attention_does_not_see_the_batch),
+        TEST(attention_takes_views_of_one_buffer),
         TEST(attention_by_steps_equals_the_whole),
         TEST(alignment_changes_nothing),
         TEST(embeddings_are_right_every_way),
