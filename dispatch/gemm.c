@@ -191,34 +191,49 @@ static void prefetch_part(const struct job *t, const struct part_of_b *next, siz
     }
 }
 
-/* One of `parts` parts of a block in packed panels, for gemm_linear to call. It lies in one panel,
- * unless there are more panels than parts, and these follow each other. NULL: nothing is left. */
-static const float *part_to_call(size_t *bytes, const struct job *t, const struct part_of_b *next,
-                                 size_t part, size_t parts) {
-    const size_t panels = (next->n + ISO_PANEL - 1) / ISO_PANEL, each = parts / panels;
-    const size_t many = next->k == t->k ? (panels + parts - 1) / parts : 1;
-    const size_t panel = each ? part / each : part * many;
-    if (panel >= panels || next->k == 0)
+/* A block of B in packed panels, in parts that gemm_linear calls one after the other: of all panels
+ * where they follow each other, else each in one panel. */
+struct calls {
+    const float *from; /* the next run of lines */
+    size_t runs, bps;  /* so many are left */
+    size_t each, done; /* parts of a run, and how many of its parts have been called */
+    size_t floats;     /* of a part */
+};
+
+static struct calls calls_of(const struct job *t, const struct part_of_b *next, size_t parts) {
+    const size_t panels = (next->n + ISO_PANEL - 1) / ISO_PANEL;
+    const int follow = next->k == t->k;
+    struct calls c = {.bps = t->bps};
+    if (next->k == 0 || parts == 0)
+        return c;
+    c.from = t->b + next->j / ISO_PANEL * t->bps + next->p * ISO_PANEL;
+    c.runs = follow ? 1 : panels;
+    const size_t lines = follow ? panels * next->k : next->k;
+    const size_t most = parts > c.runs ? parts / c.runs : 1, some = (lines + most - 1) / most;
+    c.each = (lines + some - 1) / some;
+    c.floats = some * ISO_PANEL;
+    return c;
+}
+
+static const float *next_part(struct calls *c) {
+    if (c->runs == 0)
         return NULL;
-    size_t first = 0, end = next->k * min_size(many, panels - panel);
-    if (each)
-        first = next->k * (part % each) / each, end = next->k * (part % each + 1) / each;
-    *bytes = (end - first) * ISO_PANEL * sizeof(float);
-    return t->b + (next->j / ISO_PANEL + panel) * t->bps + (next->p + first) * ISO_PANEL;
+    const float *part = c->from + c->done * c->floats;
+    if (++c->done == c->each)
+        c->done = 0, c->from += c->bps, c->runs--;
+    return part;
 }
 
 /*
- * Rows i .. i+m of C, a strip, number `strip` of `full` full ones or one of the rest, with the
- * packed panels of `here`. A block of these has `most` columns, unless it is the last. Prefetches
- * in a burst would wait for each other, and the product for them; a tile, that takes some thousand
- * cycles, has time for some lines of `next`. Sums take their biases along, and ReLU, where a later
- * pass over C would cost a hundredth of the product.
+ * Rows i .. i+m of C, a strip, with the packed panels of `here`. Prefetches in a burst would wait
+ * for each other, and the product for them; a tile, that takes some thousand cycles, has time for
+ * some lines of the next block. Sums take their biases along, and ReLU, where a later pass over C
+ * would cost a hundredth of the product.
  */
-static void linear_strip(const struct job *t, const struct part_of_b *here,
-                         const struct part_of_b *next, size_t strip, size_t full, size_t most,
+static void linear_strip(const struct job *t, const struct part_of_b *here, struct calls *calls,
                          float *c, size_t ld, const float *a, size_t lda, const float *b, size_t i,
                          size_t m) {
-    const size_t each = most / ISO_LINEAR_COLUMNS, k = here->k;
+    const size_t k = here->k;
     const size_t tiles = m == t->kernels->direct_mr ? here->n / ISO_LINEAR_COLUMNS : 0;
     const size_t done = tiles * ISO_LINEAR_COLUMNS, left = here->n - done;
     const int last = here->p + k == t->k;
@@ -231,13 +246,14 @@ static void linear_strip(const struct job *t, const struct part_of_b *here,
         if (relu)
             rest.act = ISOBIT_ACT_NONE;
     }
-    for (size_t tile = 0; tile < tiles; tile++) {
-        const size_t j = tile * ISO_LINEAR_COLUMNS;
-        size_t bytes = 0;
-        const float *call = part_to_call(&bytes, t, next, strip * each + tile, full * each);
-        t->kernels->gemm_linear(c + j, ld, a, lda, b + j / ISO_PANEL * t->bps, t->bps,
-                                ISO_LINEAR_COLUMNS, k, here->p != 0,
-                                bias ? bias + here->j + j : NULL, relu, call, bytes);
+    if (tiles) {
+        const int any = calls->runs > 0;
+        const float *call[WIDE_BLOCK / ISO_LINEAR_COLUMNS];
+        for (size_t tile = 0; tile < tiles && any; tile++)
+            call[tile] = next_part(calls);
+        t->kernels->gemm_linear(c, ld, a, lda, b, t->bps, done, k, here->p != 0,
+                                bias ? bias + here->j : NULL, relu, any ? call : NULL,
+                                calls->floats * sizeof(float));
     }
     if (left)
         t->kernels->gemm_direct(c + done, ld, a, lda, b + done / ISO_PANEL * t->bps, t->bs, t->bps,
@@ -265,6 +281,8 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
     /* Reading B from afar takes no time when it is called in advance. */
     const int large = strips > 1 && !t->b_turned && t->n * t->k > CACHED_FLOATS;
     const int linear = large && t->a_direct && !t->own_b && t->bs == ISO_PANEL && full > 0;
+    /* What the rows before have left in cache is near enough without being called. */
+    const int known = i0 > 0 && t->n * t->k <= ISO_L2_FLOATS;
     size_t most = n; /* A single strip reads B once. */
     if (t->own_b || (linear && rows == mr))
         most = COLUMN_BLOCK;
@@ -316,13 +334,14 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
             const struct part_of_b after = {
                 more ? j0 + j + columns : j0, min_size(more ? n - j - columns : n, most),
                 more ? p0 : p0 + k, more ? k : min_size(t->k - p0 - k, ISO_K_BLOCK)};
+            const size_t parts = linear && !known ? full * (columns / ISO_LINEAR_COLUMNS) : 0;
+            struct calls calls = calls_of(t, &after, parts);
             for (size_t i = 0, strip = 0, here; i < m; i += here, strip++) {
                 here = linear ? strip_rows(m - i, mr) : min_size(m - i, rows);
                 float *c = sums + i * ld + j;
                 if (linear) {
                     const struct part_of_b now = {j0 + j, columns, p0, k};
-                    linear_strip(t, &now, &after, strip, full, most, c, ld, a + i * next, next, b,
-                                 i0 + i, here);
+                    linear_strip(t, &now, &calls, c, ld, a + i * next, next, b, i0 + i, here);
                     continue;
                 }
                 if (t->a_direct)

@@ -60,8 +60,9 @@ enum { ISO_STRIP_ASSIGN = 0, ISO_STRIP_ADD, ISO_STRIP_CONTINUE };
  *
  * gemm_linear: the same with DIRECT_MR rows, a multiple of ISO_LINEAR_COLUMNS columns, k > 0 and B
  * in packed panels, bs = 16. bias [n], unless it is NULL, is added to the result, which then goes
- * through ReLU if `relu` says so. call: memory of fewer than 2^32 bytes that is called into L2
- * meanwhile, a line now and then, so that the product does not wait for it; NULL for none.
+ * through ReLU if `relu` says so. call: for each ISO_LINEAR_COLUMNS columns the address of so many
+ * bytes, fewer than 2^32, that are called into L2 meanwhile, a line now and then, so that the
+ * product does not wait for them; NULL for none.
  *
  * gemm_strip_bt: the same sums with A as a strip and a transposed B: b[j*ldb + p]. At most MR and
  * ROWS_IN_PLACE_BT rows.

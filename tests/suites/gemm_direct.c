@@ -238,8 +238,8 @@ const struct iso_suite iso_suite_gemm_direct = {.kernel = "gemm_direct",
 
 /* -------------------------------------------------------------------------------- gemm_linear */
 
-/* 24 * rows24 rows, a multiple of every set's, and 48 * n48 columns. call: 0 nothing; 1 a line; 2 a
- * line for each step. */
+/* 24 * rows24 rows, a multiple of every set's, and 48 * n48 columns. call, by each 48 columns but
+ * the second: 0 nothing; 1 a line; 2 a line for each step. */
 enum { L_ROWS24, L_N48, L_K, L_ADD, L_BIAS, L_RELU, L_AGAP, L_BGAP, L_CGAP, L_CALL };
 enum { L_BIAS_AT = D_B + 1 };
 
@@ -271,11 +271,14 @@ static void linear_call(const struct iso_kernels *t, const struct iso_case *c,
     struct direct d = linear_of(c);
     const float *b = ISO_AT(const float, o, D_B);
     const size_t lines = c->p[L_CALL] == 2 ? d.k : 1;
+    const float *call[10];
+    for (size_t i = 0; i < c->p[L_N48]; i++)
+        call[i] = i == 1 ? NULL : b + i * (ISO_LINEAR_COLUMNS / ISO_PANEL) * d.bps;
     for (size_t i = 0; i < d.m; i += t->direct_mr)
         t->gemm_linear(ISO_AT(float, o, D_C) + i * d.ldc, d.ldc,
                        ISO_AT(const float, o, D_A) + i * d.ai, d.ai, b, d.bps, d.n, d.k, d.add,
-                       o->v[L_BIAS_AT].at, c->p[L_RELU] != 0, c->p[L_CALL] ? b : NULL,
-                       c->p[L_CALL] ? lines * ISO_PANEL * sizeof *b : 0);
+                       o->v[L_BIAS_AT].at, c->p[L_RELU] != 0, c->p[L_CALL] ? call : NULL,
+                       lines * ISO_PANEL * sizeof *b);
 }
 
 static void linear_reference(struct iso_operands *o, const struct iso_case *c) {
