@@ -18,8 +18,10 @@
 #define COLUMN_BLOCK 144 /* columns of B that stay in L2, 288 KiB, while the next ones come */
 #define WIDE_BLOCK 192   /* the same, for tiles of any width; what is beside them is slow */
 #define CACHED_FLOATS ((size_t)1 << 17) /* a B of so many is in L2 anyway */
-#define ACROSS_COLUMNS 48               /* of C that are computed as rows at a time */
-#define B_BLOCK 1024                    /* columns of a plain B packed at a time */
+#define OWN_ROWS 1024     /* of A, at most, that use a block of B which is packed for them */
+#define OWN_COLUMNS 128   /* for each thread: fewer are shared by all */
+#define ACROSS_COLUMNS 48 /* of C that are computed as rows at a time */
+#define B_BLOCK 1024      /* columns of a plain B packed at a time */
 /* Rows of a transposed B that lie a multiple of so many floats apart share few places in L1: so
  * many of them are read side by side. */
 #define ALIASED 1024
@@ -32,6 +34,8 @@
 #define FAR_ROWS 32
 #define FAR_ROWS_LONG 16 /* with a second block of k */
 #define FAR_FLOATS ((size_t)1 << 21)
+#define FAR_ROWS_IN_PLACE 64           /* see rows_in_place */
+#define LARGE_FLOATS ((size_t)1 << 22) /* see rows_in_place */
 #define FAR_RUN 2048 /* columns: shorter rows are read in place, all of a strip's at once */
 #define MEMORY_FLOATS ((size_t)5 << 20) /* see is_in_memory */
 #define FAR_STEPS 8 /* rows of B read side by side, as many as prefetchers follow */
@@ -281,6 +285,8 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
     /* Reading B from afar takes no time when it is called in advance. */
     const int large = strips > 1 && !t->b_turned && t->n * t->k > CACHED_FLOATS;
     const int linear = large && t->a_direct && !t->own_b && t->bs == ISO_PANEL && full > 0;
+    /* A full strip packs a plain B as it goes. */
+    const int packing = t->own_b && !t->b_turned && t->a_direct && m >= mr;
     /* What the rows before have left in cache is near enough without being called. */
     const int known = i0 > 0 && t->n * t->k <= ISO_L2_FLOATS;
     size_t most = n; /* A single strip reads B once. */
@@ -323,10 +329,16 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
             const size_t columns = min_size(n - j, most);
             const float *b =
                 t->b + (t->b_turned ? j0 + j : (j0 + j) / ISO_PANEL) * t->bps + p0 * t->bs;
-            if (t->own_b) {
-                if (!t->b_turned)
-                    b = t->b + j0 + j + p0 * t->bs;
-                t->kernels->gemm_pack(own, b, t->b_turned ? t->bps : 1, t->bs, columns, k,
+            const float *plain = NULL;
+            size_t along = 0; /* columns of it that the first strip packs as it goes */
+            if (t->own_b && t->b_turned) {
+                t->kernels->gemm_pack(own, b, t->bps, 1, columns, k, ISO_PANEL);
+                b = own;
+            } else if (t->own_b) {
+                plain = t->b + j0 + j + p0 * t->bs;
+                if (packing)
+                    along = columns - columns % ISO_LINEAR_COLUMNS;
+                t->kernels->gemm_pack(own + along * k, plain + along, 1, t->bs, columns - along, k,
                                       ISO_PANEL);
                 b = own;
             }
@@ -337,16 +349,22 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
             const size_t parts = linear && !known ? full * (columns / ISO_LINEAR_COLUMNS) : 0;
             struct calls calls = calls_of(t, &after, parts);
             for (size_t i = 0, strip = 0, here; i < m; i += here, strip++) {
-                here = linear ? strip_rows(m - i, mr) : min_size(m - i, rows);
+                here = linear || packing ? strip_rows(m - i, mr) : min_size(m - i, rows);
+                if (i == 0 && packing)
+                    here = mr;
                 float *c = sums + i * ld + j;
                 if (linear) {
                     const struct part_of_b now = {j0 + j, columns, p0, k};
                     linear_strip(t, &now, &calls, c, ld, a + i * next, next, b, i0 + i, here);
                     continue;
                 }
+                const size_t done = i == 0 ? along : 0;
+                if (done)
+                    t->kernels->gemm_packing(c, ld, a, next, plain, t->bs, own, done, k, p0 != 0);
                 if (t->a_direct)
-                    t->kernels->gemm_direct(c, ld, a + i * next, next, b, bs, bps, here, columns, k,
-                                            p0 != 0);
+                    t->kernels->gemm_direct(c + done, ld, a + i * next, next,
+                                            b + done / ISO_PANEL * bps, bs, bps, here,
+                                            columns - done, k, p0 != 0);
                 else if (t->b_turned && !t->own_b)
                     t->kernels->gemm_strip_bt(c, ld, a + i * next, width, b, t->bps, here, columns,
                                               k, p0 != 0);
@@ -545,6 +563,20 @@ static void pack_columns(void *arg, size_t task) {
                               min_size(t->n, end * ISO_PANEL) - first * ISO_PANEL, t->k, ISO_PANEL);
 }
 
+/* Columns of a plain B that a task packs and uses up at a time, so that all have as many. A vector
+ * beside the tiles takes longer than its share. */
+static size_t own_columns(size_t n, size_t tasks) {
+    size_t best = ISO_LINEAR_COLUMNS, least = SIZE_MAX;
+    for (size_t columns = best; columns <= 2 * COLUMN_BLOCK; columns += ISO_PANEL) {
+        const size_t chunks = (n + columns - 1) / columns, each = (chunks + tasks - 1) / tasks;
+        const size_t beside = columns % ISO_LINEAR_COLUMNS;
+        const size_t time = each * (columns + (beside == ISO_PANEL ? 4 : beside ? 1 : 0));
+        if (time <= least)
+            best = columns, least = time;
+    }
+    return best;
+}
+
 /* How a product of m x n x k is cut for `threads`; sets the members of the job that say so. `sums`:
  * there is to be scratch for sums. */
 static void plan(struct job *t, size_t threads, int sums) {
@@ -555,7 +587,7 @@ static void plan(struct job *t, size_t threads, int sums) {
         work = SIZE_MAX;
     t->tasks = threads > 1 && work >= SMALL_WORK ? threads : 1;
 
-    const size_t row_blocks = t->own_b ? 1 : (t->m + ROW_BLOCK - 1) / ROW_BLOCK;
+    const size_t most = t->own_b ? OWN_ROWS : ROW_BLOCK, row_blocks = (t->m + most - 1) / most;
     t->row_block = iso_round_up((t->m + row_blocks - 1) / row_blocks,
                                 t->a_direct ? t->kernels->direct_mr : mr);
     t->column_chunk = t->n;
@@ -565,7 +597,9 @@ static void plan(struct job *t, size_t threads, int sums) {
         t->column_chunk = COLUMN_BLOCK;
     else if (t->a_direct && t->k > ISO_K_BLOCK) /* the sums of all blocks of k stay in L2 */
         t->column_chunk = min_size(t->n, ISO_L2_FLOATS / 2 / min_size(t->m, ROW_BLOCK));
-    if (t->tasks > 1 && row_blocks < 4 * t->tasks) {
+    if (t->tasks > 1 && t->own_b) {
+        t->column_chunk = min_size(own_columns(t->n, t->tasks), t->column_chunk);
+    } else if (t->tasks > 1 && row_blocks < 4 * t->tasks) {
         const size_t parts = t->far ? 2 : 4; /* of a task; far, wide ones are read faster */
         const size_t chunks = (parts * t->tasks + row_blocks - 1) / row_blocks;
         size_t chunk = iso_round_up((t->n + chunks - 1) / chunks, 4 * ISO_PANEL);
@@ -627,22 +661,33 @@ static iso_status gemm_options(struct iso_epilogue *e, int *trans_a, int *trans_
     return ISOBIT_OK;
 }
 
-/* Whether A and B are read where they lie. alone: one thread does it all, and need not share what
- * it packs, so a block of B is used up while it is in cache. */
-static void choose(struct job *t, int trans_a, int trans_b, size_t ldb, int alone) {
+static int is_large(size_t n, size_t k) { return n >= LARGE_FLOATS / k; }
+
+/* Most rows of A for which a plain B is read where it lies: packing takes less time for each of
+ * them the larger B is, and the more of its rows share few sets of the caches. */
+static size_t rows_in_place(const struct iso_kernels *kernels, size_t n, size_t k, int aliased) {
+    if (is_large(n, k))
+        return is_in_memory(n, k) ? kernels->rows_memory : kernels->rows_large;
+    const size_t most = aliased ? kernels->rows_aliased : kernels->rows_in_place;
+    return is_far(n, k) ? min_size(most, FAR_ROWS_IN_PLACE) : most;
+}
+
+/* Whether A and B are read where they lie. With columns for each thread none shares what it packs,
+ * so a block of B is used up while it is in cache. */
+static void choose(struct job *t, int trans_a, int trans_b, size_t ldb, size_t threads) {
     const struct iso_kernels *kernels = t->kernels;
-    const int own = t->m <= ROW_BLOCK || (alone && !trans_a && !needs_own_sums(t));
+    const int own = t->m <= ROW_BLOCK || (!trans_a && !needs_own_sums(t) &&
+                                          (threads == 1 || t->n / threads >= OWN_COLUMNS));
     int in_place;
     if (trans_b) {
         in_place = t->b_turned = own;
         t->across = t->m <= ROW_BLOCK && goes_across(t);
         t->own_b = in_place && !t->across && t->m > kernels->rows_in_place_bt;
     } else {
-        in_place =
-            t->m <= (ldb % kernels->aliased ? kernels->rows_in_place : kernels->rows_aliased) ||
-            t->n * t->k <= kernels->floats_in_place;
-        t->far = t->m <= far_rows(t->k) && is_far(t->n, t->k) && !needs_own_sums(t) &&
-                 (t->m == 1 || t->n >= FAR_RUN);
+        in_place = t->m <= rows_in_place(kernels, t->n, t->k, ldb % kernels->aliased == 0) ||
+                   t->n * t->k <= kernels->floats_in_place;
+        t->far = (in_place || trans_a || !is_large(t->n, t->k)) && t->m <= far_rows(t->k) &&
+                 is_far(t->n, t->k) && !needs_own_sums(t) && (t->m == 1 || t->n >= FAR_RUN);
         t->own_b = !in_place && !t->far && own;
         in_place |= t->far | t->own_b;
     }
@@ -684,7 +729,7 @@ static iso_status gemm_promise(size_t *floats, struct job t, int trans_a, int tr
     if (iso_mul_overflows(&extent, t.m, t.n) || iso_mul_overflows(&extent, t.m, t.k) ||
         iso_mul_overflows(&extent, t.n, t.k))
         return ISOBIT_E_OVERFLOW; /* matrices that nobody has */
-    choose(&t, trans_a, trans_b, 0, 0);
+    choose(&t, trans_a, trans_b, 0, threads);
     *floats = 0;
     t.far = t.across = t.own_b = 0;
     t.a_direct = !trans_a && !t.b_turned;
@@ -692,8 +737,8 @@ static iso_status gemm_promise(size_t *floats, struct job t, int trans_a, int tr
         status = promise_also(floats, t, threads, sums);
     few.columns = 0, few.b_turned = trans_b, few.far = few.across = 0;
     few.m = min_size(t.m, ROW_BLOCK), few.own_b = 1, few.a_direct = !trans_a;
-    if (!status &&
-        (trans_b || (t.m > t.kernels->rows_aliased && t.n > t.kernels->floats_in_place / t.k)))
+    if (!status && (trans_b || (t.m > rows_in_place(t.kernels, t.n, t.k, 1) &&
+                                t.n > t.kernels->floats_in_place / t.k)))
         status = promise_also(floats, few, threads, sums);
     few.own_b = 0;
     if (trans_b) {
@@ -831,7 +876,7 @@ run_gemm(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_
         iso_overlap(c, m, n, ldc, b, b_rows, b_columns, ldb))
         return ISOBIT_E_ALIAS;
 
-    choose(&t, trans_a, trans_b, ldb, iso_context_threads(context) == 1);
+    choose(&t, trans_a, trans_b, ldb, iso_context_threads(context));
     t.a = a, t.ai = trans_a ? 1 : lda, t.ap = trans_a ? lda : 1;
     t.b = b, t.bs = trans_b ? 1 : ldb, t.bps = trans_b ? ldb : ISO_PANEL;
     size_t floats;

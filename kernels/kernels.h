@@ -64,6 +64,9 @@ enum { ISO_STRIP_ASSIGN = 0, ISO_STRIP_ADD, ISO_STRIP_CONTINUE };
  * bytes, fewer than 2^32, that are called into L2 meanwhile, a line now and then, so that the
  * product does not wait for them; NULL for none.
  *
+ * gemm_packing: the same sums with DIRECT_MR rows, a multiple of ISO_LINEAR_COLUMNS columns, k > 0
+ * and a row-major B, which goes into panels [n/16][k][16] on the way.
+ *
  * gemm_strip_bt: the same sums with A as a strip and a transposed B: b[j*ldb + p]. At most MR and
  * ROWS_IN_PLACE_BT rows.
  */
@@ -250,6 +253,7 @@ struct iso_kernels {
     /* Rows of a [k][n] that lie a multiple of so many floats apart share few places in the caches;
      * rows_in_place then, and most rows of a strip that reads it there. */
     unsigned aliased, rows_aliased, aliased_mr;
+    unsigned rows_large, rows_memory; /* rows_in_place if it is far away, or in memory */
     /* Most rows of a strip that reads a [k][n] from memory; steps at a time of one from L3. */
     unsigned far_mr, far_steps;
     unsigned vector_floats; /* width of a vector register, in floats */

@@ -510,6 +510,14 @@ static void gemm_packs_blocks_of_b(void **state) {
         {.m = 40, .n = 3070, .k = 514, .alpha = 1, .gap = 2},
         {.m = 300, .n = 291, .k = 530, .trans_b = 1, .alpha = 1, .bias = 1},
         {.m = 131, .n = 1027, .k = 520, .alpha = 2, .residual = 1, .gap = 5},
+        /* large ones, which few rows pack already; the last ones come from memory */
+        {.m = 12, .n = 4103, .k = 1025, .alpha = 1, .bias = 1, .act = ISOBIT_ACT_RELU},
+        {.m = 17, .n = 2050, .k = 2050, .alpha = 1, .beta = 0.5f},
+        {.m = 40, .n = 8200, .k = 520, .trans_a = 1, .alpha = 1, .residual = 2},
+        {.m = 21, .n = 8192, .k = 520, .alpha = 2, .residual = 1, .gap = 1024},
+        {.m = 9, .n = 10241, .k = 513, .alpha = 1, .residual = 1, .gap = 3},
+        {.m = 8, .n = 5130, .k = 1024, .alpha = 1},
+        {.m = 11, .n = 10500, .k = 512, .trans_a = 1, .alpha = 1},
     };
     for (size_t i = 0; i < (quick ? 2 : sizeof cases / sizeof *cases); i++)
         check_gemm(&cases[i], 0, quick ? isa_ways : way_count);
@@ -1930,10 +1938,11 @@ static void gemv_takes_any_workspace(void **state) {
 /* Few rows of a product may take another way than many, and one that needs scratch. */
 static void workspace_for_more_rows_is_enough(void **state) {
     (void)state;
-    static const size_t shapes[][3] = {{16, 2100, 1030}, {32, 4200, 512}, {32, 300, 520}};
-    for (size_t i = quick ? 2 : 0; i < 3; i++) {
+    static const size_t shapes[][3] = {
+        {16, 2100, 1030}, {32, 4200, 512}, {20, 8200, 512}, {32, 300, 520}};
+    for (size_t i = quick ? 3 : 0; i < 4; i++) {
         const size_t rows = shapes[i][0], n = shapes[i][1], k = shapes[i][2];
-        const iso_gemm_options o = {.size = sizeof o, .trans_b = i == 2, .alpha = 1};
+        const iso_gemm_options o = {.size = sizeof o, .trans_b = i == 3, .alpha = 1};
         const size_t ldb = o.trans_b ? k : n;
         float *a = random_floats(rows * k), *b = random_floats(n * k);
         float *c = floats(rows * n), *expect = floats(rows * n);

@@ -31,6 +31,19 @@ static inline __attribute__((always_inline)) void direct_store(float *c, size_t 
  * multiples of GEMM_ALIASED, none. */
 #define CALL_AHEAD_ROWS 10
 
+/* One step of k: `vectors` vectors of B with m rows of A, which four[i / 4] leads to. */
+static inline __attribute__((always_inline)) void direct_step(vf *t, const float **four, size_t lda,
+                                                              const vf *bv, const size_t m,
+                                                              const size_t vectors) {
+    ISO_UNROLLED (i, m) {
+        float x = four[i / 4][i % 4 * lda];
+        ISO_LANE_OF_FMA(x);
+        const vf av = vf_set1(x);
+        ISO_UNROLLED (j, vectors)
+            t[i * vectors + j] = vf_fma(av, bv[j], t[i * vectors + j]);
+    }
+}
+
 /* B lies in panels as that of gemm_strip; the last vector has `last` columns: VF_N, or fewer. Each
  * four rows have an address, from which the same strides lead to them, so that few registers do.
  * `call_a`: up to 16 rows of A are called in advance, since prefetchers follow fewer; `call_b`: B,
@@ -78,13 +91,7 @@ direct_sums(vf *t, const float *a, size_t lda, const float *b, size_t bs, size_t
             vf bv[GEMM_VECTORS(1) > GEMM_VECTORS(2) ? GEMM_VECTORS(1) : GEMM_VECTORS(2)];
             ISO_UNROLLED (j, vectors)
                 bv[j] = DIRECT_B(j);
-            ISO_UNROLLED (i, m) {
-                float x = four[i / 4][i % 4 * lda];
-                ISO_LANE_OF_FMA(x);
-                const vf av = vf_set1(x);
-                ISO_UNROLLED (j, vectors)
-                    t[i * vectors + j] = vf_fma(av, bv[j], t[i * vectors + j]);
-            }
+            direct_step(t, four, lda, bv, m, vectors);
         }
 #undef DIRECT_B
         ISO_UNROLLED (i, (m + 3) / 4)
@@ -445,6 +452,47 @@ static void gemm_linear(float *c, size_t ldc, const float *a, size_t lda, const 
             linear_store(c + j, ldc, t, m, vectors, add, bias ? bias + j : NULL, relu);
         else
             direct_store(c + j, ldc, t, m, vectors, VF_N, add);
+    }
+}
+
+/* Rows of B that are called in advance, and into L1, or where a row has but a line for a tile, into
+ * L2: no prefetcher follows these rows, and they are not read again. */
+#define PACK_AHEAD 48
+#define PACK_CALL(b)                                                                               \
+    __builtin_prefetch(b, 0, GEMM_VECTORS(GEMM_DIRECT_MR) * VF_N > ISO_PANEL ? 3 : 2)
+
+static void gemm_packing(float *c, size_t ldc, const float *a, size_t lda, const float *b,
+                         size_t ldb, float *panels, size_t n, size_t k, int add) {
+    const size_t m = GEMM_DIRECT_MR, vectors = GEMM_VECTORS(GEMM_DIRECT_MR), width = vectors * VF_N;
+    const size_t turn = k > PACK_AHEAD ? k - PACK_AHEAD : 0;
+    ISO_REQUIRE(n > 0 && n % ISO_LINEAR_COLUMNS == 0 && k > 0 && ldc >= n);
+    for (size_t j = 0; j < n; j += width) {
+        const float *four[GEMM_DIRECT_TALL / 4 + 1], *from = b + j;
+        const float *ahead = from + (k - turn) * ldb;
+        float *to = panels + j / ISO_PANEL * k * ISO_PANEL + j % ISO_PANEL;
+        vf t[GEMM_SUMS];
+        ISO_UNROLLED (i, m * vectors)
+            t[i] = vf_set1(0);
+        ISO_UNROLLED (i, (m + 3) / 4)
+            four[i] = a + 4 * i * lda;
+        for (size_t p = 0; p < k; p++) {
+            if (p == turn) /* the next columns */
+                ahead = b + j + width;
+            ISO_UNROLLED (l, (width + ISO_PANEL - 1) / ISO_PANEL)
+                PACK_CALL(ahead + l * ISO_PANEL);
+            ISO_UNROLLED (i, (m + 3) / 4)
+                ISO_OPAQUE(four[i]);
+            vf bv[GEMM_VECTORS(GEMM_DIRECT_MR)];
+            ISO_UNROLLED (l, vectors) {
+                bv[l] = vf_load(from + l * VF_N);
+                vf_store(to + l * VF_N / ISO_PANEL * k * ISO_PANEL + l * VF_N % ISO_PANEL, bv[l]);
+            }
+            direct_step(t, four, lda, bv, m, vectors);
+            ISO_UNROLLED (i, (m + 3) / 4)
+                four[i]++;
+            from += ldb, ahead += ldb, to += ISO_PANEL;
+        }
+        direct_store(c + j, ldc, t, m, vectors, VF_N, add);
     }
 }
 

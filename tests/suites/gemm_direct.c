@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Suites of the products that pack nothing: gemm_direct, with A row-major and B in panels or
- * row-major, gemm_linear, and gemm_strip_bt, with a strip of A and the rows of B along k. As for
- * gemm_strip, the bits are predicted with fmaf.
+ * row-major, gemm_linear, and gemm_strip_bt, with a strip of A and the rows of B along k; and of
+ * gemm_packing, which packs as it goes. As for gemm_strip, the bits are predicted with fmaf.
  */
 #include <math.h>
 
@@ -49,12 +49,16 @@ static size_t direct_b(const struct direct *d, size_t p, size_t j) {
     return j / ISO_PANEL * d->bps + j % ISO_PANEL * d->bj + p * d->bs;
 }
 
+static void sums_setup(struct iso_operands *o, const struct direct *d, unsigned fill) {
+    if (d->add)
+        iso_inout_f32(o, "c", d->m, d->n, d->ldc, fill);
+    else
+        iso_out(o, "c", d->m, d->n, d->ldc);
+}
+
 static void direct_setup(struct iso_operands *o, const struct iso_case *c, bool turned) {
     struct direct d = direct_of(c, turned);
-    if (d.add)
-        iso_inout_f32(o, "c", d.m, d.n, d.ldc, c->fill);
-    else
-        iso_out(o, "c", d.m, d.n, d.ldc);
+    sums_setup(o, &d, c->fill);
     if (turned) {
         iso_in_f32(o, "a", d.k, d.m, d.ap, c->fill);
         iso_in_f32(o, "b", d.n, d.k, d.bj, c->fill);
@@ -72,13 +76,13 @@ static void direct_setup(struct iso_operands *o, const struct iso_case *c, bool 
             b[direct_b(&d, p, j)] = iso_fill_value(o, c->fill);
 }
 
-static void direct_reference(struct iso_operands *o, const struct iso_case *c, bool turned) {
-    struct direct d = direct_of(c, turned);
+static void products_reference(struct iso_operands *o, const struct direct *of, unsigned fill) {
+    const struct direct d = *of;
     const float *a = ISO_HOST(float, o, D_A), *b = ISO_HOST(float, o, D_B);
     const float *c0 = ISO_HOST(float, o, D_C);
     float *exact = iso_exact(o, D_C);
     /* where partial sums may overflow in f32 there is no simple truth, only the order */
-    bool judge = !iso_fill_may_overflow(c->fill);
+    bool judge = !iso_fill_may_overflow(fill);
     double *expect = judge ? iso_expect(o, D_C) : NULL, *bound = judge ? iso_bound(o, D_C) : NULL;
     for (size_t i = 0; i < d.m; i++) {
         for (size_t j = 0; j < d.n; j++) {
@@ -94,10 +98,15 @@ static void direct_reference(struct iso_operands *o, const struct iso_case *c, b
             expect[e] = value + (double)old;
             bound[e] =
                 oracle_sum_bound(magnitude + fabs((double)old), (double)d.k + 1, (double)d.k);
-            if (c->fill == ISO_FILL_INTEGER)
+            if (fill == ISO_FILL_INTEGER)
                 bound[e] = ORACLE_EQUAL;
         }
     }
+}
+
+static void direct_reference(struct iso_operands *o, const struct iso_case *c, bool turned) {
+    const struct direct d = direct_of(c, turned);
+    products_reference(o, &d, c->fill);
 }
 
 static double direct_flops(const struct iso_kernels *t, const struct iso_case *c) {
@@ -254,10 +263,7 @@ static struct direct linear_of(const struct iso_case *c) {
 
 static void linear_setup(struct iso_operands *o, const struct iso_case *c) {
     struct direct d = linear_of(c);
-    if (d.add)
-        iso_inout_f32(o, "c", d.m, d.n, d.ldc, c->fill);
-    else
-        iso_out(o, "c", d.m, d.n, d.ldc);
+    sums_setup(o, &d, c->fill);
     iso_in_f32(o, "a", d.m, d.k, d.ai, c->fill);
     iso_in_f32(o, "b", d.n / ISO_PANEL, d.k * ISO_PANEL, d.bps, c->fill);
     if (c->p[L_BIAS])
@@ -374,6 +380,111 @@ const struct iso_suite iso_suite_gemm_linear = {
     .flops = linear_flops,
     .bytes = linear_bytes,
     .random = linear_random};
+
+/* ------------------------------------------------------------------------------- gemm_packing */
+
+/* 24 * rows24 rows, of which each set's full strips pack B once more; 48 * n48 columns. */
+enum { K_ROWS24, K_N48, K_K, K_ADD, K_AGAP, K_BGAP, K_CGAP };
+enum { K_PANELS = D_B + 1 };
+
+static struct direct packing_of(const struct iso_case *c) {
+    const size_t *p = c->p;
+    struct direct d = {.m = 24 * p[K_ROWS24], .n = ISO_LINEAR_COLUMNS * p[K_N48], .k = p[K_K]};
+    d.ai = d.k + p[K_AGAP], d.ap = 1;
+    d.bj = 1, d.bs = d.n + p[K_BGAP], d.bps = ISO_PANEL;
+    d.ldc = d.n + p[K_CGAP], d.add = p[K_ADD] != 0;
+    return d;
+}
+
+static void packing_setup(struct iso_operands *o, const struct iso_case *c) {
+    struct direct d = packing_of(c);
+    sums_setup(o, &d, c->fill);
+    iso_in_f32(o, "a", d.m, d.k, d.ai, c->fill);
+    iso_in_f32(o, "b", d.k, d.n, d.bs, c->fill);
+    iso_out(o, "panels", d.n / ISO_PANEL, d.k * ISO_PANEL, d.k * ISO_PANEL);
+}
+
+static void packing_call(const struct iso_kernels *t, const struct iso_case *c,
+                         const struct iso_operands *o) {
+    struct direct d = packing_of(c);
+    for (size_t i = 0; i < d.m; i += t->direct_mr)
+        t->gemm_packing(ISO_AT(float, o, D_C) + i * d.ldc, d.ldc,
+                        ISO_AT(const float, o, D_A) + i * d.ai, d.ai, ISO_AT(const float, o, D_B),
+                        d.bs, ISO_AT(float, o, K_PANELS), d.n, d.k, d.add);
+}
+
+static void packing_reference(struct iso_operands *o, const struct iso_case *c) {
+    const struct direct d = packing_of(c);
+    float *panels = iso_exact(o, K_PANELS);
+    products_reference(o, &d, c->fill);
+    for (size_t j = 0; j < d.n; j++)
+        for (size_t p = 0; p < d.k; p++)
+            panels[(j / ISO_PANEL * d.k + p) * ISO_PANEL + j % ISO_PANEL] =
+                ISO_HOST(float, o, D_B)[p * d.bs + j];
+}
+
+static double packing_flops(const struct iso_kernels *t, const struct iso_case *c) {
+    (void)t;
+    struct direct d = packing_of(c);
+    return 2.0 * (double)d.m * (double)d.n * (double)d.k;
+}
+
+static double packing_bytes(const struct iso_case *c) {
+    struct direct d = packing_of(c);
+    return 4.0 * ((double)d.m * (double)d.n + (double)d.k * (double)(d.m + 2 * d.n));
+}
+
+static void packing_random(struct iso_case *c, struct iso_random *r) {
+    size_t *p = c->p;
+    p[K_ROWS24] = 1 + iso_random_below(r, 2), p[K_N48] = 1 + iso_random_below(r, 3);
+    p[K_K] = 1 + iso_random_log(r, 40);
+    p[K_ADD] = iso_random_below(r, 2);
+    p[K_AGAP] = iso_random_gap(r), p[K_BGAP] = iso_random_gap(r), p[K_CGAP] = iso_random_gap(r);
+    c->fill = (unsigned)iso_random_below(r, ISO_FILL_ALL);
+    c->flags = iso_fill_is_finite(c->fill) ? ISO_CASE_TRAPLESS : 0;
+}
+
+/* Rows of B are called 48 ahead: k below, at and above that. */
+static void packing_cases(struct iso_cases *l) {
+    static const size_t ks[] = {1, 2, 3, 5, 8, 16, 17, 33, 47, 48, 49, 50, 64, 97, 130, 512};
+    static const size_t gaps[] = {0, 1, 3, 13, 64};
+    if (l->plan == ISO_PLAN_BENCH) {
+        iso_add(l, 1, 0, 0, 1, 10, 512, 0, 0, 0, 0);
+        return;
+    }
+    for (size_t k = 0; k < iso_count(ks); k++)
+        for (size_t i = 0; i < 10; i++)
+            iso_add(l, 6, i % 5 == 4 ? ISO_FILL_INTEGER : ISO_FILL_UNIFORM,
+                    ISO_CASE_TRAPLESS | (k % 4 == 0 ? ISO_CASE_GOLDEN : 0), 1 + k % 2,
+                    ks[k] > 100 ? 1 : 1 + (i + k) % 3, ks[k], i % 2, gaps[(i + k) % 5],
+                    gaps[(i / 2 + k) % 5], gaps[(i / 3 + k) % 5]);
+    for (unsigned fill = 0; fill < ISO_FILL_TOP_AT; fill++) /* kinds of numbers */
+        for (size_t i = 0; i < 4; i++)
+            iso_add(l, 4, fill, iso_fill_is_finite(fill) ? ISO_CASE_TRAPLESS : 0, 1, 1, 9 + i,
+                    i % 2, 1, 0, 1);
+    for (size_t spot = 0; spot < 48 * 9; spot += 7) /* c, a and b */
+        ISO_EACH_POINT_FILL(fill)
+    iso_add_at(l, 30, fill, 0, spot, 1, 1, 9, spot % 2, 1, 1, 1);
+    for (size_t i = 0; i < 2; i++) /* all alignments */
+        iso_add(l, 2, ISO_FILL_UNIFORM, ISO_CASE_ALIGN, 1, 1, 5, i, 1, 1, 1);
+    for (size_t i = 0; i < ISO_STRIDES * ISO_STRIDES; i++) /* of a, b and c */
+        iso_add(l, 6, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, 1, 1, 9, i % 2,
+                iso_stride_gap(i % ISO_STRIDES, 9),
+                iso_stride_gap((i + i / ISO_STRIDES) % ISO_STRIDES, ISO_LINEAR_COLUMNS),
+                iso_stride_gap(i / ISO_STRIDES, ISO_LINEAR_COLUMNS));
+    for (size_t i = 0; i < 2; i++) /* results that are subnormal */
+        iso_add(l, 1, ISO_FILL_SMALL, ISO_CASE_TRAPLESS, 1, 1, 33, i, 1, 3, 1);
+}
+
+const struct iso_suite iso_suite_gemm_packing = {.kernel = "gemm_packing",
+                                                 .params = "rows24 n48 k add agap bgap cgap",
+                                                 .cases = packing_cases,
+                                                 .setup = packing_setup,
+                                                 .call = packing_call,
+                                                 .reference = packing_reference,
+                                                 .flops = packing_flops,
+                                                 .bytes = packing_bytes,
+                                                 .random = packing_random};
 
 /* ------------------------------------------------------------------------------ gemm_strip_bt */
 
