@@ -195,23 +195,28 @@ static void prefetch_part(const struct job *t, const struct part_of_b *next, siz
     }
 }
 
-/* A block of B in packed panels, in parts that gemm_linear calls one after the other: of all panels
- * where they follow each other, else each in one panel. */
+/* A block of B in parts that gemm_linear calls one after the other: of all packed panels where they
+ * follow each other, or each in one panel; or what will be a panel, a line of each row. */
 struct calls {
     const float *from; /* the next run of lines */
-    size_t runs, bps;  /* so many are left */
+    size_t runs, next; /* so many are left, so many floats apart */
     size_t each, done; /* parts of a run, and how many of its parts have been called */
-    size_t floats;     /* of a part */
+    size_t floats, ld; /* of a part; between lines, if they do not follow each other */
 };
 
 static struct calls calls_of(const struct job *t, const struct part_of_b *next, size_t parts) {
     const size_t panels = (next->n + ISO_PANEL - 1) / ISO_PANEL;
     const int follow = next->k == t->k;
-    struct calls c = {.bps = t->bps};
+    struct calls c = {.each = 1};
     if (next->k == 0 || parts == 0)
         return c;
+    if (t->own_b) {
+        c.from = t->b + next->j + next->p * t->bs;
+        c.runs = panels, c.next = ISO_PANEL, c.ld = t->bs;
+        return c;
+    }
     c.from = t->b + next->j / ISO_PANEL * t->bps + next->p * ISO_PANEL;
-    c.runs = follow ? 1 : panels;
+    c.runs = follow ? 1 : panels, c.next = t->bps;
     const size_t lines = follow ? panels * next->k : next->k;
     const size_t most = parts > c.runs ? parts / c.runs : 1, some = (lines + most - 1) / most;
     c.each = (lines + some - 1) / some;
@@ -224,7 +229,7 @@ static const float *next_part(struct calls *c) {
         return NULL;
     const float *part = c->from + c->done * c->floats;
     if (++c->done == c->each)
-        c->done = 0, c->from += c->bps, c->runs--;
+        c->done = 0, c->from += c->next, c->runs--;
     return part;
 }
 
@@ -235,8 +240,8 @@ static const float *next_part(struct calls *c) {
  * would cost a hundredth of the product.
  */
 static void linear_strip(const struct job *t, const struct part_of_b *here, struct calls *calls,
-                         float *c, size_t ld, const float *a, size_t lda, const float *b, size_t i,
-                         size_t m) {
+                         float *c, size_t ld, const float *a, size_t lda, const float *b,
+                         size_t bps, size_t i, size_t m) {
     const size_t k = here->k;
     const size_t tiles = m == t->kernels->direct_mr ? here->n / ISO_LINEAR_COLUMNS : 0;
     const size_t done = tiles * ISO_LINEAR_COLUMNS, left = here->n - done;
@@ -255,13 +260,13 @@ static void linear_strip(const struct job *t, const struct part_of_b *here, stru
         const float *call[WIDE_BLOCK / ISO_LINEAR_COLUMNS];
         for (size_t tile = 0; tile < tiles && any; tile++)
             call[tile] = next_part(calls);
-        t->kernels->gemm_linear(c, ld, a, lda, b, t->bps, done, k, here->p != 0,
+        t->kernels->gemm_linear(c, ld, a, lda, b, bps, done, k, here->p != 0,
                                 bias ? bias + here->j : NULL, relu, any ? call : NULL,
-                                calls->floats * sizeof(float));
+                                calls->floats * sizeof(float), calls->ld);
     }
     if (left)
-        t->kernels->gemm_direct(c + done, ld, a, lda, b + done / ISO_PANEL * t->bps, t->bs, t->bps,
-                                m, left, k, here->p != 0);
+        t->kernels->gemm_direct(c + done, ld, a, lda, b + done / ISO_PANEL * bps, ISO_PANEL, bps, m,
+                                left, k, here->p != 0);
     if (last) {
         finish_as(t, &rest, c, ld, i, here->j, m, done);
         finish(t, c + done, ld, i, here->j + done, m, left);
@@ -346,16 +351,19 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
             const struct part_of_b after = {
                 more ? j0 + j + columns : j0, min_size(more ? n - j - columns : n, most),
                 more ? p0 : p0 + k, more ? k : min_size(t->k - p0 - k, ISO_K_BLOCK)};
-            const size_t parts = linear && !known ? full * (columns / ISO_LINEAR_COLUMNS) : 0;
+            size_t callers = linear && !known ? full : 0; /* strips with time for that */
+            if (packing && full > 0)
+                callers = full - 1;
+            const size_t parts = callers * (columns / ISO_LINEAR_COLUMNS);
             struct calls calls = calls_of(t, &after, parts);
             for (size_t i = 0, strip = 0, here; i < m; i += here, strip++) {
                 here = linear || packing ? strip_rows(m - i, mr) : min_size(m - i, rows);
                 if (i == 0 && packing)
                     here = mr;
                 float *c = sums + i * ld + j;
-                if (linear) {
+                if (linear || (packing && i > 0)) {
                     const struct part_of_b now = {j0 + j, columns, p0, k};
-                    linear_strip(t, &now, &calls, c, ld, a + i * next, next, b, i0 + i, here);
+                    linear_strip(t, &now, &calls, c, ld, a + i * next, next, b, bps, i0 + i, here);
                     continue;
                 }
                 const size_t done = i == 0 ? along : 0;
@@ -373,7 +381,7 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
                                            mode);
                 if (last)
                     finish(t, c, ld, i0 + i, j0 + j, here, columns);
-                if (large && after.k > 0)
+                if (large && after.k > 0 && parts == 0)
                     prefetch_part(t, &after, strip, strips);
             }
         }

@@ -60,9 +60,9 @@ enum { ISO_STRIP_ASSIGN = 0, ISO_STRIP_ADD, ISO_STRIP_CONTINUE };
  *
  * gemm_linear: the same with DIRECT_MR rows, a multiple of ISO_LINEAR_COLUMNS columns, k > 0 and B
  * in packed panels, bs = 16. bias [n], unless it is NULL, is added to the result, which then goes
- * through ReLU if `relu` says so. call: for each ISO_LINEAR_COLUMNS columns the address of so many
- * bytes, fewer than 2^32, that are called into L2 meanwhile, a line now and then, so that the
- * product does not wait for them; NULL for none.
+ * through ReLU if `relu` says so. call: for each ISO_LINEAR_COLUMNS columns the address of what is
+ * called into L2 meanwhile, a line now and then, so that the product does not wait for it: so many
+ * bytes, fewer than 2^32, or unless call_ld is 0 k lines, so many floats apart; NULL for none.
  *
  * gemm_packing: the same sums with DIRECT_MR rows, a multiple of ISO_LINEAR_COLUMNS columns, k > 0
  * and a row-major B, which goes into panels [n/16][k][16] on the way.

@@ -432,17 +432,21 @@ static inline __attribute__((always_inline)) void linear_store(float *c, size_t 
 
 static void gemm_linear(float *c, size_t ldc, const float *a, size_t lda, const float *b,
                         size_t bps, size_t n, size_t k, int add, const float *bias, int relu,
-                        const float *const *call, size_t call_bytes) {
+                        const float *const *call, size_t call_bytes, size_t call_ld) {
     const size_t m = GEMM_DIRECT_MR, vectors = GEMM_VECTORS(GEMM_DIRECT_MR), width = vectors * VF_N;
     _Static_assert(ISO_LINEAR_COLUMNS % (GEMM_VECTORS(GEMM_DIRECT_MR) * VF_N) == 0, "whole tiles");
     ISO_REQUIRE(n > 0 && n % ISO_LINEAR_COLUMNS == 0 && k > 0 && ldc >= n);
-    const size_t stride = (uint32_t)call_bytes / (uint32_t)(ISO_LINEAR_COLUMNS / width * k);
+    const size_t stride = call_ld
+                              ? call_ld * sizeof *b
+                              : (uint32_t)call_bytes / (uint32_t)(ISO_LINEAR_COLUMNS / width * k);
     const char *later = NULL;
     for (size_t j = 0; j < n; j += width) {
         const float *panel = b + j / ISO_PANEL * bps + j % ISO_PANEL;
         vf t[GEMM_SUMS];
         if (call && j % ISO_LINEAR_COLUMNS == 0)
             later = (const char *)call[j / ISO_LINEAR_COLUMNS];
+        else if (call_ld)
+            later = NULL;
         if (later)
             direct_sums(t, a, lda, panel, ISO_PANEL, bps, m, vectors, VF_N, k, 0, 1, &later,
                         stride);
