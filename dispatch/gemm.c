@@ -737,7 +737,8 @@ static iso_status gemm_promise(size_t *floats, struct job t, int trans_a, int tr
     if (iso_mul_overflows(&extent, t.m, t.n) || iso_mul_overflows(&extent, t.m, t.k) ||
         iso_mul_overflows(&extent, t.n, t.k))
         return ISOBIT_E_OVERFLOW; /* matrices that nobody has */
-    choose(&t, trans_a, trans_b, 0, threads);
+    /* As if every thread shared what is packed, which takes the most. */
+    choose(&t, trans_a, trans_b, 0, SIZE_MAX);
     *floats = 0;
     t.far = t.across = t.own_b = 0;
     t.a_direct = !trans_a && !t.b_turned;

@@ -1969,6 +1969,32 @@ static void workspace_for_more_rows_is_enough(void **state) {
     release(NULL);
 }
 
+/* More rows than a block has, and a residual that is the output: more sums wait than for a C that
+ * is written only, and what was promised before C was known covers it. */
+static void workspace_covers_a_residual_in_place(void **state) {
+    (void)state;
+    enum { M = 140, N = 520, K = 550 };
+    float *a = random_floats((size_t)M * K), *b = random_floats((size_t)N * K);
+    float *c = floats((size_t)M * N), *expect = floats((size_t)M * N);
+    float *before = random_floats((size_t)M * N);
+    for (int trans_b = 0; trans_b < 2; trans_b++) {
+        const size_t ldb = trans_b ? K : N;
+        const iso_gemm_options o = {
+            .size = sizeof o, .trans_b = trans_b, .alpha = 1, .residual = c, .ldr = N};
+        memcpy(c, before, sizeof(float) * M * N);
+        assert_ok(iso_gemm_f32(c, N, a, K, b, ldb, M, N, K, &o, NULL));
+        memcpy(expect, c, sizeof(float) * M * N);
+        for (size_t w = 0; w < way_count; w++) {
+            size_t bytes = SIZE_MAX;
+            assert_ok(iso_gemm_f32_workspace_bytes(&bytes, M, N, K, &o, &ways[w].context));
+            iso_context x = with_workspace(&ways[w].context, bytes);
+            memcpy(c, before, sizeof(float) * M * N);
+            assert_ok(iso_gemm_f32(c, N, a, K, b, ldb, M, N, K, &o, &x));
+            assert_same(ways[w].name, c, N, expect, N, M, N);
+        }
+    }
+}
+
 static void workspace_is_enough(void **state) {
     (void)state;
     static const size_t shapes[][3] = {
@@ -2118,6 +2144,7 @@ int main(int argc, char **argv) {
         TEST(attention_refuses),
         TEST(embeddings_refuse),
         TEST(nothing_to_do_is_success),
+        TEST(workspace_covers_a_residual_in_place),
         TEST(workspace_is_enough),
         TEST(gemv_takes_any_workspace),
         TEST(workspace_for_more_rows_is_enough),
