@@ -212,13 +212,19 @@ enum {
  * row of a matrix, more than there are registers, instead of adding a stride. */
 #define ISO_OPAQUE(pointer) __asm__("" : "+r"(pointer))
 /* A vector that is used some times is in a register from here on: else compilers load it as an
- * operand of each instruction that uses it, more loads than there are ports for. */
+ * operand of each instruction that uses it, more loads than there are ports for.
+ * ISO_AFTER: what is computed from the pointer follows what computes the vector. Additions to
+ * addresses among FMAs cost Intel's cores up to a twentieth: they share ports, and which of them an
+ * instruction gets depends on those around it. */
 #if defined(__x86_64__) || defined(__i386__)
 #define ISO_LOADED(v) __asm__("" : "+v"(v))
+#define ISO_AFTER(v, pointer) __asm__("" : "+r"(pointer) : "v"(v))
 #elif defined(__aarch64__)
 #define ISO_LOADED(v) __asm__("" : "+w"(v))
+#define ISO_AFTER(v, pointer) __asm__("" : "+r"(pointer) : "w"(v))
 #else
 #define ISO_LOADED(v) ((void)0)
+#define ISO_AFTER(v, pointer) ISO_OPAQUE(pointer)
 #endif
 /* A float that FMAs take from a lane, where they can: its broadcast from memory would be one more
  * vector instruction (`ld1r`). */

@@ -31,12 +31,17 @@ static inline __attribute__((always_inline)) void direct_store(float *c, size_t 
  * multiples of GEMM_ALIASED, none. */
 #define CALL_AHEAD_ROWS 10
 
-/* One step of k: `vectors` vectors of B with m rows of A, which four[i / 4] leads to. */
+/* Row i of A. Each four rows have an address, from which the same strides lead to them, so that few
+ * registers do. three: 3 lda, ready: Intel's cores add addresses on the ports of the FMA, too. */
+#define DIRECT_A(i) four[(i) / 4][(i) % 4 == 3 ? three : (i) % 4 * lda]
+
+/* One step of k: `vectors` vectors of B with m rows of A. */
 static inline __attribute__((always_inline)) void direct_step(vf *t, const float **four, size_t lda,
-                                                              const vf *bv, const size_t m,
+                                                              size_t three, const vf *bv,
+                                                              const size_t m,
                                                               const size_t vectors) {
     ISO_UNROLLED (i, m) {
-        float x = four[i / 4][i % 4 * lda];
+        float x = DIRECT_A(i);
         ISO_LANE_OF_FMA(x);
         const vf av = vf_set1(x);
         ISO_UNROLLED (j, vectors)
@@ -44,8 +49,16 @@ static inline __attribute__((always_inline)) void direct_step(vf *t, const float
     }
 }
 
-/* B lies in panels as that of gemm_strip; the last vector has `last` columns: VF_N, or fewer. Each
- * four rows have an address, from which the same strides lead to them, so that few registers do.
+/* On to the next step, after that `last` product. */
+static inline __attribute__((always_inline)) void direct_next(const float **four, const size_t m,
+                                                              vf last) {
+    ISO_UNROLLED (i, (m + 3) / 4) {
+        ISO_AFTER(last, four[i]);
+        four[i]++;
+    }
+}
+
+/* B lies in panels as that of gemm_strip; the last vector has `last` columns: VF_N, or fewer.
  * `call_a`: up to 16 rows of A are called in advance, since prefetchers follow fewer; `call_b`: B,
  * see CALL_AHEAD. *later: what is called into L2 with each step, then `stride` bytes further; NULL,
  * a constant: nothing. */
@@ -55,32 +68,36 @@ direct_sums(vf *t, const float *a, size_t lda, const float *b, size_t bs, size_t
             const int call_b, const char **later, size_t stride) {
     ISO_UNROLLED (i, m * vectors)
         t[i] = vf_set1(0);
-    const float *four[GEMM_DIRECT_TALL / 4 + 1], *ahead = a;
+    const float *four[GEMM_DIRECT_TALL / 4 + 1], *ahead = a, *end = a + k;
     const size_t call = (bs == ISO_PANEL ? CALL_AHEAD : CALL_AHEAD_ROWS) * bs;
+    size_t two = 2 * bps, three = 3 * lda;
+    ISO_OPAQUE(two);
+    ISO_OPAQUE(three);
     ISO_UNROLLED (i, (m + 3) / 4)
         four[i] = a + 4 * i * lda;
-    for (size_t p = 0; p < k; p++) {
-        if (call_b)
-            ISO_UNROLLED (j, (vectors * VF_N + ISO_PANEL - 1) / ISO_PANEL)
-                __builtin_prefetch(b + j * bps + call, 0, 3);
-        if (later) {
-            __builtin_prefetch(*later, 0, 2);
-            *later += stride;
-        }
+    for (size_t p = 0; four[0] != end; p++) {
         if (call_a) { /* 16 steps are a line of each row */
             __builtin_prefetch(ahead + p + 32, 0, 3);
             ahead = p % 16 == 15 ? a : ahead + lda;
         }
+#define DIRECT_PANEL(j) (b + ((j) / 2 * two + (j) % 2 * bps))
 #define DIRECT_B(j)                                                                                \
     (j + 1 == vectors && last < VF_N                                                               \
-         ? vf_load_n(b + j * VF_N / ISO_PANEL * bps + j * VF_N % ISO_PANEL, last)                  \
-         : vf_load(b + j * VF_N / ISO_PANEL * bps + j * VF_N % ISO_PANEL))
-        ISO_UNROLLED (i, (m + 3) / 4)
-            ISO_OPAQUE(four[i]);
+         ? vf_load_n(DIRECT_PANEL(j * VF_N / ISO_PANEL) + j * VF_N % ISO_PANEL, last)              \
+         : vf_load(DIRECT_PANEL(j * VF_N / ISO_PANEL) + j * VF_N % ISO_PANEL))
+#define DIRECT_CALLS()                                                                             \
+    do {                                                                                           \
+        if (call_b)                                                                                \
+            ISO_UNROLLED (j, (vectors * VF_N + ISO_PANEL - 1) / ISO_PANEL)                         \
+                __builtin_prefetch(DIRECT_PANEL(j) + call, 0, 3);                                  \
+        if (later)                                                                                 \
+            __builtin_prefetch(*later, 0, 2);                                                      \
+    } while (0)
         if (m <= 3 && m < vectors) { /* those of A stay in registers, so B is loaded once */
             vf av[GEMM_DIRECT_TALL];
+            DIRECT_CALLS();
             ISO_UNROLLED (i, m)
-                av[i] = vf_set1(four[i / 4][i % 4 * lda]);
+                av[i] = vf_set1(DIRECT_A(i));
             ISO_UNROLLED (j, vectors) {
                 vf bv = DIRECT_B(j);
                 ISO_LOADED(bv);
@@ -91,12 +108,21 @@ direct_sums(vf *t, const float *a, size_t lda, const float *b, size_t bs, size_t
             vf bv[GEMM_VECTORS(1) > GEMM_VECTORS(2) ? GEMM_VECTORS(1) : GEMM_VECTORS(2)];
             ISO_UNROLLED (j, vectors)
                 bv[j] = DIRECT_B(j);
-            direct_step(t, four, lda, bv, m, vectors);
+            ISO_AFTER(bv[vectors - 1], b);
+            DIRECT_CALLS();
+            direct_step(t, four, lda, three, bv, m, vectors);
         }
+#undef DIRECT_PANEL
 #undef DIRECT_B
-        ISO_UNROLLED (i, (m + 3) / 4)
-            four[i]++;
+#undef DIRECT_CALLS
+        const vf done = t[m * vectors - 1];
+        direct_next(four, m, done);
+        ISO_AFTER(done, b);
         b += bs;
+        if (later) {
+            ISO_AFTER(done, *later);
+            *later += stride;
+        }
     }
 }
 
@@ -469,32 +495,44 @@ static void gemm_packing(float *c, size_t ldc, const float *a, size_t lda, const
                          size_t ldb, float *panels, size_t n, size_t k, int add) {
     const size_t m = GEMM_DIRECT_MR, vectors = GEMM_VECTORS(GEMM_DIRECT_MR), width = vectors * VF_N;
     const size_t turn = k > PACK_AHEAD ? k - PACK_AHEAD : 0;
+    const size_t apart = k * ISO_PANEL;
+    size_t two = 2 * apart, three = 3 * lda;
+    ISO_OPAQUE(two);
+    ISO_OPAQUE(three);
     ISO_REQUIRE(n > 0 && n % ISO_LINEAR_COLUMNS == 0 && k > 0 && ldc >= n);
     for (size_t j = 0; j < n; j += width) {
         const float *four[GEMM_DIRECT_TALL / 4 + 1], *from = b + j;
         const float *ahead = from + (k - turn) * ldb;
-        float *to = panels + j / ISO_PANEL * k * ISO_PANEL + j % ISO_PANEL;
+        float *to = panels + j / ISO_PANEL * apart + j % ISO_PANEL;
         vf t[GEMM_SUMS];
         ISO_UNROLLED (i, m * vectors)
             t[i] = vf_set1(0);
         ISO_UNROLLED (i, (m + 3) / 4)
             four[i] = a + 4 * i * lda;
-        for (size_t p = 0; p < k; p++) {
-            if (p == turn) /* the next columns */
+        ISO_NOT_UNROLLED
+        for (int part = 0; part < 2; part++) {
+            const float *end = a + (part ? k : turn);
+            if (part) /* the next columns */
                 ahead = b + j + width;
-            ISO_UNROLLED (l, (width + ISO_PANEL - 1) / ISO_PANEL)
-                PACK_CALL(ahead + l * ISO_PANEL);
-            ISO_UNROLLED (i, (m + 3) / 4)
-                ISO_OPAQUE(four[i]);
-            vf bv[GEMM_VECTORS(GEMM_DIRECT_MR)];
-            ISO_UNROLLED (l, vectors) {
-                bv[l] = vf_load(from + l * VF_N);
-                vf_store(to + l * VF_N / ISO_PANEL * k * ISO_PANEL + l * VF_N % ISO_PANEL, bv[l]);
+            while (four[0] != end) {
+                vf bv[GEMM_VECTORS(GEMM_DIRECT_MR)];
+                ISO_UNROLLED (l, vectors) {
+                    const size_t panel = l * VF_N / ISO_PANEL;
+                    bv[l] = vf_load(from + l * VF_N);
+                    vf_store(to + panel / 2 * two + panel % 2 * apart + l * VF_N % ISO_PANEL,
+                             bv[l]);
+                }
+                ISO_AFTER(bv[vectors - 1], ahead);
+                ISO_UNROLLED (l, (width + ISO_PANEL - 1) / ISO_PANEL)
+                    PACK_CALL(ahead + l * ISO_PANEL);
+                direct_step(t, four, lda, three, bv, m, vectors);
+                const vf done = t[m * vectors - 1];
+                direct_next(four, m, done);
+                ISO_AFTER(done, from);
+                ISO_AFTER(done, ahead);
+                ISO_AFTER(done, to);
+                from += ldb, ahead += ldb, to += ISO_PANEL;
             }
-            direct_step(t, four, lda, bv, m, vectors);
-            ISO_UNROLLED (i, (m + 3) / 4)
-                four[i]++;
-            from += ldb, ahead += ldb, to += ISO_PANEL;
         }
         direct_store(c + j, ldc, t, m, vectors, VF_N, add);
     }
