@@ -671,12 +671,20 @@ static iso_status gemm_options(struct iso_epilogue *e, int *trans_a, int *trans_
 
 static int is_large(size_t n, size_t k) { return n >= LARGE_FLOATS / k; }
 
+/* Cores with much L2 have, as a rule, an L3 that is far away: servers of Intel read it at a third
+ * of what Zen 5 does. */
+static int l3_is_slow(const struct iso_kernels *kernels) {
+    return kernels->rows_slow && iso_machine()->cpu.l2 > ISO_L2_FLOATS * sizeof(float);
+}
+
 /* Most rows of A for which a plain B is read where it lies: packing takes less time for each of
  * them the larger B is, and the more of its rows share few sets of the caches. */
 static size_t rows_in_place(const struct iso_kernels *kernels, size_t n, size_t k, int aliased) {
     if (is_large(n, k))
         return is_in_memory(n, k) ? kernels->rows_memory : kernels->rows_large;
     const size_t most = aliased ? kernels->rows_aliased : kernels->rows_in_place;
+    if (l3_is_slow(kernels))
+        return aliased || is_far(n, k) ? kernels->rows_slow : 4 * kernels->direct_mr - 1;
     return is_far(n, k) ? min_size(most, FAR_ROWS_IN_PLACE) : most;
 }
 
@@ -694,8 +702,9 @@ static void choose(struct job *t, int trans_a, int trans_b, size_t ldb, size_t t
     } else {
         in_place = t->m <= rows_in_place(kernels, t->n, t->k, ldb % kernels->aliased == 0) ||
                    t->n * t->k <= kernels->floats_in_place;
-        t->far = (in_place || trans_a || !is_large(t->n, t->k)) && t->m <= far_rows(t->k) &&
-                 is_far(t->n, t->k) && !needs_own_sums(t) && (t->m == 1 || t->n >= FAR_RUN);
+        const int along = !is_large(t->n, t->k) && !l3_is_slow(kernels);
+        t->far = (in_place || trans_a || along) && t->m <= far_rows(t->k) && is_far(t->n, t->k) &&
+                 !needs_own_sums(t) && (t->m == 1 || t->n >= FAR_RUN);
         t->own_b = !in_place && !t->far && own;
         in_place |= t->far | t->own_b;
     }
@@ -1054,7 +1063,7 @@ struct gemv_job {
     float *y;
     const float *w, *x;
     size_t ldw, n, k, tasks;
-    int trans;
+    int layout;
     float *levels; /* of each task, or NULL */
     size_t levels_floats;
 };
@@ -1065,13 +1074,14 @@ static void run_gemv(void *arg, size_t task) {
     size_t j = panels * task / t->tasks * ISO_PANEL;
     const size_t end = min_size(t->n, panels * (task + 1) / t->tasks * ISO_PANEL);
     if (j < end)
-        t->kernels->gemv(t->y + j, t->w + (t->trans ? j : j * t->ldw), t->ldw, t->x, end - j, t->k,
-                         t->trans, t->levels ? t->levels + task * t->levels_floats : NULL);
+        t->kernels->gemv(t->y + j, t->w + (t->layout == ISO_GEMV_COLUMNS ? j : j * t->ldw), t->ldw,
+                         t->x, end - j, t->k, t->layout,
+                         t->levels ? t->levels + task * t->levels_floats : NULL);
 }
 
 iso_status iso_gemv_f32(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
                         int trans_w, const iso_context *context) {
-    struct gemv_job t = {.y = y, .w = w, .x = x, .ldw = ldw, .n = n, .k = k, .trans = trans_w != 0};
+    struct gemv_job t = {.y = y, .w = w, .x = x, .ldw = ldw, .n = n, .k = k};
     const size_t rows = trans_w ? k : n, columns = trans_w ? n : k;
     iso_status status = iso_check_matrix(y, 1, n, n);
     if (!status)
@@ -1088,6 +1098,9 @@ iso_status iso_gemv_f32(float *y, const float *w, size_t ldw, const float *x, si
         memset(y, 0, n * sizeof *y);
         return ISOBIT_OK;
     }
+    t.layout = trans_w                 ? ISO_GEMV_COLUMNS
+               : l3_is_slow(t.kernels) ? ISO_GEMV_ABREAST
+                                       : ISO_GEMV_ROWS;
     t.tasks = n * k / n == k && n * k < SMALL_WORK / 4 ? 1 : iso_context_threads(context);
     void *owned = NULL;
     if (trans_w && iso_gemv_runs(n, k)) { /* where there is no memory for it levels is NULL */

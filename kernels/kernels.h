@@ -88,13 +88,17 @@ struct iso_epilogue {
 };
 
 /*
- * gemv: y[j] = dot(row j of W, x) over 32 lanes, then their tree. trans: W is [k][ldw]. levels:
- * ISO_GEMV_FLOATS(n) floats of scratch for sums that wait for their neighbours in the tree, with
- * which a large [k][n] is read in longer runs; or NULL.
+ * gemv: y[j] = dot(row j of W, x) over 32 lanes, then their tree. layout: how W lies, [n][ldw]
+ * or [k][ldw]. levels: ISO_GEMV_FLOATS(n) floats of scratch for sums that wait for their neighbours
+ * in the tree, with which a large [k][n] is read in longer runs; or NULL.
  */
-#define ISO_GEMV_COLUMNS 4096
-#define ISO_GEMV_FLOATS(n)                                                                         \
-    ((size_t)5 * ((n) < ISO_GEMV_COLUMNS ? ((n) + 15) / 16 * 16 : ISO_GEMV_COLUMNS))
+enum {
+    ISO_GEMV_ROWS,
+    ISO_GEMV_COLUMNS,
+    ISO_GEMV_ABREAST /* as ROWS, some of them read side by side wherever they come from */
+};
+#define ISO_GEMV_RUN 4096
+#define ISO_GEMV_FLOATS(n) ((size_t)5 * ((n) < ISO_GEMV_RUN ? ((n) + 15) / 16 * 16 : ISO_GEMV_RUN))
 /* Whether a [k][n] is large enough for that: 8 rows to most lanes. */
 static inline int iso_gemv_runs(size_t n, size_t k) { return k >= 248 && n >= 32768 / k; }
 
@@ -260,6 +264,7 @@ struct iso_kernels {
      * rows_in_place then, and most rows of a strip that reads it there. */
     unsigned aliased, rows_aliased, aliased_mr;
     unsigned rows_large, rows_memory; /* rows_in_place if it is far away, or in memory */
+    unsigned rows_slow; /* the same where L3 is slow, and rows would be read again; 0: no matter */
     /* Most rows of a strip that reads a [k][n] from memory; steps at a time of one from L3. */
     unsigned far_mr, far_steps;
     unsigned vector_floats; /* width of a vector register, in floats */

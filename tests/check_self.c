@@ -26,102 +26,102 @@ static const struct iso_kernels *good; /* the table that the broken ones call */
 static unsigned calls;
 
 static void after_gemv(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                       int trans, float *levels) {
-    good->gemv(y, w, ldw, x, n, k, trans, levels);
+                       int layout, float *levels) {
+    good->gemv(y, w, ldw, x, n, k, layout, levels);
 }
 
 static volatile float sink;
 
 static void gemv_reads_right(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                             size_t k, int trans, float *levels) {
+                             size_t k, int layout, float *levels) {
     sink = x[k];
-    after_gemv(y, w, ldw, x, n, k, trans, levels);
+    after_gemv(y, w, ldw, x, n, k, layout, levels);
 }
 
 static void gemv_reads_left(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                            size_t k, int trans, float *levels) {
+                            size_t k, int layout, float *levels) {
     sink = x[-1];
-    after_gemv(y, w, ldw, x, n, k, trans, levels);
+    after_gemv(y, w, ldw, x, n, k, layout, levels);
 }
 
 static void gemv_writes_right(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                              size_t k, int trans, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, trans, levels);
+                              size_t k, int layout, float *levels) {
+    after_gemv(y, w, ldw, x, n, k, layout, levels);
     y[n] = 0;
 }
 
 static void gemv_writes_right_of_page(float *y, const float *w, size_t ldw, const float *x,
-                                      size_t n, size_t k, int trans, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, trans, levels);
+                                      size_t n, size_t k, int layout, float *levels) {
+    after_gemv(y, w, ldw, x, n, k, layout, levels);
     if (n && (uintptr_t)y % 4096 == 0)
         y[n + 3] = 0;
 }
 
 static void gemv_writes_left_in_page(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                                     size_t k, int trans, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, trans, levels);
+                                     size_t k, int layout, float *levels) {
+    after_gemv(y, w, ldw, x, n, k, layout, levels);
     if ((uintptr_t)y % 4096 != 0)
         y[-1] = 0;
 }
 
 static void gemv_writes_input(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                              size_t k, int trans, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, trans, levels);
+                              size_t k, int layout, float *levels) {
+    after_gemv(y, w, ldw, x, n, k, layout, levels);
     if (n && k)
         memcpy((void *)(uintptr_t)w, y, sizeof *y);
 }
 
 static void gemv_changes_errno(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                               size_t k, int trans, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, trans, levels);
+                               size_t k, int layout, float *levels) {
+    after_gemv(y, w, ldw, x, n, k, layout, levels);
     errno = ERANGE;
 }
 
 static void gemv_changes_rounding(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                                  size_t k, int trans, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, trans, levels);
+                                  size_t k, int layout, float *levels) {
+    after_gemv(y, w, ldw, x, n, k, layout, levels);
     fesetround(FE_UPWARD);
 }
 
 static void gemv_never_returns(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                               size_t k, int trans, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, trans, levels);
+                               size_t k, int layout, float *levels) {
+    after_gemv(y, w, ldw, x, n, k, layout, levels);
     for (;;)
         sink = 0;
 }
 
 static void gemv_illegal(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                         int trans, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, trans, levels);
+                         int layout, float *levels) {
+    after_gemv(y, w, ldw, x, n, k, layout, levels);
     raise(SIGILL);
 }
 
 static void gemv_wants_alignment(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                                 size_t k, int trans, float *levels) {
+                                 size_t k, int layout, float *levels) {
     if ((uintptr_t)x % 16)
         raise(SIGBUS);
-    after_gemv(y, w, ldw, x, n, k, trans, levels);
+    after_gemv(y, w, ldw, x, n, k, layout, levels);
 }
 
 static void gemv_divides_by_zero(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                                 size_t k, int trans, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, trans, levels);
+                                 size_t k, int layout, float *levels) {
+    after_gemv(y, w, ldw, x, n, k, layout, levels);
     volatile float zero = 0;
     sink = 1 / zero;
 }
 
 static void gemv_forgets_last(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                              size_t k, int trans, float *levels) {
-    after_gemv(y, w, ldw, x, n ? n - 1 : 0, k, trans, levels);
+                              size_t k, int layout, float *levels) {
+    after_gemv(y, w, ldw, x, n ? n - 1 : 0, k, layout, levels);
 }
 
 static void gemv_sums_plainly(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                              size_t k, int trans, float *levels) {
+                              size_t k, int layout, float *levels) {
     (void)levels;
     for (size_t j = 0; j < n; j++) {
         y[j] = 0;
         for (size_t p = 0; p < k; p++)
-            y[j] += x[p] * (trans ? w[p * ldw + j] : w[j * ldw + p]);
+            y[j] += x[p] * (layout == ISO_GEMV_COLUMNS ? w[p * ldw + j] : w[j * ldw + p]);
     }
 }
 
@@ -235,23 +235,23 @@ static void panels_touch_others(float *panels, size_t first, const float *k, siz
 /* ------------------------------------------------------------------ more that breaks a promise */
 
 static void gemv_reads_right_of_tail(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                                     size_t k, int trans, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, trans, levels);
+                                     size_t k, int layout, float *levels) {
+    after_gemv(y, w, ldw, x, n, k, layout, levels);
     if (k % 8 == 1 && k > 8)
         sink = x[k];
 }
 
 static void gemv_depends_on_address(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                                    size_t k, int trans, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, trans, levels);
+                                    size_t k, int layout, float *levels) {
+    after_gemv(y, w, ldw, x, n, k, layout, levels);
     if (n && k > 100 && (uintptr_t)x % 64 == 4)
         y[0] = nextafterf(y[0], INFINITY);
 }
 
 static void gemv_remembers_calls(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                                 size_t k, int trans, float *levels) {
+                                 size_t k, int layout, float *levels) {
     static float last;
-    after_gemv(y, w, ldw, x, n, k, trans, levels);
+    after_gemv(y, w, ldw, x, n, k, layout, levels);
     if (n) {
         y[n - 1] += last * 0x1p-30f;
         last = y[n - 1];
@@ -259,8 +259,8 @@ static void gemv_remembers_calls(float *y, const float *w, size_t ldw, const flo
 }
 
 static void gemv_computes_padding(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                                  size_t k, int trans, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, trans, levels);
+                                  size_t k, int layout, float *levels) {
+    after_gemv(y, w, ldw, x, n, k, layout, levels);
     volatile float lane = INFINITY; /* what lies in a lane that takes no part */
     if (k % 8)
         sink = lane - lane;
@@ -276,8 +276,8 @@ static void strip_loses_minus_zero(float *c, size_t ldc, const float *a, size_t 
 }
 
 static void gemv_flushes_subnormals(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                                    size_t k, int trans, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, trans, levels);
+                                    size_t k, int layout, float *levels) {
+    after_gemv(y, w, ldw, x, n, k, layout, levels);
     for (size_t i = 0; i < n; i++)
         y[i] = fabsf(y[i]) < 0x1p-126f ? 0.0f : y[i];
 }
@@ -400,8 +400,8 @@ static void positions_in_float(float *y, size_t ldy, size_t first, size_t count,
  */
 
 static void gemv_dislikes_pages(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                                size_t k, int trans, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, trans, levels);
+                                size_t k, int layout, float *levels) {
+    after_gemv(y, w, ldw, x, n, k, layout, levels);
     if (n && ldw % 1024 == 0 && ldw > k && ldw > n)
         y[n - 1] = -y[n - 1] + 1;
 }

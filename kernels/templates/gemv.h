@@ -33,8 +33,9 @@ ISO_INLINE void gemv_dots(float *y, const float *w, size_t ldw, const float *x, 
         y[j] = lanes_tree(t + j * LANE_REGS);
 }
 
-static void gemv_rows(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k) {
-    const int alone = gemv_alone(n, k);
+static void gemv_rows(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
+                      int abreast) {
+    const int alone = !abreast && gemv_alone(n, k);
     size_t j = 0;
     for (; j + GEMV_ROWS <= n && !alone; j += GEMV_ROWS)
         gemv_dots(y + j, w + j * ldw, ldw, x, k, GEMV_ROWS);
@@ -177,9 +178,9 @@ static void gemv_columns(float *y, const float *w, size_t ldw, const float *x, s
 }
 
 static void gemv(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                 int trans, float *levels) {
-    if (!trans) {
-        gemv_rows(y, w, ldw, x, n, k);
+                 int layout, float *levels) {
+    if (layout != ISO_GEMV_COLUMNS) {
+        gemv_rows(y, w, ldw, x, n, k, layout == ISO_GEMV_ABREAST);
         return;
     }
     size_t j = 0;

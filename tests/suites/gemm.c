@@ -505,7 +505,7 @@ const struct iso_suite iso_suite_gemm_epilogue = {.kernel = "gemm_epilogue",
 
 /* ---------------------------------------------------------------------------------------- gemv */
 
-enum { V_N, V_K, V_TRANS, V_GAP, V_LEVELS };
+enum { V_N, V_K, V_LAYOUT, V_GAP, V_LEVELS };
 enum { V_Y, V_W, V_X, V_SCRATCH };
 
 static void gemv_cases(struct iso_cases *l) {
@@ -563,15 +563,20 @@ static void gemv_cases(struct iso_cases *l) {
                     iso_stride_gap(i % ISO_STRIDES, trans ? n : k));
         }
     }
+    static const size_t abreast[][2] = {{3, 40}, {130, 128}, {129, 257}, {37, 500}, {1027, 1025}};
+    for (size_t i = 0; i < iso_count(abreast); i++)
+        iso_add(l, 1, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, abreast[i][0], abreast[i][1],
+                ISO_GEMV_ABREAST, i % 2);
 }
 
 static void gemv_setup(struct iso_operands *o, const struct iso_case *c) {
-    size_t n = c->p[V_N], k = c->p[V_K], rows = c->p[V_TRANS] ? k : n, cols = c->p[V_TRANS] ? n : k;
+    bool trans = c->p[V_LAYOUT] == ISO_GEMV_COLUMNS;
+    size_t n = c->p[V_N], k = c->p[V_K], rows = trans ? k : n, cols = trans ? n : k;
     iso_out(o, "y", 1, n, n);
     iso_in_f32(o, "w", rows, cols, cols + c->p[V_GAP], c->fill);
     float *x = iso_in_f32(o, "x", 1, k, k, c->fill);
     if (c->fill == ISO_FILL_OPPOSITE) { /* each product but the first takes one away */
-        size_t ld = cols + c->p[V_GAP], sp = c->p[V_TRANS] ? ld : 1, sj = c->p[V_TRANS] ? 1 : ld;
+        size_t ld = cols + c->p[V_GAP], sp = trans ? ld : 1, sj = trans ? 1 : ld;
         float *w = ISO_HOST(float, o, V_W);
         for (size_t p = 1; p < k; p += 2) {
             x[p] = -x[p - 1] * (1 + 0x1p-20f);
@@ -585,13 +590,13 @@ static void gemv_setup(struct iso_operands *o, const struct iso_case *c) {
 static void gemv_call(const struct iso_kernels *t, const struct iso_case *c,
                       const struct iso_operands *o) {
     t->gemv(ISO_AT(float, o, V_Y), ISO_AT(const float, o, V_W), o->v[V_W].ld,
-            ISO_AT(const float, o, V_X), c->p[V_N], c->p[V_K], (int)c->p[V_TRANS],
+            ISO_AT(const float, o, V_X), c->p[V_N], c->p[V_K], (int)c->p[V_LAYOUT],
             c->p[V_LEVELS] ? ISO_AT(float, o, V_SCRATCH) : NULL);
 }
 
 static void gemv_reference(struct iso_operands *o, const struct iso_case *c) {
     size_t n = c->p[V_N], k = c->p[V_K], ld = o->v[V_W].ld;
-    bool trans = c->p[V_TRANS], judge = !iso_fill_may_overflow(c->fill);
+    bool trans = c->p[V_LAYOUT] == ISO_GEMV_COLUMNS, judge = !iso_fill_may_overflow(c->fill);
     double *expect = judge ? iso_expect(o, V_Y) : NULL, *bound = judge ? iso_bound(o, V_Y) : NULL;
     float *exact = iso_exact(o, V_Y);
     for (size_t j = 0; j < n; j++) {
@@ -622,16 +627,18 @@ static void gemv_random(struct iso_case *c, struct iso_random *r) {
     c->p[V_K] = iso_random_log(r, 2000);
     while (c->p[V_N] * c->p[V_K] > 1 << 16)
         c->p[iso_random_below(r, 2) ? V_N : V_K] /= 2;
-    c->p[V_TRANS] = iso_random_below(r, 2);
+    c->p[V_LAYOUT] = iso_random_below(r, 2);
     c->p[V_GAP] = iso_random_gap(r);
     c->p[V_LEVELS] = iso_random_below(r, 2);
+    if (c->p[V_LAYOUT] == ISO_GEMV_ROWS && c->p[V_LEVELS])
+        c->p[V_LAYOUT] = ISO_GEMV_ABREAST;
     c->fill = (unsigned)iso_random_below(r, ISO_FILL_ALL);
     if (c->fill == ISO_FILL_UNIFORM || c->fill == ISO_FILL_NORMAL || c->fill == ISO_FILL_INTEGER)
         c->flags = ISO_CASE_TRAPLESS;
 }
 
 const struct iso_suite iso_suite_gemv = {.kernel = "gemv",
-                                         .params = "n k trans gap levels",
+                                         .params = "n k layout gap levels",
                                          .cases = gemv_cases,
                                          .setup = gemv_setup,
                                          .call = gemv_call,
