@@ -108,6 +108,12 @@ static void finish(const struct job *t, const float *sums, size_t ld, size_t i, 
     finish_as(t, t->e, sums, ld, i, j, m, n);
 }
 
+/* Cores with much L2 have, as a rule, an L3 that is far away: servers of Intel read it at a third
+ * of what Zen 5 does. */
+static int l3_is_slow(const struct iso_kernels *kernels) {
+    return kernels->rows_slow && iso_machine()->cpu.l2 > ISO_L2_FLOATS * sizeof(float);
+}
+
 /* Whether B comes from memory, and not from L3. */
 static int is_in_memory(size_t n, size_t k) { return n > MEMORY_FLOATS / k; }
 
@@ -262,7 +268,7 @@ static void linear_strip(const struct job *t, const struct part_of_b *here, stru
             call[tile] = next_part(calls);
         t->kernels->gemm_linear(c, ld, a, lda, b, bps, done, k, here->p != 0,
                                 bias ? bias + here->j : NULL, relu, any ? call : NULL,
-                                calls->floats * sizeof(float), calls->ld);
+                                calls->floats * sizeof(float), calls->ld, l3_is_slow(t->kernels));
     }
     if (left)
         t->kernels->gemm_direct(c + done, ld, a, lda, b + done / ISO_PANEL * bps, ISO_PANEL, bps, m,
@@ -670,12 +676,6 @@ static iso_status gemm_options(struct iso_epilogue *e, int *trans_a, int *trans_
 }
 
 static int is_large(size_t n, size_t k) { return n >= LARGE_FLOATS / k; }
-
-/* Cores with much L2 have, as a rule, an L3 that is far away: servers of Intel read it at a third
- * of what Zen 5 does. */
-static int l3_is_slow(const struct iso_kernels *kernels) {
-    return kernels->rows_slow && iso_machine()->cpu.l2 > ISO_L2_FLOATS * sizeof(float);
-}
 
 /* Most rows of A for which a plain B is read where it lies: packing takes less time for each of
  * them the larger B is, and the more of its rows share few sets of the caches. */

@@ -61,11 +61,11 @@ static inline __attribute__((always_inline)) void direct_next(const float **four
 /* B lies in panels as that of gemm_strip; the last vector has `last` columns: VF_N, or fewer.
  * `call_a`: up to 16 rows of A are called in advance, since prefetchers follow fewer; `call_b`: B,
  * see CALL_AHEAD. *later: what is called into L2 with each step, then `stride` bytes further; NULL,
- * a constant: nothing. */
+ * a constant: nothing. `halves`, a constant: so is what lies as far from there as all steps go. */
 static inline __attribute__((always_inline)) void
 direct_sums(vf *t, const float *a, size_t lda, const float *b, size_t bs, size_t bps,
             const size_t m, const size_t vectors, size_t last, size_t k, const int call_a,
-            const int call_b, const char **later, size_t stride) {
+            const int call_b, const char **later, size_t stride, const int halves) {
     ISO_UNROLLED (i, m * vectors)
         t[i] = vf_set1(0);
     const float *four[GEMM_DIRECT_TALL / 4 + 1], *ahead = a, *end = a + k;
@@ -90,8 +90,11 @@ direct_sums(vf *t, const float *a, size_t lda, const float *b, size_t bs, size_t
         if (call_b)                                                                                \
             ISO_UNROLLED (j, (vectors * VF_N + ISO_PANEL - 1) / ISO_PANEL)                         \
                 __builtin_prefetch(DIRECT_PANEL(j) + call, 0, 3);                                  \
-        if (later)                                                                                 \
+        if (later) {                                                                               \
             __builtin_prefetch(*later, 0, 2);                                                      \
+            if (halves)                                                                            \
+                __builtin_prefetch(*later + stride * k, 0, 2);                                     \
+        }                                                                                          \
     } while (0)
         if (m <= 3 && m < vectors) { /* those of A stay in registers, so B is loaded once */
             vf av[GEMM_DIRECT_TALL];
@@ -124,6 +127,8 @@ direct_sums(vf *t, const float *a, size_t lda, const float *b, size_t bs, size_t
             *later += stride;
         }
     }
+    if (later && halves)
+        *later += stride * k;
 }
 
 static inline __attribute__((always_inline)) void
@@ -131,7 +136,7 @@ direct_tile(float *c, size_t ldc, const float *a, size_t lda, const float *b, si
             const size_t m, const size_t vectors, size_t last, size_t k, int add, const int call_a,
             const int call_b) {
     vf t[GEMM_SUMS];
-    direct_sums(t, a, lda, b, bs, bps, m, vectors, last, k, call_a, call_b, NULL, 0);
+    direct_sums(t, a, lda, b, bs, bps, m, vectors, last, k, call_a, call_b, NULL, 0, 0);
     direct_store(c, ldc, t, m, vectors, last, add);
 }
 
@@ -458,13 +463,15 @@ static inline __attribute__((always_inline)) void linear_store(float *c, size_t 
 
 static void gemm_linear(float *c, size_t ldc, const float *a, size_t lda, const float *b,
                         size_t bps, size_t n, size_t k, int add, const float *bias, int relu,
-                        const float *const *call, size_t call_bytes, size_t call_ld) {
+                        const float *const *call, size_t call_bytes, size_t call_ld, int halves) {
     const size_t m = GEMM_DIRECT_MR, vectors = GEMM_VECTORS(GEMM_DIRECT_MR), width = vectors * VF_N;
     _Static_assert(ISO_LINEAR_COLUMNS % (GEMM_VECTORS(GEMM_DIRECT_MR) * VF_N) == 0, "whole tiles");
     ISO_REQUIRE(n > 0 && n % ISO_LINEAR_COLUMNS == 0 && k > 0 && ldc >= n);
     const size_t stride = call_ld
                               ? call_ld * sizeof *b
                               : (uint32_t)call_bytes / (uint32_t)(ISO_LINEAR_COLUMNS / width * k);
+    /* Where calls are rare, one run is as fast. */
+    const int two = GEMM_ROWS_SLOW && halves && !call_ld && stride >= 32;
     const char *later = NULL;
     for (size_t j = 0; j < n; j += width) {
         const float *panel = b + j / ISO_PANEL * bps + j % ISO_PANEL;
@@ -473,11 +480,15 @@ static void gemm_linear(float *c, size_t ldc, const float *a, size_t lda, const 
             later = (const char *)call[j / ISO_LINEAR_COLUMNS];
         else if (call_ld)
             later = NULL;
-        if (later)
-            direct_sums(t, a, lda, panel, ISO_PANEL, bps, m, vectors, VF_N, k, 0, 1, &later,
-                        stride);
+#define LINEAR_SUMS(later, stride, halves)                                                         \
+    direct_sums(t, a, lda, panel, ISO_PANEL, bps, m, vectors, VF_N, k, 0, 1, later, stride, halves)
+        if (later && two)
+            LINEAR_SUMS(&later, stride / 2, 1);
+        else if (later)
+            LINEAR_SUMS(&later, stride, 0);
         else
-            direct_sums(t, a, lda, panel, ISO_PANEL, bps, m, vectors, VF_N, k, 0, 1, NULL, 0);
+            LINEAR_SUMS(NULL, 0, 0);
+#undef LINEAR_SUMS
         if (bias || relu)
             linear_store(c + j, ldc, t, m, vectors, add, bias ? bias + j : NULL, relu);
         else
@@ -509,11 +520,7 @@ static void gemm_packing(float *c, size_t ldc, const float *a, size_t lda, const
             t[i] = vf_set1(0);
         ISO_UNROLLED (i, (m + 3) / 4)
             four[i] = a + 4 * i * lda;
-        ISO_NOT_UNROLLED
-        for (int part = 0; part < 2; part++) {
-            const float *end = a + (part ? k : turn);
-            if (part) /* the next columns */
-                ahead = b + j + width;
+        for (const float *end = a + turn;; end = a + k, ahead = b + j + width) {
             while (four[0] != end) {
                 vf bv[GEMM_VECTORS(GEMM_DIRECT_MR)];
                 ISO_UNROLLED (l, vectors) {
@@ -533,6 +540,8 @@ static void gemm_packing(float *c, size_t ldc, const float *a, size_t lda, const
                 ISO_AFTER(done, to);
                 from += ldb, ahead += ldb, to += ISO_PANEL;
             }
+            if (end == a + k)
+                break; /* else the next columns are called */
         }
         direct_store(c + j, ldc, t, m, vectors, VF_N, add);
     }

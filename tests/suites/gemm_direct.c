@@ -248,7 +248,8 @@ const struct iso_suite iso_suite_gemm_direct = {.kernel = "gemm_direct",
 /* -------------------------------------------------------------------------------- gemm_linear */
 
 /* 24 * rows24 rows, a multiple of every set's, and 48 * n48 columns. call, by each 48 columns but
- * the second: 0 nothing; 1 a line; 2 a line for each step, or with `add` of each second panel. */
+ * the second: 0 nothing; 1 a line; 2 a line for each step, or with `add` of each second panel. With
+ * a bias by halves. */
 enum { L_ROWS24, L_N48, L_K, L_ADD, L_BIAS, L_RELU, L_AGAP, L_BGAP, L_CGAP, L_CALL };
 enum { L_BIAS_AT = D_B + 1 };
 
@@ -284,7 +285,8 @@ static void linear_call(const struct iso_kernels *t, const struct iso_case *c,
         t->gemm_linear(ISO_AT(float, o, D_C) + i * d.ldc, d.ldc,
                        ISO_AT(const float, o, D_A) + i * d.ai, d.ai, b, d.bps, d.n, d.k, d.add,
                        o->v[L_BIAS_AT].at, c->p[L_RELU] != 0, c->p[L_CALL] ? call : NULL,
-                       lines * ISO_PANEL * sizeof *b, d.add && lines > 1 ? 2 * d.bps : 0);
+                       lines * ISO_PANEL * sizeof *b, d.add && lines > 1 ? 2 * d.bps : 0,
+                       c->p[L_BIAS] != 0);
 }
 
 static void linear_reference(struct iso_operands *o, const struct iso_case *c) {
