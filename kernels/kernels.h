@@ -63,8 +63,8 @@ enum { ISO_STRIP_ASSIGN = 0, ISO_STRIP_ADD, ISO_STRIP_CONTINUE };
  * through ReLU if `relu` says so. call: for each ISO_LINEAR_COLUMNS columns the address of what is
  * called into L2 meanwhile, a line now and then, so that the product does not wait for it: so many
  * bytes, fewer than 2^32, or unless call_ld is 0 k lines, so many floats apart; NULL for none.
- * halves: if they are many, the bytes may be two runs side by side: caches that fetch ahead of a
- * run, as far as its page goes, answer two faster.
+ * abreast: if they are many, the bytes may be three runs side by side: caches that fetch ahead of a
+ * run, as far as its page goes, answer those faster.
  *
  * gemm_packing: the same sums with DIRECT_MR rows, a multiple of ISO_LINEAR_COLUMNS columns, k > 0
  * and a row-major B, which goes into panels [n/16][k][16] on the way.

@@ -61,11 +61,11 @@ static inline __attribute__((always_inline)) void direct_next(const float **four
 /* B lies in panels as that of gemm_strip; the last vector has `last` columns: VF_N, or fewer.
  * `call_a`: up to 16 rows of A are called in advance, since prefetchers follow fewer; `call_b`: B,
  * see CALL_AHEAD. *later: what is called into L2 with each step, then `stride` bytes further; NULL,
- * a constant: nothing. `halves`, a constant: so is what lies as far from there as all steps go. */
+ * a constant: nothing. `runs`, a constant: so many, each as far from the last as all steps go. */
 static inline __attribute__((always_inline)) void
 direct_sums(vf *t, const float *a, size_t lda, const float *b, size_t bs, size_t bps,
             const size_t m, const size_t vectors, size_t last, size_t k, const int call_a,
-            const int call_b, const char **later, size_t stride, const int halves) {
+            const int call_b, const char **later, size_t stride, const size_t runs) {
     ISO_UNROLLED (i, m * vectors)
         t[i] = vf_set1(0);
     const float *four[GEMM_DIRECT_TALL / 4 + 1], *ahead = a, *end = a + k;
@@ -90,11 +90,9 @@ direct_sums(vf *t, const float *a, size_t lda, const float *b, size_t bs, size_t
         if (call_b)                                                                                \
             ISO_UNROLLED (j, (vectors * VF_N + ISO_PANEL - 1) / ISO_PANEL)                         \
                 __builtin_prefetch(DIRECT_PANEL(j) + call, 0, 3);                                  \
-        if (later) {                                                                               \
-            __builtin_prefetch(*later, 0, 2);                                                      \
-            if (halves)                                                                            \
-                __builtin_prefetch(*later + stride * k, 0, 2);                                     \
-        }                                                                                          \
+        if (later)                                                                                 \
+            ISO_UNROLLED (r, runs)                                                                 \
+                __builtin_prefetch(*later + r * (stride * k), 0, 2);                               \
     } while (0)
         if (m <= 3 && m < vectors) { /* those of A stay in registers, so B is loaded once */
             vf av[GEMM_DIRECT_TALL];
@@ -127,8 +125,8 @@ direct_sums(vf *t, const float *a, size_t lda, const float *b, size_t bs, size_t
             *later += stride;
         }
     }
-    if (later && halves)
-        *later += stride * k;
+    if (later)
+        *later += (runs - 1) * (stride * k);
 }
 
 static inline __attribute__((always_inline)) void
@@ -136,7 +134,7 @@ direct_tile(float *c, size_t ldc, const float *a, size_t lda, const float *b, si
             const size_t m, const size_t vectors, size_t last, size_t k, int add, const int call_a,
             const int call_b) {
     vf t[GEMM_SUMS];
-    direct_sums(t, a, lda, b, bs, bps, m, vectors, last, k, call_a, call_b, NULL, 0, 0);
+    direct_sums(t, a, lda, b, bs, bps, m, vectors, last, k, call_a, call_b, NULL, 0, 1);
     direct_store(c, ldc, t, m, vectors, last, add);
 }
 
@@ -461,17 +459,18 @@ static inline __attribute__((always_inline)) void linear_store(float *c, size_t 
     }
 }
 
+#define LINEAR_RUNS 3 /* of calls, side by side; where these are rare, one is as fast */
+
 static void gemm_linear(float *c, size_t ldc, const float *a, size_t lda, const float *b,
                         size_t bps, size_t n, size_t k, int add, const float *bias, int relu,
-                        const float *const *call, size_t call_bytes, size_t call_ld, int halves) {
+                        const float *const *call, size_t call_bytes, size_t call_ld, int abreast) {
     const size_t m = GEMM_DIRECT_MR, vectors = GEMM_VECTORS(GEMM_DIRECT_MR), width = vectors * VF_N;
     _Static_assert(ISO_LINEAR_COLUMNS % (GEMM_VECTORS(GEMM_DIRECT_MR) * VF_N) == 0, "whole tiles");
     ISO_REQUIRE(n > 0 && n % ISO_LINEAR_COLUMNS == 0 && k > 0 && ldc >= n);
     const size_t stride = call_ld
                               ? call_ld * sizeof *b
                               : (uint32_t)call_bytes / (uint32_t)(ISO_LINEAR_COLUMNS / width * k);
-    /* Where calls are rare, one run is as fast. */
-    const int two = GEMM_ROWS_SLOW && halves && !call_ld && stride >= 32;
+    const int side_by_side = GEMM_ROWS_SLOW && abreast && !call_ld && stride >= 32;
     const char *later = NULL;
     for (size_t j = 0; j < n; j += width) {
         const float *panel = b + j / ISO_PANEL * bps + j % ISO_PANEL;
@@ -480,14 +479,14 @@ static void gemm_linear(float *c, size_t ldc, const float *a, size_t lda, const 
             later = (const char *)call[j / ISO_LINEAR_COLUMNS];
         else if (call_ld)
             later = NULL;
-#define LINEAR_SUMS(later, stride, halves)                                                         \
-    direct_sums(t, a, lda, panel, ISO_PANEL, bps, m, vectors, VF_N, k, 0, 1, later, stride, halves)
-        if (later && two)
-            LINEAR_SUMS(&later, stride / 2, 1);
+#define LINEAR_SUMS(later, stride, runs)                                                           \
+    direct_sums(t, a, lda, panel, ISO_PANEL, bps, m, vectors, VF_N, k, 0, 1, later, stride, runs)
+        if (later && side_by_side)
+            LINEAR_SUMS(&later, stride / LINEAR_RUNS, LINEAR_RUNS);
         else if (later)
-            LINEAR_SUMS(&later, stride, 0);
+            LINEAR_SUMS(&later, stride, 1);
         else
-            LINEAR_SUMS(NULL, 0, 0);
+            LINEAR_SUMS(NULL, 0, 1);
 #undef LINEAR_SUMS
         if (bias || relu)
             linear_store(c + j, ldc, t, m, vectors, add, bias ? bias + j : NULL, relu);

@@ -249,7 +249,7 @@ const struct iso_suite iso_suite_gemm_direct = {.kernel = "gemm_direct",
 
 /* 24 * rows24 rows, a multiple of every set's, and 48 * n48 columns. call, by each 48 columns but
  * the second: 0 nothing; 1 a line; 2 a line for each step, or with `add` of each second panel. With
- * a bias by halves. */
+ * a bias in runs side by side. */
 enum { L_ROWS24, L_N48, L_K, L_ADD, L_BIAS, L_RELU, L_AGAP, L_BGAP, L_CGAP, L_CALL };
 enum { L_BIAS_AT = D_B + 1 };
 
