@@ -230,7 +230,11 @@ enum {
 #define ISO_AFTER(v, pointer) __asm__("" : "+r"(pointer) : "w"(v))
 #else
 #define ISO_LOADED(v) ((void)0)
-#define ISO_AFTER(v, pointer) ISO_OPAQUE(pointer)
+#define ISO_AFTER(v, pointer)                                                                      \
+    do {                                                                                           \
+        (void)(v);                                                                                 \
+        ISO_OPAQUE(pointer);                                                                       \
+    } while (0)
 #endif
 /* A float that FMAs take from a lane, where they can: its broadcast from memory would be one more
  * vector instruction (`ld1r`). */

@@ -40,7 +40,7 @@ gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_
                                                   : _mm256_setzero_ps();
         ISO_NEXT_ROW(from, ldc, i, m);
     }
-    for (size_t p = 0; p < k; p++) {
+    for (size_t left = k; left > 0; left--) {
         ISO_UNROLLED (j, panels) {
             __m256 b0 = _mm256_loadu_ps(b + j * bps), b1 = _mm256_loadu_ps(b + j * bps + 8);
             ISO_UNROLLED (i, m) {
@@ -49,6 +49,9 @@ gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_
                 t[(i * panels + j) * 2 + 1] = _mm256_fmadd_ps(av, b1, t[(i * panels + j) * 2 + 1]);
             }
         }
+        ISO_AFTER(t[2 * m * panels - 1], a);
+        ISO_AFTER(t[2 * m * panels - 1], b);
+        ISO_AFTER(t[2 * m * panels - 1], left);
         a += as, b += bs;
     }
     ISO_UNROLLED (i, m) {
