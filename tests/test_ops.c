@@ -1969,6 +1969,36 @@ static void workspace_for_more_rows_is_enough(void **state) {
     release(NULL);
 }
 
+static void run_in_turn(void *user, size_t n, void (*fn)(void *arg, size_t i), void *arg) {
+    (void)user;
+    for (size_t i = 0; i < n; i++)
+        fn(arg, i);
+}
+
+/* Scratch for each thread of an executor that claims more than there can be. */
+static void scratch_of_all_threads_may_overflow(void **state) {
+    (void)state;
+    enum { N = 200 };
+    const iso_executor e = {run_in_turn, NULL, SIZE_MAX};
+    iso_context x = {.size = sizeof x, .executor = &e};
+    float *a = random_floats(N * N), *b = random_floats(N * N), *c = floats(N * N);
+    const iso_packed w = pack(b, N, N, N, 0, NULL);
+    const iso_linear_options l = {.size = sizeof l, .residual = c, .ldr = N};
+    const iso_gemm_options g = {.size = sizeof g, .trans_a = 1, .alpha = 1};
+    size_t bytes = 7;
+    for (size_t i = 0; i < N * N; i++)
+        c[i] = CANARY;
+    assert_int_equal(iso_linear_f32_workspace_bytes(&bytes, &w, N, &x), ISOBIT_E_OVERFLOW);
+    assert_int_equal(iso_gemm_f32_workspace_bytes(&bytes, N, N, N, &g, &x), ISOBIT_E_OVERFLOW);
+    assert_int_equal(bytes, 7);
+    for (int workspace = 0; workspace < 2; workspace++) {
+        assert_int_equal(iso_linear_f32(c, N, a, N, &w, N, &l, &x), ISOBIT_E_OVERFLOW);
+        assert_int_equal(iso_gemm_f32(c, N, a, N, b, N, N, N, N, &g, &x), ISOBIT_E_OVERFLOW);
+        x.workspace = a, x.workspace_bytes = N * sizeof *a;
+    }
+    assert_true(all_canaries(c, N * N));
+}
+
 /* More rows than a block has, and a residual that is the output: more sums wait than for a C that
  * is written only, and what was promised before C was known covers it. */
 static void workspace_covers_a_residual_in_place(void **state) {
@@ -2144,6 +2174,7 @@ int main(int argc, char **argv) {
         TEST(attention_refuses),
         TEST(embeddings_refuse),
         TEST(nothing_to_do_is_success),
+        TEST(scratch_of_all_threads_may_overflow),
         TEST(workspace_covers_a_residual_in_place),
         TEST(workspace_is_enough),
         TEST(gemv_takes_any_workspace),
