@@ -683,7 +683,7 @@ static size_t rows_in_place(const struct iso_kernels *kernels, size_t n, size_t 
     if (is_large(n, k))
         return is_in_memory(n, k) ? kernels->rows_memory : kernels->rows_large;
     const size_t most = aliased ? kernels->rows_aliased : kernels->rows_in_place;
-    if (l3_is_slow(kernels))
+    if (l3_is_slow(kernels)) /* packing pays from four full strips on, or earlier */
         return aliased || is_far(n, k) ? kernels->rows_slow : 4 * kernels->direct_mr - 1;
     return is_far(n, k) ? min_size(most, FAR_ROWS_IN_PLACE) : most;
 }

@@ -35,6 +35,9 @@ static inline __attribute__((always_inline)) void direct_store(float *c, size_t 
  * registers do. three: 3 lda, ready: Intel's cores add addresses on the ports of the FMA, too. */
 #define DIRECT_A(i) four[(i) / 4][(i) % 4 == 3 ? three : (i) % 4 * lda]
 
+/* How far panel j of B is from the first one. two: 2 bps, ready. */
+#define DIRECT_PANEL(j) ((j) / 2 * two + (j) % 2 * bps)
+
 /* One step of k: `vectors` vectors of B with m rows of A. */
 static inline __attribute__((always_inline)) void direct_step(vf *t, const float **four, size_t lda,
                                                               size_t three, const vf *bv,
@@ -80,16 +83,15 @@ direct_sums(vf *t, const float *a, size_t lda, const float *b, size_t bs, size_t
             __builtin_prefetch(ahead + p + 32, 0, 3);
             ahead = p % 16 == 15 ? a : ahead + lda;
         }
-#define DIRECT_PANEL(j) (b + ((j) / 2 * two + (j) % 2 * bps))
 #define DIRECT_B(j)                                                                                \
     (j + 1 == vectors && last < VF_N                                                               \
-         ? vf_load_n(DIRECT_PANEL(j * VF_N / ISO_PANEL) + j * VF_N % ISO_PANEL, last)              \
-         : vf_load(DIRECT_PANEL(j * VF_N / ISO_PANEL) + j * VF_N % ISO_PANEL))
+         ? vf_load_n(b + DIRECT_PANEL(j * VF_N / ISO_PANEL) + j * VF_N % ISO_PANEL, last)          \
+         : vf_load(b + DIRECT_PANEL(j * VF_N / ISO_PANEL) + j * VF_N % ISO_PANEL))
 #define DIRECT_CALLS()                                                                             \
     do {                                                                                           \
         if (call_b)                                                                                \
             ISO_UNROLLED (j, (vectors * VF_N + ISO_PANEL - 1) / ISO_PANEL)                         \
-                __builtin_prefetch(DIRECT_PANEL(j) + call, 0, 3);                                  \
+                __builtin_prefetch(b + DIRECT_PANEL(j) + call, 0, 3);                              \
         if (later)                                                                                 \
             ISO_UNROLLED (r, runs)                                                                 \
                 __builtin_prefetch(*later + r * (stride * k), 0, 2);                               \
@@ -113,7 +115,6 @@ direct_sums(vf *t, const float *a, size_t lda, const float *b, size_t bs, size_t
             DIRECT_CALLS();
             direct_step(t, four, lda, three, bv, m, vectors);
         }
-#undef DIRECT_PANEL
 #undef DIRECT_B
 #undef DIRECT_CALLS
         const vf done = t[m * vectors - 1];
@@ -505,15 +506,15 @@ static void gemm_packing(float *c, size_t ldc, const float *a, size_t lda, const
                          size_t ldb, float *panels, size_t n, size_t k, int add) {
     const size_t m = GEMM_DIRECT_MR, vectors = GEMM_VECTORS(GEMM_DIRECT_MR), width = vectors * VF_N;
     const size_t turn = k > PACK_AHEAD ? k - PACK_AHEAD : 0;
-    const size_t apart = k * ISO_PANEL;
-    size_t two = 2 * apart, three = 3 * lda;
+    const size_t bps = k * ISO_PANEL;
+    size_t two = 2 * bps, three = 3 * lda;
     ISO_OPAQUE(two);
     ISO_OPAQUE(three);
     ISO_REQUIRE(n > 0 && n % ISO_LINEAR_COLUMNS == 0 && k > 0 && ldc >= n);
     for (size_t j = 0; j < n; j += width) {
         const float *four[GEMM_DIRECT_TALL / 4 + 1], *from = b + j;
         const float *ahead = from + (k - turn) * ldb;
-        float *to = panels + j / ISO_PANEL * apart + j % ISO_PANEL;
+        float *to = panels + j / ISO_PANEL * bps + j % ISO_PANEL;
         vf t[GEMM_SUMS];
         ISO_UNROLLED (i, m * vectors)
             t[i] = vf_set1(0);
@@ -523,10 +524,8 @@ static void gemm_packing(float *c, size_t ldc, const float *a, size_t lda, const
             while (four[0] != end) {
                 vf bv[GEMM_VECTORS(GEMM_DIRECT_MR)];
                 ISO_UNROLLED (l, vectors) {
-                    const size_t panel = l * VF_N / ISO_PANEL;
                     bv[l] = vf_load(from + l * VF_N);
-                    vf_store(to + panel / 2 * two + panel % 2 * apart + l * VF_N % ISO_PANEL,
-                             bv[l]);
+                    vf_store(to + DIRECT_PANEL(l * VF_N / ISO_PANEL) + l * VF_N % ISO_PANEL, bv[l]);
                 }
                 ISO_AFTER(bv[vectors - 1], ahead);
                 ISO_UNROLLED (l, (width + ISO_PANEL - 1) / ISO_PANEL)
