@@ -21,6 +21,7 @@ typedef int vm;   /* VF_N truth values */
 #define VF_N 1
 #define VF_REGS 16       /* registers that an algorithm may count on */
 #define VF_FMA_CHAINS 12 /* independent chains that keep the FMA units busy */
+#define VF_LANES_ROLLED  /* see LANES_EACH_COMPACT */
 #define VF_TOGETHER 1    /* vectors that a function of math.h takes at a time, at most */
 
 static inline uint32_t bits_of(float x) {

@@ -9,16 +9,18 @@
 /*
  * LANES_EACH(n, STEP): STEP(r, i, w) for the elements i .. i+w-1, w <= VF_N, which belong to the
  * lanes of register r; r is a constant after unrolling, w is VF_N but for the last one.
+ * LANES_EACH_COMPACT: the same, but a loop where each lane is a register of its own, which takes as
+ * long for these steps and a tenth of the code.
  */
-#define LANES_EACH(n, STEP)                                                                        \
+#define LANES_LOOP(UNROLL, n, STEP)                                                                \
     do {                                                                                           \
         size_t i_ = 0;                                                                             \
         for (; i_ + ISO_LANES <= (n); i_ += ISO_LANES) {                                           \
-            ISO_UNROLL                                                                             \
+            UNROLL                                                                                 \
             for (size_t r_ = 0; r_ < LANE_REGS; r_++)                                              \
                 STEP(r_, i_ + r_ * VF_N, (size_t)VF_N);                                            \
         }                                                                                          \
-        ISO_UNROLL                                                                                 \
+        UNROLL                                                                                     \
         for (size_t r_ = 0; r_ < LANE_REGS; r_++) {                                                \
             if (i_ + r_ * VF_N < (n)) {                                                            \
                 size_t w_ = (n)-i_ - r_ * VF_N;                                                    \
@@ -26,6 +28,12 @@
             }                                                                                      \
         }                                                                                          \
     } while (0)
+#define LANES_EACH(n, STEP) LANES_LOOP(ISO_UNROLL, n, STEP)
+#ifdef VF_LANES_ROLLED
+#define LANES_EACH_COMPACT(n, STEP) LANES_LOOP(ISO_NOT_UNROLLED, n, STEP)
+#else
+#define LANES_EACH_COMPACT LANES_EACH
+#endif
 
 static inline __attribute__((always_inline)) vf load_w(const float *p, size_t w) {
     return w == VF_N ? vf_load(p) : vf_load_n(p, w);

@@ -75,7 +75,7 @@ ISO_INLINE void softmax_sum(vf *t, float *y, const float *x, const uint8_t *mask
         float *e = y ? y + i : buffer;
         softmax_exps(NULL, e, x + i, mask ? mask + i : NULL, next ? next + i : NULL, m, piece);
 #define SUM_STEP(r, p, w) t[r] = vf_add(t[r], load_w(e + (p), w))
-        LANES_EACH(piece, SUM_STEP);
+        LANES_EACH_COMPACT(piece, SUM_STEP);
 #undef SUM_STEP
     }
 }
@@ -86,7 +86,7 @@ ISO_INLINE float softmax_max(const float *x, const uint8_t *mask, size_t n) {
     ISO_UNROLLED (r, LANE_REGS)
         t[r] = vf_set1(-__builtin_inff());
 #define MAX_STEP(r, i, w) t[r] = vf_max(softmax_load(x, mask, i, w), t[r])
-    LANES_EACH(n, MAX_STEP);
+    LANES_EACH_COMPACT(n, MAX_STEP);
 #undef MAX_STEP
     vf top = t[0];
     ISO_UNROLL
