@@ -170,10 +170,15 @@ iso_status iso_rmsnorm_f32(float *y, size_t ldy, const float *x, size_t ldx, siz
 
 static void eltwise_rows(const struct job *t, size_t row, size_t rows) {
     struct iso_epilogue e = *t->epilogue;
+    float *y = t->y + row * t->ldy;
+    const float *x = t->x + row * t->ldx;
+    size_t n = t->n;
+    e.far = rows > ISO_L2_FLOATS / 2 / n; /* x and y do not stay in L2 */
     if (e.residual)
         e.residual += row * e.ldr;
-    t->kernels->gemm_epilogue(t->y + row * t->ldy, t->ldy, t->x + row * t->ldx, t->ldx, rows, t->n,
-                              &e);
+    if (t->ldx == n && t->ldy == n && !e.bias && (!e.residual || e.ldr == n))
+        n *= rows, rows = 1; /* one long row */
+    t->kernels->gemm_epilogue(y, t->ldy, x, t->ldx, rows, n, &e);
 }
 
 iso_status iso_eltwise_f32(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,

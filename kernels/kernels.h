@@ -87,6 +87,7 @@ struct iso_epilogue {
     int act;           /* iso_activation */
     const float *residual;
     size_t ldr;
+    int far; /* what it reads and writes may lie in no cache */
 };
 
 /*

@@ -879,6 +879,45 @@ static void rows_do_not_see_the_batch(void **state) {
     }
 }
 
+/* More than a core's L2 holds: what comes from further away goes other ways. */
+static void far_rows_are_as_they_are_alone(void **state) {
+    (void)state;
+    enum { FAR = 140, N = 1030 };
+    for (size_t gap = 0; gap < 2; gap++) {
+        const size_t ld = N + gap;
+        float *x = random_matrix(FAR, N, ld), *residual = random_matrix(FAR, N, ld);
+        float *bias = random_floats(N), *expect = floats(FAR * ld), *y = floats(FAR * ld);
+        for (int op = 0; op < 6; op++) {
+            for (size_t call = 0; call < FAR + way_count; call++) { /* row by row, then at once */
+                const size_t w = call < FAR ? 0 : call - FAR, rows = call < FAR ? 1 : FAR;
+                const size_t first = call < FAR ? call * ld : 0;
+                float *to = call < FAR ? expect + first : y;
+                for (size_t i = 0; i < FAR * ld && call >= FAR; i++)
+                    y[i] = CANARY;
+                iso_eltwise_options e = {.size = sizeof e,
+                                         .act = op == 2 ? ISOBIT_ACT_GELU_TANH : ISOBIT_ACT_SILU,
+                                         .bias = op == 1 ? bias : NULL,
+                                         .residual = op < 2 ? residual + first : NULL,
+                                         .ldr = ld};
+                iso_norm_options o = {.size = sizeof o,
+                                      .gamma = bias,
+                                      .residual = op == 4 ? residual + first : NULL,
+                                      .ldr = ld};
+                const iso_context *context = &ways[w].context;
+                assert_ok(op < 3 ? iso_eltwise_f32(to, ld, x + first, ld, rows, N, &e, context)
+                          : op == 5
+                              ? iso_rmsnorm_f32(to, ld, x + first, ld, rows, N, &o, context)
+                              : iso_layernorm_f32(to, ld, x + first, ld, rows, N, &o, context));
+                if (call >= FAR) {
+                    assert_same("far rows", y, ld, expect, ld, FAR, N);
+                    assert_true(gaps_kept(y, ld, FAR, N));
+                }
+            }
+        }
+        release(NULL);
+    }
+}
+
 /* Some rows go together: each is as it is alone, also beside rows that are not finite. */
 static void softmax_rows_do_not_meet(void **state) {
     (void)state;
@@ -2158,6 +2197,7 @@ int main(int argc, char **argv) {
         TEST(gemv_is_its_own_order),
         TEST(rows_are_the_same_every_way),
         TEST(rows_do_not_see_the_batch),
+        TEST(far_rows_are_as_they_are_alone),
         TEST(softmax_rows_do_not_meet),
         TEST(logsumexp_makes_the_log_softmax),
         TEST(eltwise_is_near_the_truth),

@@ -10,13 +10,43 @@ ISO_INLINE void load_group(vf *v, const float *x) {
 
 #define GROUP (VF_TOGETHER * VF_N)
 
+/* How many floats further something is called into L1, since prefetchers come too late for streams
+ * of which each is worked on for a while, that which is written most of all. 0: it is there. */
+struct ahead {
+    size_t x, y, residual;
+};
+#define AHEAD_FLOATS 512
+#define AHEAD_LINE 16
+
+/* Of a matrix: the same column some rows further, or where rows follow each other or are long, that
+ * many floats. */
+static size_t ahead_in(size_t ld, size_t n) {
+    return ld == n || n > 4 * AHEAD_FLOATS ? AHEAD_FLOATS : (AHEAD_FLOATS + n - 1) / n * ld;
+}
+
+/* Calls the lines of elements i .. i+floats-1. */
+ISO_INLINE void call_lines(const float *p, size_t i, const size_t floats) {
+    if (floats >= AHEAD_LINE || i % AHEAD_LINE < floats)
+        for (size_t j = 0; j < floats; j += AHEAD_LINE)
+            __builtin_prefetch(p + i + j, 0, 3);
+}
+
+ISO_INLINE void call_ahead(const float *y, const float *x, size_t i, const struct ahead *ahead,
+                           const size_t floats) {
+    if (ahead->x) {
+        call_lines(x + ahead->x, i, floats);
+        call_lines(y + ahead->y, i, floats);
+    }
+}
+
 /* GELU of whole groups. The first part of a group comes before the second part of the group before
  * it: a core has no room for as many waiting operations as two groups of such long chains have. */
-ISO_INLINE void gelu_groups(float *y, const float *x, size_t n) {
+ISO_INLINE void gelu_groups(float *y, const float *x, size_t n, const struct ahead *ahead) {
     vf v[VF_TOGETHER], h[VF_TOGETHER], next[VF_TOGETHER];
     load_group(v, x);
     gelus_begin(h, v, VF_TOGETHER);
     for (size_t i = 0; i < n; i += GROUP) {
+        call_ahead(y, x, i, ahead, GROUP);
         /* The last one begins twice: that is faster than a branch. */
         load_group(v, x + (i + GROUP < n ? i + GROUP : i));
         gelus_begin(next, v, VF_TOGETHER);
@@ -29,27 +59,30 @@ ISO_INLINE void gelu_groups(float *y, const float *x, size_t n) {
     }
 }
 
-ISO_INLINE void unary_group(float *y, const float *x, const int function, const size_t k) {
+ISO_INLINE void unary_group(float *y, const float *x, size_t i, const int function,
+                            const struct ahead *ahead, const size_t k) {
     vf v[VF_MOST];
+    call_ahead(y, x, i, ahead, k * VF_N);
     ISO_UNROLLED (j, k)
-        v[j] = vf_load(x + j * VF_N);
+        v[j] = vf_load(x + i + j * VF_N);
     vf_functions(v, v, function, k);
     ISO_UNROLLED (j, k)
-        vf_store(y + j * VF_N, v[j]);
+        vf_store(y + i + j * VF_N, v[j]);
 }
 
 /* Groups of vectors, then single ones: only the last of these may be short. */
-ISO_INLINE void unary_each(float *y, const float *x, size_t n, const int function) {
+ISO_INLINE void unary_each(float *y, const float *x, size_t n, const int function,
+                           const struct ahead *ahead) {
     size_t i = 0;
     if (function == ISO_UNARY_GELU_ERF && n >= 3 * GROUP) {
         i = n / GROUP * GROUP;
-        gelu_groups(y, x, i);
+        gelu_groups(y, x, i, ahead);
     }
     if (function == ISO_UNARY_GELU_TANH) /* two groups at once: each waits for its divisions */
         for (; i + 2 * GROUP <= n; i += 2 * GROUP)
-            unary_group(y + i, x + i, function, 2 * VF_TOGETHER);
+            unary_group(y, x, i, function, ahead, 2 * VF_TOGETHER);
     for (; i + GROUP <= n; i += GROUP)
-        unary_group(y + i, x + i, function, VF_TOGETHER);
+        unary_group(y, x, i, function, ahead, VF_TOGETHER);
     for (; i < n; i += VF_N) {
         size_t w = n - i < VF_N ? n - i : VF_N;
         vf v = load_w(x + i, w);
@@ -59,17 +92,26 @@ ISO_INLINE void unary_each(float *y, const float *x, size_t n, const int functio
 }
 #undef GROUP
 
-static void unary(float *y, const float *x, size_t n, int function) {
+static ISO_ONE_COPY void unary_ahead(float *y, const float *x, size_t n, int function,
+                                     const struct ahead *ahead) {
+#define UNARY_CASE(f)                                                                              \
+    case f: unary_each(y, x, n, f, ahead); break;
     switch (function) {
-    case ISO_UNARY_RELU: unary_each(y, x, n, ISO_UNARY_RELU); break;
-    case ISO_UNARY_SILU: unary_each(y, x, n, ISO_UNARY_SILU); break;
-    case ISO_UNARY_GELU_ERF: unary_each(y, x, n, ISO_UNARY_GELU_ERF); break;
-    case ISO_UNARY_GELU_TANH: unary_each(y, x, n, ISO_UNARY_GELU_TANH); break;
-    case ISO_UNARY_TANH: unary_each(y, x, n, ISO_UNARY_TANH); break;
-    case ISO_UNARY_EXP: unary_each(y, x, n, ISO_UNARY_EXP); break;
-    case ISO_UNARY_ERF: unary_each(y, x, n, ISO_UNARY_ERF); break;
-    default: unary_each(y, x, n, ISO_UNARY_NONE); break;
+        UNARY_CASE(ISO_UNARY_RELU)
+        UNARY_CASE(ISO_UNARY_SILU)
+        UNARY_CASE(ISO_UNARY_GELU_ERF)
+        UNARY_CASE(ISO_UNARY_GELU_TANH)
+        UNARY_CASE(ISO_UNARY_TANH)
+        UNARY_CASE(ISO_UNARY_EXP)
+        UNARY_CASE(ISO_UNARY_ERF)
+    default: unary_each(y, x, n, ISO_UNARY_NONE, ahead); break;
     }
+#undef UNARY_CASE
+}
+
+static void unary(float *y, const float *x, size_t n, int function) {
+    static const struct ahead none;
+    unary_ahead(y, x, n, function, &none);
 }
 
 /* y = scale * table[id] + position, by fma; without positions one multiplication. */

@@ -72,9 +72,12 @@ static ISO_ONE_COPY void gemm_pack(float *dst, const float *src, size_t si, size
 
 /* `vectors` vectors from column j on, of which the last holds `last` columns. */
 ISO_INLINE void epilogue_vectors(float *c, const float *t, size_t j, const struct iso_epilogue *e,
-                                 const float *residual, const int act, const size_t vectors,
-                                 const size_t last) {
+                                 const float *residual, const struct ahead *ahead, const int act,
+                                 const size_t vectors, const size_t last) {
     vf v[VF_MOST];
+    call_ahead(c, t, j, ahead, vectors * VF_N);
+    if (residual && ahead->x)
+        call_lines(residual + ahead->residual, j, vectors * VF_N);
 #define WIDTH (i + 1 < vectors ? VF_N : last)
     ISO_UNROLLED (i, vectors)
         v[i] = load_w(t + j + i * VF_N, WIDTH);
@@ -99,33 +102,40 @@ ISO_INLINE void epilogue_vectors(float *c, const float *t, size_t j, const struc
 /* *e is read again for each group of vectors: with copies of its members compilers make a loop for
  * each combination of them. */
 ISO_INLINE void epilogue_rows(float *c, size_t ldc, const float *t, size_t ldt, size_t m, size_t n,
-                              const struct iso_epilogue *e, const int act) {
+                              const struct iso_epilogue *e, const struct ahead *ahead,
+                              const int act) {
     for (size_t i = 0; i < m; i++, c += ldc, t += ldt) {
         const float *residual = e->residual ? e->residual + i * e->ldr : NULL;
         size_t j = 0;
         if (act == ISO_UNARY_GELU_TANH && VF_TOGETHER <= 2) /* see unary_each; eight are slower */
             for (; j + 2 * VF_TOGETHER * VF_N <= n; j += 2 * VF_TOGETHER * VF_N)
-                epilogue_vectors(c, t, j, e, residual, act, 2 * VF_TOGETHER, VF_N);
+                epilogue_vectors(c, t, j, e, residual, ahead, act, 2 * VF_TOGETHER, VF_N);
         for (; j + VF_TOGETHER * VF_N <= n; j += VF_TOGETHER * VF_N)
-            epilogue_vectors(c, t, j, e, residual, act, VF_TOGETHER, VF_N);
+            epilogue_vectors(c, t, j, e, residual, ahead, act, VF_TOGETHER, VF_N);
         for (; j < n; j += VF_N)
-            epilogue_vectors(c, t, j, e, residual, act, 1, n - j < VF_N ? n - j : VF_N);
+            epilogue_vectors(c, t, j, e, residual, ahead, act, 1, n - j < VF_N ? n - j : VF_N);
     }
 }
 
 static void gemm_epilogue(float *c, size_t ldc, const float *t, size_t ldt, size_t m, size_t n,
                           const struct iso_epilogue *e) {
+    struct ahead ahead = {.x = 0};
+    if (e->far)
+        ahead = (struct ahead){ahead_in(ldt, n), ahead_in(ldc, n), ahead_in(e->ldr, n)};
     if (e->alpha == 1.0f && e->beta == 0.0f && !e->bias && !e->residual) {
         for (size_t i = 0; i < m; i++)
-            unary(c + i * ldc, t + i * ldt, n, e->act);
+            unary_ahead(c + i * ldc, t + i * ldt, n, e->act, &ahead);
         return;
     }
+#define EPILOGUE_CASE(f)                                                                           \
+    case f: epilogue_rows(c, ldc, t, ldt, m, n, e, &ahead, f); break;
     switch (e->act) {
-    case ISO_UNARY_RELU: epilogue_rows(c, ldc, t, ldt, m, n, e, ISO_UNARY_RELU); break;
-    case ISO_UNARY_SILU: epilogue_rows(c, ldc, t, ldt, m, n, e, ISO_UNARY_SILU); break;
-    case ISO_UNARY_GELU_ERF: epilogue_rows(c, ldc, t, ldt, m, n, e, ISO_UNARY_GELU_ERF); break;
-    case ISO_UNARY_GELU_TANH: epilogue_rows(c, ldc, t, ldt, m, n, e, ISO_UNARY_GELU_TANH); break;
-    case ISO_UNARY_TANH: epilogue_rows(c, ldc, t, ldt, m, n, e, ISO_UNARY_TANH); break;
-    default: epilogue_rows(c, ldc, t, ldt, m, n, e, ISO_UNARY_NONE); break;
+        EPILOGUE_CASE(ISO_UNARY_RELU)
+        EPILOGUE_CASE(ISO_UNARY_SILU)
+        EPILOGUE_CASE(ISO_UNARY_GELU_ERF)
+        EPILOGUE_CASE(ISO_UNARY_GELU_TANH)
+        EPILOGUE_CASE(ISO_UNARY_TANH)
+    default: epilogue_rows(c, ldc, t, ldt, m, n, e, &ahead, ISO_UNARY_NONE); break;
     }
+#undef EPILOGUE_CASE
 }

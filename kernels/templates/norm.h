@@ -22,6 +22,11 @@
 #define NORM_ALONE_FLOATS (NORM_ROWS < 4 ? (size_t)1 << 18 : (size_t)1 << 13)
 #define NORM_ALONE_FAR ((size_t)1 << 21)
 #define NORM_ALONE_N 256
+/* Lines that are written in parts while they lie in no cache hold up what follows. So y is called
+ * before, while x is read, where both do not stay in L2; and long rows go one by one. */
+#define NORM_FAR(rows, n)                                                                          \
+    (VF_N * sizeof(float) < 64 && (n) <= NORM_N && (rows) > ISO_L2_FLOATS / 2 / (n))
+#define NORM_FAR_N 1024
 
 #define EACH_ROW ISO_UNROLLED (q, k)
 
@@ -31,6 +36,7 @@ struct norm_group {
     const float *x, *residual;
     size_t ldy, ldt, ldx, ldr;
     const float *next_x, *next_residual; /* rows to call, the same again where no others follow */
+    int far;                             /* see NORM_FAR */
 };
 
 /* Calls elements i .. i+15 of k rows: sums that wait for no cache leave time for it. The variance
@@ -104,6 +110,8 @@ ISO_INLINE void norm_first_sum(vf (*acc)[LANE_REGS], const struct norm_group *g,
             EACH_ROW acc[q][l] = vf_add(acc[q][l], keep_w(vf_add(v[q], minus_first[q]), w));       \
         else                                                                                       \
             EACH_ROW acc[q][l] = vf_fma(v[q], v[q], acc[q][l]);                                    \
+        if (g->far)                                                                                \
+            norm_call(g->y, g->ldy, i, k);                                                         \
     } while (0)
     EACH_ROW ISO_UNROLLED (l, LANE_REGS) acc[q][l] = vf_set1(0);
     LANES_EACH(n, FIRST_STEP);
@@ -151,9 +159,10 @@ ISO_INLINE void norm(float *y, size_t ldy, const float *x, size_t ldx, size_t ro
                      const struct iso_norm *o, const int centred) {
     const size_t many = centred || (!o->sum && NORM_ROWS < 4) ? NORM_ALONE_FAR : NORM_ALONE_FLOATS;
     const int alone = o->residual && (o->sum || !centred) && n >= NORM_ALONE_N && rows >= many / n;
-    const size_t together = alone || n > NORM_N || NORM_ROWS < 2 ? 1
-                            : n <= NORM_N_OF_4                   ? NORM_ROWS
-                                                                 : 2;
+    const int far = NORM_FAR(rows, n);
+    const size_t together = alone || (far && n >= NORM_FAR_N) || n > NORM_N || NORM_ROWS < 2 ? 1
+                            : n <= NORM_N_OF_4 ? NORM_ROWS
+                                               : 2;
     for (size_t row = 0; row < rows;) {
         size_t k = together;
         while (k > rows - row)
@@ -161,6 +170,7 @@ ISO_INLINE void norm(float *y, size_t ldy, const float *x, size_t ldx, size_t ro
         struct norm_group g = {.y = y + row * ldy, .ldy = ldy, .x = x + row * ldx, .ldx = ldx};
         const size_t next = rows - row >= 2 * k ? k : 0;
         g.next_x = g.x + next * ldx;
+        g.far = far && y != x && y != o->residual;
         g.t = o->sum ? o->sum + row * o->lds : g.y;
         g.ldt = o->sum ? o->lds : ldy;
         if (o->residual) {
