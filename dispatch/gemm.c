@@ -284,6 +284,14 @@ static size_t own_floats(size_t n, size_t k) {
     return iso_round_up(min_size(n, COLUMN_BLOCK), ISO_PANEL) * min_size(k, ISO_K_BLOCK);
 }
 
+/* Columns of a block of B, `most` or fewer, where so many are left. `whole`: the last blocks leave
+ * none behind that are too small to call as much as a whole one is. */
+static size_t block_columns(size_t left, size_t most, int whole) {
+    if (!whole || left >= 2 * most)
+        return min_size(left, most);
+    return left < most + ISO_LINEAR_COLUMNS ? left : 2 * ISO_LINEAR_COLUMNS;
+}
+
 /* Rows i0 .. i0+m, columns j0 .. j0+n, for all k. */
 static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n, float *scratch) {
     const size_t mr = most_rows(t);
@@ -305,6 +313,7 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
         most = COLUMN_BLOCK;
     else if (strips > 1)
         most = WIDE_BLOCK;
+    const int whole = linear && most == COLUMN_BLOCK;
     float *sums = t->c + i0 * t->ldc + j0, *own = scratch;
     size_t ld = t->ldc;
     if (t->own_b)
@@ -336,8 +345,8 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
             a = scratch;
         }
         const size_t bs = t->own_b ? ISO_PANEL : t->bs, bps = t->own_b ? k * ISO_PANEL : t->bps;
-        for (size_t j = 0; j < n; j += most) {
-            const size_t columns = min_size(n - j, most);
+        for (size_t j = 0, columns; j < n; j += columns) {
+            columns = block_columns(n - j, most, whole);
             const float *b =
                 t->b + (t->b_turned ? j0 + j : (j0 + j) / ISO_PANEL) * t->bps + p0 * t->bs;
             const float *plain = NULL;
@@ -355,7 +364,8 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
             }
             const int more = j + columns < n;
             const struct part_of_b after = {
-                more ? j0 + j + columns : j0, min_size(more ? n - j - columns : n, most),
+                more ? j0 + j + columns : j0,
+                block_columns(more ? n - j - columns : n, most, whole),
                 more ? p0 : p0 + k, more ? k : min_size(t->k - p0 - k, ISO_K_BLOCK)};
             size_t callers = linear && !known ? full : 0; /* strips with time for that */
             if (packing && full > 0)
