@@ -36,7 +36,8 @@
 #define FAR_FLOATS ((size_t)1 << 21)
 #define FAR_ROWS_IN_PLACE 64           /* see rows_in_place */
 #define LARGE_FLOATS ((size_t)1 << 22) /* see rows_in_place */
-#define FAR_RUN 2048 /* columns: shorter rows are read in place, all of a strip's at once */
+#define FAR_RUN 2048   /* columns: shorter rows are read in place, all of a strip's at once */
+#define APART_RUN 1024 /* columns, see is_apart */
 #define MEMORY_FLOATS ((size_t)5 << 20) /* see is_in_memory */
 #define FAR_STEPS 8 /* rows of B read side by side, as many as prefetchers follow */
 /* With more than four rows, whose sums stay in L2, or a second block of k, whose sums wait beside
@@ -110,8 +111,10 @@ static void finish(const struct job *t, const float *sums, size_t ld, size_t i, 
 
 /* Cores with much L2 have, as a rule, an L3 that is far away: servers of Intel read it at a third
  * of what Zen 5 does. */
+static int l2_is_large(void) { return iso_machine()->cpu.l2 > ISO_L2_FLOATS * sizeof(float); }
+
 static int l3_is_slow(const struct iso_kernels *kernels) {
-    return kernels->rows_slow && iso_machine()->cpu.l2 > ISO_L2_FLOATS * sizeof(float);
+    return kernels->rows_slow && l2_is_large();
 }
 
 /* Whether B comes from memory, and not from L3. */
@@ -363,10 +366,10 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
                 b = own;
             }
             const int more = j + columns < n;
-            const struct part_of_b after = {
-                more ? j0 + j + columns : j0,
-                block_columns(more ? n - j - columns : n, most, whole),
-                more ? p0 : p0 + k, more ? k : min_size(t->k - p0 - k, ISO_K_BLOCK)};
+            const struct part_of_b after = {more ? j0 + j + columns : j0,
+                                            block_columns(more ? n - j - columns : n, most, whole),
+                                            more ? p0 : p0 + k,
+                                            more ? k : min_size(t->k - p0 - k, ISO_K_BLOCK)};
             size_t callers = linear && !known ? full : 0; /* strips with time for that */
             if (packing && full > 0)
                 callers = full - 1;
@@ -416,6 +419,13 @@ static size_t far_steps(const struct job *t) {
     if (t->m <= 4 || is_in_memory(t->n, t->k))
         return FAR_STEPS;
     return t->k > ISO_K_BLOCK ? t->kernels->far_steps / 2 : t->kernels->far_steps;
+}
+
+/* Where L3 is slow tiles wait even for a B that is no further away, if its rows lie so far apart
+ * that nothing fetches ahead, and share few places in L1 and L2. `aliased`: that they may. */
+static int is_apart(const struct iso_kernels *kernels, size_t n, size_t k, int aliased) {
+    return aliased && kernels->rows_apart && l2_is_large() && n >= APART_RUN && n < FAR_COLUMNS &&
+           n > ISO_L2_FLOATS / k;
 }
 
 /* Floats of scratch for A, packed in strips, of 4 rows at least: they may have a row more than
@@ -710,11 +720,15 @@ static void choose(struct job *t, int trans_a, int trans_b, size_t ldb, size_t t
         t->across = t->m <= ROW_BLOCK && goes_across(t);
         t->own_b = in_place && !t->across && t->m > kernels->rows_in_place_bt;
     } else {
-        in_place = t->m <= rows_in_place(kernels, t->n, t->k, ldb % kernels->aliased == 0) ||
+        const int aliased = ldb % kernels->aliased == 0;
+        in_place = t->m <= rows_in_place(kernels, t->n, t->k, aliased) ||
                    t->n * t->k <= kernels->floats_in_place;
         const int along = !is_large(t->n, t->k) && !l3_is_slow(kernels);
-        t->far = (in_place || trans_a || along) && t->m <= far_rows(t->k) && is_far(t->n, t->k) &&
-                 !needs_own_sums(t) && (t->m == 1 || t->n >= FAR_RUN);
+        const int apart =
+            t->m > 4 && t->m <= kernels->rows_apart && is_apart(kernels, t->n, t->k, aliased);
+        t->far = t->m <= far_rows(t->k) && !needs_own_sums(t) &&
+                 (apart || ((in_place || trans_a || along) && is_far(t->n, t->k) &&
+                            (t->m == 1 || t->n >= FAR_RUN)));
         t->own_b = !in_place && !t->far && own;
         in_place |= t->far | t->own_b;
     }
@@ -776,7 +790,7 @@ static iso_status gemm_promise(size_t *floats, struct job t, int trans_a, int tr
         few.across = 0, few.m = min_size(t.m, t.kernels->rows_in_place_bt);
         if (!status)
             status = promise_also(floats, few, threads, sums);
-    } else if (is_far(t.n, t.k)) {
+    } else if (is_far(t.n, t.k) || is_apart(t.kernels, t.n, t.k, 1)) {
         few.m = far_rows(t.k), few.far = 1;
         if (!status)
             status = promise_also(floats, few, threads, 0);

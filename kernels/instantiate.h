@@ -33,6 +33,7 @@ const struct iso_kernels ISO_PASTE(iso_kernels_, ISO_ISA) = {
     .rows_large = GEMM_ROWS_LARGE,
     .rows_memory = GEMM_ROWS_MEMORY,
     .rows_slow = GEMM_ROWS_SLOW,
+    .rows_apart = GEMM_ROWS_APART,
     .aliased_mr = GEMM_ALIASED_MR,
     .far_mr = GEMM_FAR_MR,
     .far_steps = GEMM_FAR_STEPS,

@@ -271,7 +271,8 @@ struct iso_kernels {
      * rows_in_place then, and most rows of a strip that reads it there. */
     unsigned aliased, rows_aliased, aliased_mr;
     unsigned rows_large, rows_memory; /* rows_in_place if it is far away, or in memory */
-    unsigned rows_slow; /* the same where L3 is slow, and rows would be read again; 0: no matter */
+    unsigned rows_slow;  /* the same where L3 is slow, and rows would be read again; 0: no matter */
+    unsigned rows_apart; /* most for which an aliased one is read along its rows there, or 0 */
     /* Most rows of a strip that reads a [k][n] from memory; steps at a time of one from L3. */
     unsigned far_mr, far_steps;
     unsigned vector_floats; /* width of a vector register, in floats */

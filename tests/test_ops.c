@@ -456,6 +456,9 @@ static void gemm_reads_far_b(void **state) {
         {.m = 32, .n = 5000, .k = 420, .trans_a = 1, .alpha = 1},
         {.m = 6, .n = 8200, .k = 650, .alpha = 1, .bias = 1}, /* from memory */
         {.m = 9, .n = 9221, .k = 570, .trans_a = 1, .alpha = 1, .residual = 1, .gap = 1},
+        {.m = 16, .n = 1024, .k = 520, .alpha = 1, .bias = 1}, /* 4 KiB between rows */
+        {.m = 6, .n = 1536, .k = 260, .trans_a = 1, .alpha = 1},
+        {.m = 24, .n = 1024, .k = 261, .alpha = 1, .act = ISOBIT_ACT_RELU},
     };
     for (size_t i = 0; i < (quick ? 1 : sizeof cases / sizeof *cases); i++)
         check_gemm(&cases[i], 0, quick ? isa_ways : way_count);
@@ -1984,8 +1987,8 @@ static void gemv_takes_any_workspace(void **state) {
 static void workspace_for_more_rows_is_enough(void **state) {
     (void)state;
     static const size_t shapes[][3] = {
-        {16, 2100, 1030}, {32, 4200, 512}, {32, 8200, 512}, {32, 300, 520}};
-    for (size_t i = quick ? 3 : 0; i < 4; i++) {
+        {16, 2100, 1030}, {32, 4200, 512}, {32, 8200, 512}, {32, 300, 520}, {12, 1024, 257}};
+    for (size_t i = quick ? 3 : 0; i < 5; i++) {
         const size_t rows = shapes[i][0], n = shapes[i][1], k = shapes[i][2];
         const iso_gemm_options o = {.size = sizeof o, .trans_b = i == 3, .alpha = 1};
         const size_t ldb = o.trans_b ? k : n;

@@ -19,6 +19,7 @@
 #define GEMM_ROWS_LARGE 32
 #define GEMM_ROWS_MEMORY 32
 #define GEMM_ROWS_SLOW 0
+#define GEMM_ROWS_APART 24
 #define GEMM_ALIASED_MR 4
 #define GEMM_FAR_MR 4
 #define GEMM_FAR_STEPS 16
