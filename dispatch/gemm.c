@@ -109,12 +109,9 @@ static void finish(const struct job *t, const float *sums, size_t ld, size_t i, 
     finish_as(t, t->e, sums, ld, i, j, m, n);
 }
 
-/* Cores with much L2 have, as a rule, an L3 that is far away: servers of Intel read it at a third
- * of what Zen 5 does. */
-static int l2_is_large(void) { return iso_machine()->cpu.l2 > ISO_L2_FLOATS * sizeof(float); }
-
+/* Whether L3 is slow, and that makes a difference to the set. */
 static int l3_is_slow(const struct iso_kernels *kernels) {
-    return kernels->rows_slow && l2_is_large();
+    return kernels->rows_slow && iso_l3_is_slow();
 }
 
 /* Whether B comes from memory, and not from L3. */
@@ -424,8 +421,8 @@ static size_t far_steps(const struct job *t) {
 /* Where L3 is slow tiles wait even for a B that is no further away, if its rows lie so far apart
  * that nothing fetches ahead, and share few places in L1 and L2. `aliased`: that they may. */
 static int is_apart(const struct iso_kernels *kernels, size_t n, size_t k, int aliased) {
-    return aliased && kernels->rows_apart && l2_is_large() && n >= APART_RUN && n < FAR_COLUMNS &&
-           n > ISO_L2_FLOATS / k;
+    return aliased && kernels->rows_apart && iso_l3_is_slow() && n >= APART_RUN &&
+           n < FAR_COLUMNS && n > ISO_L2_FLOATS / k;
 }
 
 /* Floats of scratch for A, packed in strips, of 4 rows at least: they may have a row more than

@@ -48,6 +48,11 @@ static iso_status run(struct job *t, const iso_context *context) {
     return ISOBIT_OK;
 }
 
+/* Whether x and y do not stay in L2, and what is behind it is slow. */
+static int is_far(size_t rows, size_t n) {
+    return iso_l3_is_slow() && rows > ISO_L2_FLOATS / 2 / n;
+}
+
 /* y and x of rows x n; y may be x itself. */
 static iso_status check_rows(const struct job *t) {
     iso_status status = iso_check_matrix(t->y, t->rows, t->n, t->ldy);
@@ -123,6 +128,7 @@ static void norm_rows(const struct job *t, size_t row, size_t rows) {
         o.residual += row * o.ldr;
     if (o.sum)
         o.sum += row * o.lds;
+    o.far = is_far(rows, t->n);
     (t->kind ? t->kernels->rmsnorm : t->kernels->layernorm)(
         t->y + row * t->ldy, t->ldy, t->x + row * t->ldx, t->ldx, rows, t->n, &o);
 }
@@ -135,7 +141,7 @@ static iso_status norm(struct job *t, const iso_norm_options *options, const iso
         if (!(options->eps >= 0) || !isfinite(options->eps))
             return ISOBIT_E_OPTION;
         o = (struct iso_norm){options->gamma, options->beta, options->eps, options->residual,
-                              options->ldr,   options->sum,  options->lds};
+                              options->ldr,   options->sum,  options->lds, 0};
     }
     iso_status status = check_rows(t);
     if (!status && o.residual)
@@ -173,7 +179,7 @@ static void eltwise_rows(const struct job *t, size_t row, size_t rows) {
     float *y = t->y + row * t->ldy;
     const float *x = t->x + row * t->ldx;
     size_t n = t->n;
-    e.far = rows > ISO_L2_FLOATS / 2 / n; /* x and y do not stay in L2 */
+    e.far = is_far(rows, n);
     if (e.residual)
         e.residual += row * e.ldr;
     if (t->ldx == n && t->ldy == n && !e.bias && (!e.residual || e.ldr == n))

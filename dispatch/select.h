@@ -32,6 +32,12 @@ struct iso_machine {
 };
 const struct iso_machine *iso_machine(void);
 
+/* Cores with much L2 have, as a rule, an L3 that is far away: servers of Intel read it at a third
+ * of what Zen 5 does. */
+static inline int iso_l3_is_slow(void) {
+    return iso_machine()->cpu.l2 > ISO_L2_FLOATS * sizeof(float);
+}
+
 /*
  * The choice as a pure function: the best set that the features allow (wanted is NULL), or the
  * one of that name; NULL when there is none of that name or the features do not allow it.

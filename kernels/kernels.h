@@ -87,7 +87,7 @@ struct iso_epilogue {
     int act;           /* iso_activation */
     const float *residual;
     size_t ldr;
-    int far; /* what it reads and writes may lie in no cache */
+    int far; /* what is read and written comes from a slow L3, or from memory */
 };
 
 /*
@@ -118,6 +118,7 @@ struct iso_norm {
     size_t ldr;
     float *sum;
     size_t lds;
+    int far; /* as that of iso_epilogue */
 };
 
 /*

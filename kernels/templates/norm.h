@@ -22,10 +22,9 @@
 #define NORM_ALONE_FLOATS (NORM_ROWS < 4 ? (size_t)1 << 18 : (size_t)1 << 13)
 #define NORM_ALONE_FAR ((size_t)1 << 21)
 #define NORM_ALONE_N 256
-/* Lines that are written in parts while they lie in no cache hold up what follows. So y is called
- * before, while x is read, where both do not stay in L2; and long rows go one by one. */
-#define NORM_FAR(rows, n)                                                                          \
-    (VF_N * sizeof(float) < 64 && (n) <= NORM_N && (rows) > ISO_L2_FLOATS / 2 / (n))
+/* Lines that are written in parts while they lie in no cache hold up what follows. So, if they are
+ * far, y is called before, while x is read; and rows of so many elements go one by one. */
+#define NORM_PARTS (VF_N * sizeof(float) < 64)
 #define NORM_FAR_N 1024
 
 #define EACH_ROW ISO_UNROLLED (q, k)
@@ -36,7 +35,7 @@ struct norm_group {
     const float *x, *residual;
     size_t ldy, ldt, ldx, ldr;
     const float *next_x, *next_residual; /* rows to call, the same again where no others follow */
-    int far;                             /* see NORM_FAR */
+    int far;                             /* whether y is called, see NORM_PARTS */
 };
 
 /* Calls elements i .. i+15 of k rows: sums that wait for no cache leave time for it. The variance
@@ -159,7 +158,7 @@ ISO_INLINE void norm(float *y, size_t ldy, const float *x, size_t ldx, size_t ro
                      const struct iso_norm *o, const int centred) {
     const size_t many = centred || (!o->sum && NORM_ROWS < 4) ? NORM_ALONE_FAR : NORM_ALONE_FLOATS;
     const int alone = o->residual && (o->sum || !centred) && n >= NORM_ALONE_N && rows >= many / n;
-    const int far = NORM_FAR(rows, n);
+    const int far = NORM_PARTS && o->far && n <= NORM_N;
     const size_t together = alone || (far && n >= NORM_FAR_N) || n > NORM_N || NORM_ROWS < 2 ? 1
                             : n <= NORM_N_OF_4 ? NORM_ROWS
                                                : 2;

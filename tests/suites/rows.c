@@ -479,7 +479,8 @@ static struct iso_norm norm_of(const struct iso_case *c, const struct iso_operan
                          .beta = o->v[N_BETA].at,
                          .eps = norm_eps[c->p[N_EPS]],
                          .residual = o->v[N_R_AT].at,
-                         .ldr = o->v[N_R_AT].ld};
+                         .ldr = o->v[N_R_AT].ld,
+                         .far = c->p[N_ROWS] % 2};
     if (c->p[N_SUM]) {
         v.sum = o->v[norm_sum(c)].at;
         v.lds = o->v[norm_sum(c)].ld;
