@@ -120,7 +120,7 @@ ISO_INLINE void epilogue_rows(float *c, size_t ldc, const float *t, size_t ldt, 
 static void gemm_epilogue(float *c, size_t ldc, const float *t, size_t ldt, size_t m, size_t n,
                           const struct iso_epilogue *e) {
     struct ahead ahead = {.x = 0};
-    if (e->far)
+    if (e->far && n > 0)
         ahead = (struct ahead){ahead_in(ldt, n), ahead_in(ldc, n), ahead_in(e->ldr, n)};
     if (e->alpha == 1.0f && e->beta == 0.0f && !e->bias && !e->residual) {
         for (size_t i = 0; i < m; i++)

@@ -431,7 +431,7 @@ static void epilogue_call(const struct iso_kernels *t, const struct iso_case *c,
                              .act = (int)c->p[E_ACT],
                              .residual = own ? v[E_C].at : v[E_RESIDUAL_AT].at,
                              .ldr = own ? v[E_C].ld : v[E_RESIDUAL_AT].ld,
-                             .far = c->p[E_N] % 2};
+                             .far = (c->p[E_M] + c->p[E_N]) % 2};
     t->gemm_epilogue(v[E_C].at, v[E_C].ld, same ? v[E_C].at : v[E_T].at,
                      same ? v[E_C].ld : v[E_T].ld, c->p[E_M], c->p[E_N], &e);
 }
