@@ -100,7 +100,7 @@ enum {
     ISO_GEMV_COLUMNS,
     ISO_GEMV_ABREAST /* as ROWS, some of them read side by side wherever they come from */
 };
-#define ISO_GEMV_RUN 4096
+#define ISO_GEMV_RUN 16384
 #define ISO_GEMV_FLOATS(n) ((size_t)5 * ((n) < ISO_GEMV_RUN ? ((n) + 15) / 16 * 16 : ISO_GEMV_RUN))
 /* Whether a [k][n] is large enough for that: 8 rows to most lanes. */
 static inline int iso_gemv_runs(size_t n, size_t k) { return k >= 248 && n >= 32768 / k; }

@@ -97,7 +97,7 @@ ISOBIT_API iso_status iso_linear_f32_workspace_bytes(size_t *bytes, const iso_pa
  * A function with an order of operations of its own (docs/numerics.md): its bits differ from those
  * of iso_gemm_f32, which never calls it; they are the same for both layouts of W. y must not
  * overlap x or W. With trans_w a W of 128 KiB or more, with 248 rows at least, is read faster with
- * scratch: 320 bytes for each 16 columns, 80 KiB at most, for each thread, and 64 bytes; from the
+ * scratch: 320 bytes for each 16 columns, 320 KiB at most, for each thread, and 64 bytes; from the
  * workspace if that is large enough, allocated if there is no workspace; without either it works
  * all the same.
  */

@@ -10,9 +10,13 @@
 #define ALONG_FAR_STEPS 8 /* rows of B side by side, from where prefetchers follow fewer */
 #define ALONG_SUMS 768    /* that are added to C wait on the stack, below attention's own */
 
-/* Vectors of a tile: a power of two, as most widths are multiples of it. */
-#define ALONG_VECTORS(m)                                                                           \
-    ((m) == 1 && VF_REGS >= 32 ? 16 : GEMM_VECTORS(m) >= 8 ? 8 : GEMM_VECTORS(m) >= 4 ? 4 : 2)
+/* Vectors of a tile: a power of two, as most widths are multiples of it. Long runs of one row suit
+ * L2, shorter ones of all rows the memory. */
+#define ALONG_VECTORS(m, near)                                                                     \
+    ((m) == 1 && (near) && VF_REGS >= 32 ? 16                                                      \
+     : GEMM_VECTORS(m) >= 8              ? 8                                                       \
+     : GEMM_VECTORS(m) >= 4              ? 4                                                       \
+                                         : 2)
 
 #define along_load(p, last) (vectors > 1 ? vf_load(p) : vf_load_n(p, last))
 #define along_store(p, v, last) (vectors > 1 ? vf_store(p, v) : vf_store_n(p, v, last))
@@ -61,8 +65,9 @@ along_tile(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const flo
 
 static inline __attribute__((always_inline)) void
 along_steps(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const float *b, size_t bs,
-            const size_t m, size_t n, const size_t steps, int first, struct along_before before) {
-    const size_t vectors = ALONG_VECTORS(m);
+            const size_t m, size_t n, const size_t steps, int first, struct along_before before,
+            const int near) {
+    const size_t vectors = ALONG_VECTORS(m, near);
     size_t j = 0;
 #define ALONG_TILE(V, last)                                                                        \
     along_tile(c + j, ldc, a, ai, ap, b + j, bs, m, V, last, steps, first,                         \
@@ -78,15 +83,18 @@ along_steps(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const fl
 
 /* C = the chain over p of fma(a[i*ai + p*ap], b[p*bs + j], .), from +0, or with `more` from C.
  * near: B comes from L2. */
-static inline __attribute__((always_inline)) void
-along_rows(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const float *b, size_t bs,
-           const size_t m, size_t n, size_t k, int more, int near, struct along_before before) {
+static inline __attribute__((always_inline)) void along_rows(float *c, size_t ldc, const float *a,
+                                                             size_t ai, size_t ap, const float *b,
+                                                             size_t bs, const size_t m, size_t n,
+                                                             size_t k, int more, const int near,
+                                                             struct along_before before) {
     const size_t count = before.count;
     size_t p = 0;
 #define ALONG_STEPS(S)                                                                             \
     for (; k - p >= (S); p += (S)) {                                                               \
         before.count = p + (S) == k ? count : 0;                                                   \
-        along_steps(c, ldc, a + p * ap, ai, ap, b + p * bs, bs, m, n, S, !more && p == 0, before); \
+        along_steps(c, ldc, a + p * ap, ai, ap, b + p * bs, bs, m, n, S, !more && p == 0, before,  \
+                    near);                                                                         \
     }
     if (m <= 2 && near)
         ALONG_STEPS(16)
@@ -103,7 +111,10 @@ along_rows(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const flo
                                             size_t ap, const float *b, size_t bs, size_t n,        \
                                             size_t k, int more, int near,                          \
                                             struct along_before before) {                          \
-        along_rows(c, ldc, a, ai, ap, b, bs, M, n, k, more, near, before);                         \
+        if (near || ALONG_VECTORS(M, 1) == ALONG_VECTORS(M, 0))                                    \
+            along_rows(c, ldc, a, ai, ap, b, bs, M, n, k, more, near, before);                     \
+        else                                                                                       \
+            along_rows(c, ldc, a, ai, ap, b, bs, M, n, k, more, 0, before);                        \
     }
 ALONG(1) ALONG(2) ALONG(3) ALONG(4)
 #define ALONG_CASE(M) case M: gemm_along_##M(c, ldc, a, ai, ap, b, bs, n, k, more, near, none); break;

@@ -7,16 +7,18 @@
 /* Rows that are read side by side, so that their chains hide the latency of the FMA. */
 #define GEMV_ROWS (VF_REGS / LANE_REGS >= 16 ? 4 : VF_REGS / LANE_REGS >= 4 ? 3 : 1)
 
+/* From so many elements on W comes from L3 or memory, and is read in some places at once. */
+#define GEMV_FAR_FLOATS (LANE_REGS == 2 ? 1048576 : 4194304)
+
 /* Whether one row after the other is faster: prefetchers like that, and cores run far enough ahead
  * to hide the latency of a row's few chains in the next ones. Not from L1, nor with short rows. */
 static inline int gemv_alone(size_t n, size_t k) {
-    if (LANE_REGS == 2)
-        return k >= 128 && n * k > 16384 && n * k <= 1048576;
-    return LANE_REGS == 4 && n * k > 524288;
+    return (LANE_REGS == 2 && k >= 128 && n * k > 16384) || (LANE_REGS == 4 && n * k > 524288);
 }
 
-ISO_INLINE void gemv_dots(float *y, const float *w, size_t ldw, const float *x, size_t k,
-                          const size_t rows) {
+/* Rows that lie `apart` rows from each other. */
+ISO_INLINE void gemv_dots(float *y, size_t apart, const float *w, size_t ldw, const float *x,
+                          size_t k, const size_t rows) {
     vf t[GEMV_ROWS * LANE_REGS];
     ISO_UNROLLED (r, rows * LANE_REGS)
         t[r] = vf_set1(0);
@@ -25,22 +27,29 @@ ISO_INLINE void gemv_dots(float *y, const float *w, size_t ldw, const float *x, 
         const vf xv = load_w(x + (i), wd);                                                         \
         ISO_UNROLLED (j, rows)                                                                     \
             t[j * LANE_REGS + (r)] =                                                               \
-                vf_fma(load_w(w + j * ldw + (i), wd), xv, t[j * LANE_REGS + (r)]);                 \
+                vf_fma(load_w(w + j * (apart * ldw) + (i), wd), xv, t[j * LANE_REGS + (r)]);       \
     } while (0)
     LANES_EACH(k, GEMV_STEP);
 #undef GEMV_STEP
     ISO_UNROLLED (j, rows)
-        y[j] = lanes_tree(t + j * LANE_REGS);
+        y[j * apart] = lanes_tree(t + j * LANE_REGS);
 }
 
 static void gemv_rows(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
                       int abreast) {
     const int alone = !abreast && gemv_alone(n, k);
+    const size_t together = n - n % GEMV_ROWS;
     size_t j = 0;
-    for (; j + GEMV_ROWS <= n && !alone; j += GEMV_ROWS)
-        gemv_dots(y + j, w + j * ldw, ldw, x, k, GEMV_ROWS);
+    if (alone && n * k > GEMV_FAR_FLOATS) { /* streams without end are what prefetchers like best */
+        const size_t apart = together / GEMV_ROWS;
+        for (; j < apart; j++)
+            gemv_dots(y + j, apart, w + j * ldw, ldw, x, k, GEMV_ROWS);
+        j = together;
+    }
+    for (; j < together && !alone; j += GEMV_ROWS)
+        gemv_dots(y + j, 1, w + j * ldw, ldw, x, k, GEMV_ROWS);
     for (; j < n; j++)
-        gemv_dots(y + j, w + j * ldw, ldw, x, k, 1);
+        gemv_dots(y + j, 1, w + j * ldw, ldw, x, k, 1);
 }
 
 /*

@@ -568,6 +568,9 @@ static void gemv_cases(struct iso_cases *l) {
     for (size_t i = 0; i < iso_count(abreast); i++)
         iso_add(l, 1, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, abreast[i][0], abreast[i][1],
                 ISO_GEMV_ABREAST, i % 2);
+    /* Beyond what is read as one stream, and beyond a run of columns. */
+    iso_add(l, 1, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, 2051, 2050, ISO_GEMV_ROWS, 1);
+    iso_add(l, 1, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, 16501, 263, ISO_GEMV_COLUMNS, 3, 1);
 }
 
 static void gemv_setup(struct iso_operands *o, const struct iso_case *c) {
