@@ -34,12 +34,13 @@
 #define FAR_ROWS 32
 #define FAR_ROWS_LONG 16 /* with a second block of k */
 #define FAR_FLOATS ((size_t)1 << 21)
-#define FAR_ROWS_IN_PLACE 64           /* see rows_in_place */
-#define LARGE_FLOATS ((size_t)1 << 22) /* see rows_in_place */
 #define FAR_RUN 2048   /* columns: shorter rows are read in place, all of a strip's at once */
 #define APART_RUN 1024 /* columns, see is_apart */
 #define MEMORY_FLOATS ((size_t)5 << 20) /* see is_in_memory */
 #define FAR_STEPS 8 /* rows of B read side by side, as many as prefetchers follow */
+/* The same with more than four rows of A, and where rows of B share few places in L1. */
+#define FAR_STEPS_MORE 16
+#define FAR_STEPS_ALIASED 32
 /* With more than four rows, whose sums stay in L2, or a second block of k, whose sums wait beside
  * C. */
 #define FAR_COLUMNS 4096
@@ -409,13 +410,19 @@ static int is_far(size_t n, size_t k) { return k > 0 && n >= FAR_FLOATS / k; }
 static size_t far_rows(size_t k) { return k > ISO_K_BLOCK ? FAR_ROWS_LONG : FAR_ROWS; }
 
 /* Rows of B at a time: from L3, and with many rows of A, more, so that sums pass through C less
- * often, but not as many where two of them pass, that of this block of k and the others'. */
+ * often, but not as many where two of them pass, that of this block of k and the others'. Nor where
+ * an L3 is fast as long as neighbours leave it alone: down many rows, a few lines of each, tiles
+ * would take three times as long when they do not. */
 static size_t far_steps(const struct job *t) {
+    const size_t blocks = t->k > ISO_K_BLOCK ? 2 : 1, most = t->kernels->far_steps / blocks;
     if (t->m == 1)
         return ISO_K_BLOCK;
     if (t->m <= 4 || is_in_memory(t->n, t->k))
         return FAR_STEPS;
-    return t->k > ISO_K_BLOCK ? t->kernels->far_steps / 2 : t->kernels->far_steps;
+    if (l3_is_slow(t->kernels))
+        return most;
+    return min_size(most, blocks == 1 && t->bs % t->kernels->aliased == 0 ? FAR_STEPS_ALIASED
+                                                                          : FAR_STEPS_MORE);
 }
 
 /* Where L3 is slow tiles wait even for a B that is no further away, if its rows lie so far apart
@@ -692,17 +699,18 @@ static iso_status gemm_options(struct iso_epilogue *e, int *trans_a, int *trans_
     return ISOBIT_OK;
 }
 
-static int is_large(size_t n, size_t k) { return n >= LARGE_FLOATS / k; }
-
 /* Most rows of A for which a plain B is read where it lies: packing takes less time for each of
  * them the larger B is, and the more of its rows share few sets of the caches. */
 static size_t rows_in_place(const struct iso_kernels *kernels, size_t n, size_t k, int aliased) {
-    if (is_large(n, k))
-        return is_in_memory(n, k) ? kernels->rows_memory : kernels->rows_large;
-    const size_t most = aliased ? kernels->rows_aliased : kernels->rows_in_place;
+    if (aliased && kernels->rows_crowded && iso_l1_has_few_ways())
+        return kernels->rows_crowded;
+    if (is_in_memory(n, k))
+        return kernels->rows_memory;
     if (l3_is_slow(kernels)) /* packing pays from four full strips on, or earlier */
         return aliased || is_far(n, k) ? kernels->rows_slow : 4 * kernels->direct_mr - 1;
-    return is_far(n, k) ? min_size(most, FAR_ROWS_IN_PLACE) : most;
+    return is_far(n, k) ? kernels->rows_large
+           : aliased    ? kernels->rows_aliased
+                        : kernels->rows_in_place;
 }
 
 /* Whether A and B are read where they lie. With columns for each thread none shares what it packs,
@@ -720,12 +728,11 @@ static void choose(struct job *t, int trans_a, int trans_b, size_t ldb, size_t t
         const int aliased = ldb % kernels->aliased == 0;
         in_place = t->m <= rows_in_place(kernels, t->n, t->k, aliased) ||
                    t->n * t->k <= kernels->floats_in_place;
-        const int along = !is_large(t->n, t->k) && !l3_is_slow(kernels);
         const int apart =
             t->m > 4 && t->m <= kernels->rows_apart && is_apart(kernels, t->n, t->k, aliased);
         t->far = t->m <= far_rows(t->k) && !needs_own_sums(t) &&
-                 (apart || ((in_place || trans_a || along) && is_far(t->n, t->k) &&
-                            (t->m == 1 || t->n >= FAR_RUN)));
+                 (apart ||
+                  ((in_place || trans_a) && is_far(t->n, t->k) && (t->m == 1 || t->n >= FAR_RUN)));
         t->own_b = !in_place && !t->far && own;
         in_place |= t->far | t->own_b;
     }

@@ -38,6 +38,9 @@ static inline int iso_l3_is_slow(void) {
     return iso_machine()->cpu.l2 > ISO_L2_FLOATS * sizeof(float);
 }
 
+/* L1 caches of 32 KiB have 8 places for lines that lie 4 KiB apart, larger ones 12. */
+static inline int iso_l1_has_few_ways(void) { return iso_machine()->cpu.l1d <= 32768; }
+
 /*
  * The choice as a pure function: the best set that the features allow (wanted is NULL), or the
  * one of that name; NULL when there is none of that name or the features do not allow it.

@@ -30,6 +30,7 @@ const struct iso_kernels ISO_PASTE(iso_kernels_, ISO_ISA) = {
     .floats_in_place = GEMM_FLOATS_IN_PLACE,
     .aliased = GEMM_ALIASED,
     .rows_aliased = GEMM_ROWS_ALIASED,
+    .rows_crowded = GEMM_ROWS_CROWDED,
     .rows_large = GEMM_ROWS_LARGE,
     .rows_memory = GEMM_ROWS_MEMORY,
     .rows_slow = GEMM_ROWS_SLOW,

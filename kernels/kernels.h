@@ -271,6 +271,7 @@ struct iso_kernels {
     /* Rows of a [k][n] that lie a multiple of so many floats apart share few places in the caches;
      * rows_in_place then, and most rows of a strip that reads it there. */
     unsigned aliased, rows_aliased, aliased_mr;
+    unsigned rows_crowded;            /* rows_aliased where L1 has few ways; 0: no matter */
     unsigned rows_large, rows_memory; /* rows_in_place if it is far away, or in memory */
     unsigned rows_slow;  /* the same where L3 is slow, and rows would be read again; 0: no matter */
     unsigned rows_apart; /* most for which an aliased one is read along its rows there, or 0 */
