@@ -113,7 +113,7 @@ static inline vf vf_ldexp(vf x, vf n) {
 
 /*
  * The same in fewer steps, with t = n + 0x1.8p23f: the low bits of its representation are the
- * integer n. near: for n in [-126, 0] and normal results. down: for n in [-190, 0], |x| in
+ * integer n. near: for n in [-126, 127] and normal results. down: for n in [-190, 0], |x| in
  * [0.35, 256].
  */
 static inline vf vf_ldexp_near(vf x, vf n, vf t) {

@@ -78,7 +78,8 @@ ISO_INLINE void unary_each(float *y, const float *x, size_t n, const int functio
         i = n / GROUP * GROUP;
         gelu_groups(y, x, i, ahead);
     }
-    if (function == ISO_UNARY_GELU_TANH) /* two groups at once: each waits for its divisions */
+    /* Two groups at once: each waits for its divisions. */
+    if (function == ISO_UNARY_GELU_TANH || (function == ISO_UNARY_SILU && VF_TOGETHER == 2))
         for (; i + 2 * GROUP <= n; i += 2 * GROUP)
             unary_group(y, x, i, function, ahead, 2 * VF_TOGETHER);
     for (; i + GROUP <= n; i += GROUP)

@@ -108,6 +108,16 @@ static inline vf vf_neg(vf x) { return vf_sub(vf_set1(-0.0f), x); }
 /* Beyond `to` as at `to`. NaN passes. */
 ISO_INLINE vf vf_clamp(vf x, float to) { return vf_min(vf_set1(to), vf_max(vf_set1(-to), x)); }
 
+/* z[j] becomes z exp(y) for k vectors z, and k of y, of which the lanes in [-128, -85] count. */
+static ISO_ONE_COPY void deep_sigmoids(vf *z, size_t k) {
+    for (size_t j = 0; j < k; j++) {
+        vf x = vf_min(vf_set1(128.0f), vf_max(vf_set1(85.0f), vf_neg(z[k + j]))), p, n, t;
+        exp_parts(&p, &n, &t, &x, 1);
+        n = vf_neg(n);
+        z[j] = vf_ldexp_down(vf_div(z[j], p), n, vf_add(n, vf_set1(MAGIC)));
+    }
+}
+
 /*
  * x / (1 + exp(-y)) with z = x, but bounded by +-128. Below y = -85, where exp(-y) nears overflow
  * and 1 + exp(-y) is exp(-y), it is z exp(y), scaled last: so the result keeps its accuracy down
@@ -116,22 +126,21 @@ ISO_INLINE vf vf_clamp(vf x, float to) { return vf_min(vf_set1(to), vf_max(vf_se
 ISO_INLINE void times_sigmoid(vf *q, const vf *x, const vf *z, const vf *y, const size_t k) {
     const vf deep = vf_set1(-85.0f);
     vf a[VF_MOST], n[VF_MOST], t[VF_MOST], p[VF_MOST], r[VF_MOST];
-    /* 1 + exp(-64) is 1 already. */
-    EACH a[j] = vf_min(vf_set1(128.0f), vf_max(vf_set1(-64.0f), vf_neg(y[j])));
+    /* 1 + exp(-64) is 1 already. What lies below -85 comes in the end: so 2^n is a float here. */
+    EACH a[j] = vf_min(vf_neg(deep), vf_max(vf_set1(-64.0f), vf_neg(y[j])));
     exp_parts(p, n, t, a, k);
-    EACH r[j] = vf_ldexp(p[j], vf_min(vf_set1(123.0f), n[j]));
-    EACH r[j] = vf_add(vf_set1(1.0f), r[j]);
+    EACH r[j] = vf_add(vf_set1(1.0f), vf_ldexp_near(p[j], n[j], t[j]));
     EACH r[j] = vf_div(x[j], r[j]);
     vm any = vf_lt(y[0], deep);
     ISO_UNROLL
     for (size_t j = 1; j < k; j++)
         any = vm_or(any, vf_lt(y[j], deep));
     if (vm_any(any)) {
-        EACH {
-            vf down = vf_min(vf_set1(0), vf_neg(n[j])); /* 0 in lanes that are not deep */
-            vf far = vf_ldexp_down(vf_div(z[j], p[j]), down, vf_add(down, vf_set1(MAGIC)));
-            r[j] = vf_select(vf_lt(y[j], deep), far, r[j]);
-        }
+        vf from[2 * VF_MOST];
+        EACH from[j] = z[j];
+        EACH from[k + j] = y[j];
+        deep_sigmoids(from, k);
+        EACH r[j] = vf_select(vf_lt(y[j], deep), from[j], r[j]);
     }
     EACH q[j] = r[j];
 }
