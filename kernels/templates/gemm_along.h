@@ -8,7 +8,10 @@
 #define ALONG_ROWS 4      /* of C, at most */
 #define ALONG_FLOATS 8192 /* of a B that does not stay in L1 */
 #define ALONG_FAR_STEPS 8 /* rows of B side by side, from where prefetchers follow fewer */
-#define ALONG_SUMS 768    /* that are added to C wait on the stack, below attention's own */
+/* Whether there are 16 from L2: more than the 8 places that an L1 may have for lines 4 KiB apart.
+ */
+#define ALONG_NEAR_STEPS (VF_REGS >= 32)
+#define ALONG_SUMS 768 /* that are added to C wait on the stack, below attention's own */
 
 /* Vectors of a tile: a power of two, as most widths are multiples of it. Long runs of one row suit
  * L2, shorter ones of all rows the memory. */
@@ -96,7 +99,7 @@ static inline __attribute__((always_inline)) void along_rows(float *c, size_t ld
         along_steps(c, ldc, a + p * ap, ai, ap, b + p * bs, bs, m, n, S, !more && p == 0, before,  \
                     near);                                                                         \
     }
-    if (m <= 2 && near)
+    if (m <= 2 && near && ALONG_NEAR_STEPS)
         ALONG_STEPS(16)
     ALONG_STEPS(8)
     if (m == 1)
