@@ -27,9 +27,10 @@ static inline size_t strip_rows(size_t n) {
     return strips ? (n + strips - 1) / strips : 0;
 }
 
-/* Rows that lie apart, so that each is new to the hardware, and together are too many for L2. */
+/* Rows that lie apart, so that each is new to the hardware, and of which queries, keys, values and
+ * results together are too many for L2. */
 static inline int far_apart(size_t ld, size_t rows, size_t n) {
-    return ld > n && rows > ISO_L2_FLOATS / ld;
+    return ld > n && rows > ISO_L2_FLOATS / 4 / ld;
 }
 
 /* Calls the first n elements of each row into L2. */

@@ -107,7 +107,8 @@ ISO_INLINE void epilogue_rows(float *c, size_t ldc, const float *t, size_t ldt, 
     for (size_t i = 0; i < m; i++, c += ldc, t += ldt) {
         const float *residual = e->residual ? e->residual + i * e->ldr : NULL;
         size_t j = 0;
-        if (act == ISO_UNARY_GELU_TANH && VF_TOGETHER <= 2) /* see unary_each; eight are slower */
+        if ((act == ISO_UNARY_GELU_TANH || act == ISO_UNARY_SILU) &&
+            VF_TOGETHER <= 2) /* see unary_each; eight are slower */
             for (; j + 2 * VF_TOGETHER * VF_N <= n; j += 2 * VF_TOGETHER * VF_N)
                 epilogue_vectors(c, t, j, e, residual, ahead, act, 2 * VF_TOGETHER, VF_N);
         for (; j + VF_TOGETHER * VF_N <= n; j += VF_TOGETHER * VF_N)
