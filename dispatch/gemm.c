@@ -307,6 +307,10 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
     const int linear = large && t->a_direct && !t->own_b && t->bs == ISO_PANEL && full > 0;
     /* A full strip packs a plain B as it goes. */
     const int packing = t->own_b && !t->b_turned && t->a_direct && m >= mr;
+    /* Where L1 waits for few lines at a time, those that come from afar go to L2. */
+    const int direct = t->bs == ISO_PANEL && t->n * t->k >= ISO_L2_FLOATS && iso_l1_has_few_ways()
+                           ? ISO_DIRECT_FAR
+                           : 0;
     /* What the rows before have left in cache is near enough without being called. */
     const int known = i0 > 0 && t->n * t->k <= ISO_L2_FLOATS;
     size_t most = n; /* A single strip reads B once. */
@@ -389,7 +393,7 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
                 if (t->a_direct)
                     t->kernels->gemm_direct(c + done, ld, a + i * next, next,
                                             b + done / ISO_PANEL * bps, bs, bps, here,
-                                            columns - done, k, p0 != 0);
+                                            columns - done, k, direct | (p0 != 0));
                 else if (t->b_turned && !t->own_b)
                     t->kernels->gemm_strip_bt(c, ld, a + i * next, width, b, t->bps, here, columns,
                                               k, p0 != 0);

@@ -52,11 +52,13 @@
  */
 #define ISO_LINEAR_COLUMNS 48
 enum { ISO_STRIP_ASSIGN = 0, ISO_STRIP_ADD, ISO_STRIP_CONTINUE };
+enum { ISO_DIRECT_ADD = 1, ISO_DIRECT_FAR = 2 };
 
 /*
  * gemm_direct: the same sums, from +0, with A as it lies, row-major: element (i, p) at a[i*lda +
  * p]. At most DIRECT_MR rows, which is fewer than MR: a row takes a register for its address;
- * DIRECT_TALL, if n is at most VECTOR_FLOATS. add: C = C + t, else C = t.
+ * DIRECT_TALL, if n is at most VECTOR_FLOATS. mode: with ADD C = C + t, else C = t; FAR: a B in
+ * panels that comes from beyond L2 goes there first, as L1 can wait for few lines at a time.
  *
  * gemm_linear: the same with DIRECT_MR rows, a multiple of ISO_LINEAR_COLUMNS columns, k > 0 and B
  * in packed panels, bs = 16. bias [n], unless it is NULL, is added to the result, which then goes

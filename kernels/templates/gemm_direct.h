@@ -27,6 +27,7 @@ static inline __attribute__((always_inline)) void direct_store(float *c, size_t 
  * the calls take longer than what they save, unless B comes from beyond L2, in panels. */
 #define FAR_FLOATS 32768
 #define CALL_AHEAD 32
+enum { CALL_NONE, CALL_L1, CALL_L2 };
 /* Of a row-major B: often they lie a power of two apart. Where L1 has 8 or 12 places for them, at
  * multiples of GEMM_ALIASED, none. */
 #define CALL_AHEAD_ROWS 10
@@ -90,8 +91,12 @@ direct_sums(vf *t, const float *a, size_t lda, const float *b, size_t bs, size_t
 #define DIRECT_CALLS()                                                                             \
     do {                                                                                           \
         if (call_b)                                                                                \
-            ISO_UNROLLED (j, (vectors * VF_N + ISO_PANEL - 1) / ISO_PANEL)                         \
-                __builtin_prefetch(b + DIRECT_PANEL(j) + call, 0, 3);                              \
+            ISO_UNROLLED (j, (vectors * VF_N + ISO_PANEL - 1) / ISO_PANEL) {                       \
+                if (call_b == CALL_L2)                                                             \
+                    __builtin_prefetch(b + DIRECT_PANEL(j) + call, 0, 2);                          \
+                else                                                                               \
+                    __builtin_prefetch(b + DIRECT_PANEL(j) + call, 0, 3);                          \
+            }                                                                                      \
         if (later)                                                                                 \
             ISO_UNROLLED (r, runs)                                                                 \
                 __builtin_prefetch(*later + r * (stride * k), 0, 2);                               \
@@ -396,15 +401,19 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
 #define DIRECT_ROWS_OF(M) direct_rows_##M
 #define DIRECT_FULL_ROWS(M) DIRECT_ROWS_OF(M)
 /* See FAR_FLOATS: the widest tiles call B, the columns that are left do not. Fewer rows have more
- * loads than the calls leave room for. */
+ * loads than the calls leave room for. l2: into L2, where several panels are read side by side. */
+#define FAR_TILES(M, call)                                                                         \
+    for (; n - j >= GEMM_VECTORS(M) * VF_N; j += GEMM_VECTORS(M) * VF_N)                           \
+        direct_tile(c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, M,       \
+                    GEMM_VECTORS(M), VF_N, k, add, 0, call);
 #define FAR_ROWS(M)                                                                                \
     static ISO_ONE_COPY void far_rows_##M(float *c, size_t ldc, const float *a, size_t lda,        \
                                           const float *b, size_t bs, size_t bps, size_t n,         \
-                                          size_t k, int add) {                                     \
+                                          size_t k, int add, int l2) {                             \
         size_t j = 0;                                                                              \
-        for (; n - j >= GEMM_VECTORS(M) * VF_N; j += GEMM_VECTORS(M) * VF_N)                       \
-            direct_tile(c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, M,   \
-                        GEMM_VECTORS(M), VF_N, k, add, 0, 1);                                      \
+        if (M > 4 && l2 && GEMM_VECTORS(M) * VF_N > ISO_PANEL)                                     \
+            FAR_TILES(M, CALL_L2)                                                                  \
+        FAR_TILES(M, CALL_L1)                                                                      \
         if (j < n)                                                                                 \
             DIRECT_FULL_ROWS(M)                                                                    \
             (c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, n - j, k, add); \
@@ -429,7 +438,7 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
             direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, VF_N, k, add, 0, 0);              \
     }
 #define TALL_CASE(M) case M: direct_tall_##M(c, ldc, a, lda, b, bs, n, k, add); break;
-#define FAR_CASE(M) case M: far_rows_##M(c, ldc, a, lda, b, bs, bps, n, k, add); return;
+#define FAR_CASE(M) case M: far_rows_##M(c, ldc, a, lda, b, bs, bps, n, k, add, l2); return;
 #define DIRECT_CASE(M) case M: direct_rows_##M(c, ldc, a, lda, b, bs, bps, n, k, add); break;
 #define DIRECT_CASE_BT(M) case M: direct_rows_bt_##M(c, ldc, a, as, b, ldb, n, k, add); break;
 DIRECT_EACH(DIRECT_ROWS)
@@ -546,13 +555,15 @@ static void gemm_packing(float *c, size_t ldc, const float *a, size_t lda, const
 }
 
 static void gemm_direct(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t bs,
-                        size_t bps, size_t m, size_t n, size_t k, int add) {
+                        size_t bps, size_t m, size_t n, size_t k, int mode) {
+    const int add = mode & ISO_DIRECT_ADD, l2 = mode & ISO_DIRECT_FAR;
     ISO_REQUIRE(m <= (n <= VF_N ? GEMM_DIRECT_TALL : GEMM_DIRECT_MR) && (m <= 1 || ldc >= n));
     if (k > 0 && goes_along(m, n, k, bs, bps)) {
         gemm_along(c, ldc, a, lda, 1, b, bs, m, n, k, add ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
         return;
     }
-    if (k > CALL_AHEAD_ROWS && n * k > (m > 4 ? FAR_FLOATS : ISO_L2_FLOATS) &&
+    /* Four rows and fewer leave it to the hardware where L1 can wait for few lines. */
+    if (k > CALL_AHEAD_ROWS && n * k > (m > 4 ? FAR_FLOATS : ISO_L2_FLOATS) && (m > 4 || !l2) &&
         (bs == ISO_PANEL || (m > 4 && bs % GEMM_ALIASED)))
         switch (m) {
             FAR_EACH(FAR_CASE)

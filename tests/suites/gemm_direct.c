@@ -209,6 +209,11 @@ static void direct_cases(struct iso_cases *l) {
         for (size_t i = 0; i < 9; i++)
             iso_add(l, 9, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, m, 4 + i % 3 * 4 + i % 3 / 2 * 4,
                     i / 3 * 64 + m % 5, i % 2, 99, gaps[i % 5], i % 3, gaps[m % 5], gaps[i / 2]);
+    /* Beyond L2, in panels; an odd k says that it comes from there. */
+    for (size_t m = 3; m <= 8; m++)
+        for (size_t k = 511; k <= 512; k++)
+            iso_add(l, 9, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, m, 531, k, m / 2 % 2, 99, 1, 0, 1,
+                    1);
 }
 
 /* -------------------------------------------------------------------------------- gemm_direct */
@@ -230,7 +235,7 @@ static void rows_call(const struct iso_kernels *t, const struct iso_case *c,
         size_t m = d.m - i < step ? d.m - i : step;
         t->gemm_direct(ISO_AT(float, o, D_C) + i * d.ldc, d.ldc,
                        ISO_AT(const float, o, D_A) + i * d.ai, d.ai, ISO_AT(const float, o, D_B),
-                       d.bs, d.bps, m, d.n, d.k, d.add);
+                       d.bs, d.bps, m, d.n, d.k, d.add | (d.k % 2 ? ISO_DIRECT_FAR : 0));
         i += m;
     } while (i < d.m);
 }
