@@ -308,9 +308,8 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
     /* A full strip packs a plain B as it goes. */
     const int packing = t->own_b && !t->b_turned && t->a_direct && m >= mr;
     /* Where L1 waits for few lines at a time, those that come from afar go to L2. */
-    const int direct = t->bs == ISO_PANEL && t->n * t->k >= ISO_L2_FLOATS && iso_l1_has_few_ways()
-                           ? ISO_DIRECT_FAR
-                           : 0;
+    const int far = t->n * t->k >= ISO_L2_FLOATS && iso_l1_has_few_ways() ? ISO_DIRECT_FAR : 0;
+    const int direct = t->bs == ISO_PANEL ? far : 0;
     /* What the rows before have left in cache is near enough without being called. */
     const int known = i0 > 0 && t->n * t->k <= ISO_L2_FLOATS;
     size_t most = n; /* A single strip reads B once. */
@@ -389,7 +388,8 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
                 }
                 const size_t done = i == 0 ? along : 0;
                 if (done)
-                    t->kernels->gemm_packing(c, ld, a, next, plain, t->bs, own, done, k, p0 != 0);
+                    t->kernels->gemm_packing(c, ld, a, next, plain, t->bs, own, done, k,
+                                             far | (p0 != 0));
                 if (t->a_direct)
                     t->kernels->gemm_direct(c + done, ld, a + i * next, next,
                                             b + done / ISO_PANEL * bps, bs, bps, here,
@@ -712,9 +712,10 @@ static size_t rows_in_place(const struct iso_kernels *kernels, size_t n, size_t 
         return kernels->rows_memory;
     if (l3_is_slow(kernels)) /* packing pays from four full strips on, or earlier */
         return aliased || is_far(n, k) ? kernels->rows_slow : 4 * kernels->direct_mr - 1;
-    return is_far(n, k) ? kernels->rows_large
-           : aliased    ? kernels->rows_aliased
-                        : kernels->rows_in_place;
+    if (is_far(n, k)) /* cores with little L1 have slower ways from L3, too */
+        return iso_l1_has_few_ways() && kernels->rows_slow ? kernels->rows_slow
+                                                           : kernels->rows_large;
+    return aliased ? kernels->rows_aliased : kernels->rows_in_place;
 }
 
 /* Whether A and B are read where they lie. With columns for each thread none shares what it packs,

@@ -69,7 +69,8 @@ enum { ISO_DIRECT_ADD = 1, ISO_DIRECT_FAR = 2 };
  * run, as far as its page goes, answer those faster.
  *
  * gemm_packing: the same sums with DIRECT_MR rows, a multiple of ISO_LINEAR_COLUMNS columns, k > 0
- * and a row-major B, which goes into panels [n/16][k][16] on the way.
+ * and a row-major B, which goes into panels [n/16][k][16] on the way. mode: as that of gemm_direct,
+ * but for FAR B comes from memory.
  *
  * gemm_strip_bt: the same sums with A as a strip and a transposed B: b[j*ldb + p]. At most MR and
  * ROWS_IN_PLACE_BT rows.

@@ -28,6 +28,12 @@ static inline __attribute__((always_inline)) void direct_store(float *c, size_t 
 #define FAR_FLOATS 32768
 #define CALL_AHEAD 32
 enum { CALL_NONE, CALL_L1, CALL_L2 };
+ISO_INLINE void direct_call(const float *line, const int call) {
+    if (call == CALL_L2)
+        __builtin_prefetch(line, 0, 2);
+    else
+        __builtin_prefetch(line, 0, 3);
+}
 /* Of a row-major B: often they lie a power of two apart. Where L1 has 8 or 12 places for them, at
  * multiples of GEMM_ALIASED, none. */
 #define CALL_AHEAD_ROWS 10
@@ -91,12 +97,8 @@ direct_sums(vf *t, const float *a, size_t lda, const float *b, size_t bs, size_t
 #define DIRECT_CALLS()                                                                             \
     do {                                                                                           \
         if (call_b)                                                                                \
-            ISO_UNROLLED (j, (vectors * VF_N + ISO_PANEL - 1) / ISO_PANEL) {                       \
-                if (call_b == CALL_L2)                                                             \
-                    __builtin_prefetch(b + DIRECT_PANEL(j) + call, 0, 2);                          \
-                else                                                                               \
-                    __builtin_prefetch(b + DIRECT_PANEL(j) + call, 0, 3);                          \
-            }                                                                                      \
+            ISO_UNROLLED (j, (vectors * VF_N + ISO_PANEL - 1) / ISO_PANEL)                         \
+                direct_call(b + DIRECT_PANEL(j) + call, call_b);                                   \
         if (later)                                                                                 \
             ISO_UNROLLED (r, runs)                                                                 \
                 __builtin_prefetch(*later + r * (stride * k), 0, 2);                               \
@@ -505,14 +507,15 @@ static void gemm_linear(float *c, size_t ldc, const float *a, size_t lda, const 
     }
 }
 
-/* Rows of B that are called in advance, and into L1, or where a row has but a line for a tile, into
- * L2: no prefetcher follows these rows, and they are not read again. */
+/* Rows of B that are called in advance: no prefetcher follows them, and they are not read again. */
 #define PACK_AHEAD 48
-#define PACK_CALL(b)                                                                               \
-    __builtin_prefetch(b, 0, GEMM_VECTORS(GEMM_DIRECT_MR) * VF_N > ISO_PANEL ? 3 : 2)
+/* Whether tiles have several lines of a row: these go to L1, unless it waits for few of them. */
+#define PACK_WIDE (GEMM_VECTORS(GEMM_DIRECT_MR) * VF_N > ISO_PANEL)
 
-static void gemm_packing(float *c, size_t ldc, const float *a, size_t lda, const float *b,
-                         size_t ldb, float *panels, size_t n, size_t k, int add) {
+/* call, a constant: CALL_L1 or CALL_L2. */
+ISO_INLINE void packing_tiles(float *c, size_t ldc, const float *a, size_t lda, const float *b,
+                              size_t ldb, float *panels, size_t n, size_t k, int add,
+                              const int call) {
     const size_t m = GEMM_DIRECT_MR, vectors = GEMM_VECTORS(GEMM_DIRECT_MR), width = vectors * VF_N;
     const size_t turn = k > PACK_AHEAD ? k - PACK_AHEAD : 0;
     const size_t bps = k * ISO_PANEL;
@@ -538,7 +541,7 @@ static void gemm_packing(float *c, size_t ldc, const float *a, size_t lda, const
                 }
                 ISO_AFTER(bv[vectors - 1], ahead);
                 ISO_UNROLLED (l, (width + ISO_PANEL - 1) / ISO_PANEL)
-                    PACK_CALL(ahead + l * ISO_PANEL);
+                    direct_call(ahead + l * ISO_PANEL, call);
                 direct_step(t, four, lda, three, bv, m, vectors);
                 const vf done = t[m * vectors - 1];
                 direct_next(four, m, done);
@@ -552,6 +555,15 @@ static void gemm_packing(float *c, size_t ldc, const float *a, size_t lda, const
         }
         direct_store(c + j, ldc, t, m, vectors, VF_N, add);
     }
+}
+
+static void gemm_packing(float *c, size_t ldc, const float *a, size_t lda, const float *b,
+                         size_t ldb, float *panels, size_t n, size_t k, int mode) {
+    const int add = mode & ISO_DIRECT_ADD;
+    if (!PACK_WIDE || mode & ISO_DIRECT_FAR)
+        packing_tiles(c, ldc, a, lda, b, ldb, panels, n, k, add, CALL_L2);
+    else
+        packing_tiles(c, ldc, a, lda, b, ldb, panels, n, k, add, CALL_L1);
 }
 
 static void gemm_direct(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t bs,

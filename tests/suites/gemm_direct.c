@@ -417,7 +417,8 @@ static void packing_call(const struct iso_kernels *t, const struct iso_case *c,
     for (size_t i = 0; i < d.m; i += t->direct_mr)
         t->gemm_packing(ISO_AT(float, o, D_C) + i * d.ldc, d.ldc,
                         ISO_AT(const float, o, D_A) + i * d.ai, d.ai, ISO_AT(const float, o, D_B),
-                        d.bs, ISO_AT(float, o, K_PANELS), d.n, d.k, d.add);
+                        d.bs, ISO_AT(float, o, K_PANELS), d.n, d.k,
+                        d.add | (d.k % 2 ? ISO_DIRECT_FAR : 0));
 }
 
 static void packing_reference(struct iso_operands *o, const struct iso_case *c) {
