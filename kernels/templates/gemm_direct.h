@@ -184,31 +184,51 @@ direct_steps_bt(vf *t, float *rows, const float *a, size_t as, const float *b, s
     return a;
 }
 
+/* Calls CALL_STEPS_BT steps of some rows into L2. Not inlined: the loop around it would lose its
+ * registers. */
+#define CALL_STEPS_BT ISO_PANEL /* a line of each */
+static ISO_ONE_COPY void call_lines_bt(const float *b, size_t ldb, size_t rows) {
+    for (; rows > 0; rows--, b += ldb)
+        __builtin_prefetch(b, 0, 2);
+    __asm__ volatile(""); /* else it has no effect, to compilers, and goes */
+}
+
 /* Steps p to k. Where all vectors are there and VF_TURN steps as well, the last ones are turned
- * with some that were there already. */
+ * with some that were there already. ahead: floats to the next rows of B, of which as many lines
+ * are called into L2 as are turned, or 0. */
 static inline __attribute__((always_inline)) void
 direct_rest_bt(vf *t, float *rows, const float *a, size_t as, const float *b, size_t ldb,
                const size_t m, const size_t vectors, const int there, size_t last, size_t p,
-               size_t k) {
-    for (a += p * as; p + VF_TURN <= k; p += VF_TURN)
-        a = direct_steps_bt(t, rows, a, as, b + p, ldb, m, vectors, there, last, 1, 0, VF_TURN);
+               size_t k, size_t ahead) {
+    a += p * as;
+    while (p + VF_TURN <= k) {
+        const size_t end = ahead && k - p > CALL_STEPS_BT ? p + CALL_STEPS_BT : k;
+        if (ahead)
+            call_lines_bt(b + ahead + p, ldb, VF_N * vectors);
+        for (; p + VF_TURN <= end; p += VF_TURN)
+            a = direct_steps_bt(t, rows, a, as, b + p, ldb, m, vectors, there, last, 1, 0, VF_TURN);
+    }
     if (p < k)
         direct_steps_bt(t, rows, a, as, b + k - VF_TURN, ldb, m, vectors, there, last, 0,
                         VF_TURN - k % VF_TURN, VF_TURN);
 }
 
+/* From so many floats on B comes from memory, which answers a few lines of each of its rows slowly,
+ * unless they are called. */
+#define FAR_FLOATS_BT ((size_t)3 << 20)
+
 /* More rows of B at a time would compete for few places in the cache: often they lie a power of two
  * apart. */
 static inline __attribute__((always_inline)) void
 direct_sums_bt(vf *t, const float *a, size_t as, const float *b, size_t ldb, const size_t m,
-               const size_t vectors, const int there, size_t last, size_t k) {
+               const size_t vectors, const int there, size_t last, size_t k, size_t ahead) {
     float rows[VF_N * VF_TURN];
     if (!there || k < VF_TURN)
         memset(rows, 0, sizeof rows);
     ISO_UNROLLED (i, m * vectors)
         t[i] = vf_set1(0);
     if (k >= VF_TURN) {
-        direct_rest_bt(t, rows, a, as, b, ldb, m, vectors, there, last, 0, k);
+        direct_rest_bt(t, rows, a, as, b, ldb, m, vectors, there, last, 0, k, ahead);
         return;
     }
     ISO_UNROLLED (j, vectors) {
@@ -273,7 +293,7 @@ direct_halves_bt(float *c, size_t ldc, const float *a, size_t as, const float *b
             direct_line_bt(t, a + p * as, as, next + p, ldb, m);
             direct_line_bt(before, a + (half + p) * as, as, b + half + p, ldb, m);
         }
-        direct_rest_bt(before, NULL, a, as, b, ldb, m, 1, 1, VF_N, more ? 2 * half : half, k);
+        direct_rest_bt(before, NULL, a, as, b, ldb, m, 1, 1, VF_N, more ? 2 * half : half, k, 0);
         direct_store(c + j, ldc, before, m, 1, VF_N, add);
         ISO_UNROLLED (i, m)
             before[i] = t[i];
@@ -329,9 +349,10 @@ static inline __attribute__((always_inline)) void
 direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t ldb,
                const size_t m, size_t n, size_t k, int add) {
     const size_t vectors = GEMM_VECTORS_BT(m), columns = vectors * VF_N;
+    const int far = ldb < 2 * k && n >= FAR_FLOATS_BT / ldb; /* not a block of longer rows */
     vf t[GEMM_SUMS];
     if (n < VF_N) {
-        direct_sums_bt(t, a, as, b, ldb, m, 1, 0, n, k);
+        direct_sums_bt(t, a, as, b, ldb, m, 1, 0, n, k, 0);
         direct_store(c, ldc, t, m, 1, n, add);
         return;
     }
@@ -344,13 +365,13 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
 #endif
     if (vectors > 1)
         for (; n >= columns; n -= columns, c += columns, b += columns * ldb) {
-            direct_sums_bt(t, a, as, b, ldb, m, vectors, 1, VF_N, k);
+            direct_sums_bt(t, a, as, b, ldb, m, vectors, 1, VF_N, k, far ? columns * ldb : 0);
             direct_store(c, ldc, t, m, vectors, VF_N, add);
         }
     while (n > 0) {
         /* The last VF_N columns: those that were there already are not stored. */
         const size_t back = n < VF_N ? VF_N - n : 0;
-        direct_sums_bt(t, a, as, b - back * ldb, ldb, m, 1, 1, VF_N, k);
+        direct_sums_bt(t, a, as, b - back * ldb, ldb, m, 1, 1, VF_N, k, far ? VF_N * ldb : 0);
         if (!back) {
             direct_store(c, ldc, t, m, 1, VF_N, add);
             n -= VF_N, c += VF_N, b += VF_N * ldb;

@@ -214,6 +214,8 @@ static void direct_cases(struct iso_cases *l) {
         for (size_t k = 511; k <= 512; k++)
             iso_add(l, 9, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, m, 531, k, m / 2 % 2, 99, 1, 0, 1,
                     1);
+    /* A transposed B in memory. */
+    iso_add(l, 1, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, 3, 6300, 501, 0, 99, 0, 0, 1, 0);
 }
 
 /* -------------------------------------------------------------------------------- gemm_direct */
