@@ -82,9 +82,7 @@ ISO_INLINE void unary_each(float *y, const float *x, size_t n, const int functio
     if (function == ISO_UNARY_GELU_TANH || (function == ISO_UNARY_SILU && VF_TOGETHER == 2))
         for (; i + 2 * GROUP <= n; i += 2 * GROUP)
             unary_group(y, x, i, function, ahead, 2 * VF_TOGETHER);
-    /* ReLU is no chain that others could hide: one vector after the other is what prefetchers
-     * follow best, unless they are not relied on. */
-    for (; i + GROUP <= n && (function != ISO_UNARY_RELU || ahead->x); i += GROUP)
+    for (; i + GROUP <= n; i += GROUP)
         unary_group(y, x, i, function, ahead, VF_TOGETHER);
     for (; i < n; i += VF_N) {
         size_t w = n - i < VF_N ? n - i : VF_N;
