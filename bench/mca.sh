@@ -157,7 +157,7 @@ for isa in "$@"; do
     row "$tile_title" $tile
     row "A in place" "direct_rows_$direct"
     row "B called, too" gemm_linear
-    row "B packed, too" gemm_packing
+    row "B packed, too" 'gemm_packing|packing_l[12]'
     row "product of one row" gemm_rows_1
     row "attention: exp" columns_block
     row "softmax: exp" softmax

@@ -554,7 +554,7 @@ ISO_INLINE void packing_tiles(float *c, size_t ldc, const float *a, size_t lda, 
         ISO_UNROLLED (i, (m + 3) / 4)
             four[i] = a + 4 * i * lda;
         for (const float *end = a + turn;; end = a + k, ahead = b + j + width) {
-            while (four[0] != end) {
+            while (__builtin_expect(four[0] != end, 1)) {
                 vf bv[GEMM_VECTORS(GEMM_DIRECT_MR)];
                 ISO_UNROLLED (l, vectors) {
                     bv[l] = vf_load(from + l * VF_N);
@@ -578,13 +578,24 @@ ISO_INLINE void packing_tiles(float *c, size_t ldc, const float *a, size_t lda, 
     }
 }
 
+/* Functions of their own: in one compilers would let both loops share what they have in common, and
+ * jump there. */
+#define PACKING(name, call)                                                                        \
+    static ISO_ONE_COPY void name(float *c, size_t ldc, const float *a, size_t lda,                \
+                                  const float *b, size_t ldb, float *panels, size_t n, size_t k,   \
+                                  int add) {                                                       \
+        packing_tiles(c, ldc, a, lda, b, ldb, panels, n, k, add, call);                            \
+    }
+PACKING(packing_l1, CALL_L1)
+PACKING(packing_l2, CALL_L2)
+
 static void gemm_packing(float *c, size_t ldc, const float *a, size_t lda, const float *b,
                          size_t ldb, float *panels, size_t n, size_t k, int mode) {
     const int add = mode & ISO_DIRECT_ADD;
     if (!PACK_WIDE || mode & ISO_DIRECT_FAR)
-        packing_tiles(c, ldc, a, lda, b, ldb, panels, n, k, add, CALL_L2);
+        packing_l2(c, ldc, a, lda, b, ldb, panels, n, k, add);
     else
-        packing_tiles(c, ldc, a, lda, b, ldb, panels, n, k, add, CALL_L1);
+        packing_l1(c, ldc, a, lda, b, ldb, panels, n, k, add);
 }
 
 static void gemm_direct(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t bs,
