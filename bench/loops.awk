@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
 # The innermost loops of compiled functions. Reads what a compiler wrote with -S; each straight
-# piece of code that ends with a jump to its own first instruction, wherever it is entered, becomes a file
-# <out>/<function>.<number>.s. Prints for each: function, multiply-adds, instructions, uses of the
-# stack by vectors, other uses of the stack, file.
+# piece of code that ends with a jump to its own first instruction, wherever it is entered, becomes
+# a file <out>/<function>.<number>.s. Prints for each: function, multiply-adds, instructions, uses of
+# the stack by vectors, other uses of the stack, file.
 #
 # Set by the caller: patterns of a multiply-add (fma), of an operand on the stack (stack) and of a
 # vector register (vector); a folder (out).

@@ -33,13 +33,6 @@ static inline int far_apart(size_t ld, size_t rows, size_t n) {
     return ld > n && rows > ISO_L2_FLOATS / 4 / ld;
 }
 
-/* Calls the first n elements of each row into L2. */
-static inline void call_rows(const float *x, size_t ld, size_t rows, size_t n) {
-    for (size_t i = 0; i < rows; i++)
-        for (size_t j = 0; j < n; j += 16)
-            __builtin_prefetch(x + i * ld + j, 0, 2);
-}
-
 static inline size_t keys_seen(const struct iso_attention *t, size_t query) {
     return t->causal && t->see + query < t->nk ? t->see + query : t->nk;
 }

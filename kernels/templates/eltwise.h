@@ -31,6 +31,13 @@ ISO_INLINE void call_lines(const float *p, size_t i, const size_t floats) {
             __builtin_prefetch(p + i + j, 0, 3);
 }
 
+/* Calls the first n elements of each row into L2. */
+static inline void call_rows(const float *x, size_t ld, size_t rows, size_t n) {
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < n; j += AHEAD_LINE)
+            __builtin_prefetch(x + i * ld + j, 0, 2);
+}
+
 ISO_INLINE void call_ahead(const float *y, const float *x, size_t i, const struct ahead *ahead,
                            const size_t floats) {
     if (ahead->x) {

@@ -8,8 +8,7 @@
 #define ALONG_ROWS 4      /* of C, at most */
 #define ALONG_FLOATS 8192 /* of a B that does not stay in L1 */
 #define ALONG_FAR_STEPS 8 /* rows of B side by side, from where prefetchers follow fewer */
-/* Whether there are 16 from L2: more than the 8 places that an L1 may have for lines 4 KiB apart.
- */
+/* Whether there are 16 from L2, where L1 may have but 8 places for lines 4 KiB apart. */
 #define ALONG_NEAR_STEPS (VF_REGS >= 32)
 #define ALONG_SUMS 768 /* that are added to C wait on the stack, below attention's own */
 
@@ -86,11 +85,9 @@ along_steps(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const fl
 
 /* C = the chain over p of fma(a[i*ai + p*ap], b[p*bs + j], .), from +0, or with `more` from C.
  * near: B comes from L2. */
-static inline __attribute__((always_inline)) void along_rows(float *c, size_t ldc, const float *a,
-                                                             size_t ai, size_t ap, const float *b,
-                                                             size_t bs, const size_t m, size_t n,
-                                                             size_t k, int more, const int near,
-                                                             struct along_before before) {
+static inline __attribute__((always_inline)) void
+along_rows(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const float *b, size_t bs,
+           const size_t m, size_t n, size_t k, int more, int near, struct along_before before) {
     const size_t count = before.count;
     size_t p = 0;
 #define ALONG_STEPS(S)                                                                             \
@@ -114,8 +111,10 @@ static inline __attribute__((always_inline)) void along_rows(float *c, size_t ld
                                             size_t ap, const float *b, size_t bs, size_t n,        \
                                             size_t k, int more, int near,                          \
                                             struct along_before before) {                          \
-        if (near || ALONG_VECTORS(M, 1) == ALONG_VECTORS(M, 0))                                    \
+        if (ALONG_VECTORS(M, 1) == ALONG_VECTORS(M, 0))                                            \
             along_rows(c, ldc, a, ai, ap, b, bs, M, n, k, more, near, before);                     \
+        else if (near)                                                                             \
+            along_rows(c, ldc, a, ai, ap, b, bs, M, n, k, more, 1, before);                        \
         else                                                                                       \
             along_rows(c, ldc, a, ai, ap, b, bs, M, n, k, more, 0, before);                        \
     }

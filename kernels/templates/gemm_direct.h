@@ -184,12 +184,10 @@ direct_steps_bt(vf *t, float *rows, const float *a, size_t as, const float *b, s
     return a;
 }
 
-/* Calls CALL_STEPS_BT steps of some rows into L2. Not inlined: the loop around it would lose its
- * registers. */
-#define CALL_STEPS_BT ISO_PANEL /* a line of each */
-static ISO_ONE_COPY void call_lines_bt(const float *b, size_t ldb, size_t rows) {
-    for (; rows > 0; rows--, b += ldb)
-        __builtin_prefetch(b, 0, 2);
+/* Not inlined: the loop around it would lose its registers. */
+#define CALL_STEPS_BT ISO_PANEL /* a line of each row */
+static ISO_ONE_COPY void call_rows_bt(const float *b, size_t ldb, size_t rows) {
+    call_rows(b, ldb, rows, CALL_STEPS_BT);
     __asm__ volatile(""); /* else it has no effect, to compilers, and goes */
 }
 
@@ -204,7 +202,7 @@ direct_rest_bt(vf *t, float *rows, const float *a, size_t as, const float *b, si
     while (p + VF_TURN <= k) {
         const size_t end = ahead && k - p > CALL_STEPS_BT ? p + CALL_STEPS_BT : k;
         if (ahead)
-            call_lines_bt(b + ahead + p, ldb, VF_N * vectors);
+            call_rows_bt(b + ahead + p, ldb, VF_N * vectors);
         for (; p + VF_TURN <= end; p += VF_TURN)
             a = direct_steps_bt(t, rows, a, as, b + p, ldb, m, vectors, there, last, 1, 0, VF_TURN);
     }

@@ -108,10 +108,10 @@ static inline vf vf_neg(vf x) { return vf_sub(vf_set1(-0.0f), x); }
 /* Beyond `to` as at `to`. NaN passes. */
 ISO_INLINE vf vf_clamp(vf x, float to) { return vf_min(vf_set1(to), vf_max(vf_set1(-to), x)); }
 
-/* z[j] becomes z exp(y) for k vectors z, and k of y, of which the lanes in [-128, -85] count. */
-static ISO_ONE_COPY void deep_sigmoids(vf *z, size_t k) {
+/* z becomes z exp(y); the lanes with y in [-128, -85] count. */
+static ISO_ONE_COPY void deep_sigmoids(vf *z, const vf *y, size_t k) {
     for (size_t j = 0; j < k; j++) {
-        vf x = vf_min(vf_set1(128.0f), vf_max(vf_set1(85.0f), vf_neg(z[k + j]))), p, n, t;
+        vf x = vf_min(vf_set1(128.0f), vf_max(vf_set1(85.0f), vf_neg(y[j]))), p, n, t;
         exp_parts(&p, &n, &t, &x, 1);
         n = vf_neg(n);
         z[j] = vf_ldexp_down(vf_div(z[j], p), n, vf_add(n, vf_set1(MAGIC)));
@@ -136,11 +136,11 @@ ISO_INLINE void times_sigmoid(vf *q, const vf *x, const vf *z, const vf *y, cons
     for (size_t j = 1; j < k; j++)
         any = vm_or(any, vf_lt(y[j], deep));
     if (vm_any(any)) {
-        vf from[2 * VF_MOST];
-        EACH from[j] = z[j];
-        EACH from[k + j] = y[j];
-        deep_sigmoids(from, k);
-        EACH r[j] = vf_select(vf_lt(y[j], deep), from[j], r[j]);
+        vf product[VF_MOST], of[VF_MOST]; /* so that the others may stay in registers */
+        EACH product[j] = z[j];
+        EACH of[j] = y[j];
+        deep_sigmoids(product, of, k);
+        EACH r[j] = vf_select(vf_lt(y[j], deep), product[j], r[j]);
     }
     EACH q[j] = r[j];
 }
