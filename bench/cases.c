@@ -540,7 +540,9 @@ const struct bench_case bench_cases[] = {
     {&layernorm, 128, 512, 0, BENCH_COPY, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
     {&layernorm, 512, 1024, 0, BENCH_COPY, BENCH_THREADS, BENCH_NO_FLOOR, 0},
     {&rmsnorm, 128, 512, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&layernorm, 16384, 1024, 0, BENCH_COPY, BENCH_THREADS | BENCH_HEAVY, BENCH_NO_FLOOR, 0},
     {&rmsnorm, 512, 1024, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&rmsnorm, 16384, 1024, 0, BENCH_COPY, BENCH_HEAVY, BENCH_NO_FLOOR, 0},
     {&attention, 512, 512, 32, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
     {&attention, 512, 512, 48, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
     {&attention, 128, 128, 64, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
@@ -575,6 +577,7 @@ const struct bench_case bench_cases[] = {
     {&bias_gelu, 512, 2048, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
     {&add_layernorm, 128, 512, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
     {&add_layernorm, 512, 1024, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&add_layernorm, 8192, 1024, 0, BENCH_COPY, BENCH_HEAVY, BENCH_NO_FLOOR, 0},
     {&add_rmsnorm, 128, 512, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
     {&add_rmsnorm, 512, 1024, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
 };
