@@ -698,7 +698,7 @@ static iso_status gemm_options(struct iso_epilogue *e, int *trans_a, int *trans_
         return ISOBIT_OK;
     if (o->size != sizeof *o)
         return ISOBIT_E_SIZE;
-    *e = (struct iso_epilogue){o->alpha, o->beta, o->bias, (int)o->act, o->residual, o->ldr, 0};
+    *e = (struct iso_epilogue){o->alpha, o->beta, o->bias, (int)o->act, o->residual, o->ldr, 0, 0};
     *trans_a = o->trans_a != 0, *trans_b = o->trans_b != 0;
     return ISOBIT_OK;
 }

@@ -9,6 +9,7 @@
 
 #include <math.h>
 
+#define L3_BYTES ((size_t)32 << 20)  /* where it is not known */
 #define SMALL_ROWS ((size_t)1 << 15) /* elements below which a call stays on one thread */
 
 /* Everything that a task of one of these functions needs; each uses its part. */
@@ -51,6 +52,17 @@ static iso_status run(struct job *t, const iso_context *context) {
 /* Whether x and y do not stay in L2, and what is behind it is slow. */
 static int is_far(size_t rows, size_t n) {
     return iso_l3_is_slow() && rows > ISO_L2_FLOATS / 2 / n;
+}
+
+/*
+ * Whether y goes past the caches: lines that are written whole need not be read before. Who reads y
+ * next still finds a part of it in an L3 that is more than twice as large. What lies in the caches
+ * already, since it is read, too, stays there.
+ */
+static int goes_past(const struct job *t, const float *residual) {
+    const size_t l3 = iso_machine()->cpu.l3 ? iso_machine()->cpu.l3 : L3_BYTES;
+    return !iso_l3_is_slow() && t->y != t->x && t->y != residual &&
+           t->rows > l3 / 2 / sizeof(float) / t->n;
 }
 
 /* y and x of rows x n; y may be x itself. */
@@ -124,11 +136,13 @@ iso_status iso_logsumexp_f32(float *max, float *log_sum, const float *x, size_t 
 
 static void norm_rows(const struct job *t, size_t row, size_t rows) {
     struct iso_norm o = *t->norm;
+    float beside[ISO_PAST_FLOATS];
     if (o.residual)
         o.residual += row * o.ldr;
     if (o.sum)
         o.sum += row * o.lds;
     o.far = is_far(rows, t->n);
+    o.past = goes_past(t, t->norm->residual) ? beside : NULL;
     (t->kind ? t->kernels->rmsnorm : t->kernels->layernorm)(
         t->y + row * t->ldy, t->ldy, t->x + row * t->ldx, t->ldx, rows, t->n, &o);
 }
@@ -140,8 +154,13 @@ static iso_status norm(struct job *t, const iso_norm_options *options, const iso
             return ISOBIT_E_SIZE;
         if (!(options->eps >= 0) || !isfinite(options->eps))
             return ISOBIT_E_OPTION;
-        o = (struct iso_norm){options->gamma, options->beta, options->eps, options->residual,
-                              options->ldr,   options->sum,  options->lds, 0};
+        o = (struct iso_norm){.gamma = options->gamma,
+                              .beta = options->beta,
+                              .eps = options->eps,
+                              .residual = options->residual,
+                              .ldr = options->ldr,
+                              .sum = options->sum,
+                              .lds = options->lds};
     }
     iso_status status = check_rows(t);
     if (!status && o.residual)
@@ -180,6 +199,7 @@ static void eltwise_rows(const struct job *t, size_t row, size_t rows) {
     const float *x = t->x + row * t->ldx;
     size_t n = t->n;
     e.far = is_far(rows, n);
+    e.past = goes_past(t, e.residual);
     if (e.residual)
         e.residual += row * e.ldr;
     if (t->ldx == n && t->ldy == n && !e.bias && (!e.residual || e.ldr == n))
@@ -222,7 +242,8 @@ static void embed_rows(const struct job *t, size_t row, size_t rows) {
     if (positions && !t->position_rows)
         positions += row * t->n;
     t->kernels->embed(t->y + row * t->ldy, t->ldy, t->ids + row, rows, t->x, t->n, t->scale,
-                      positions, t->position_rows ? t->position_rows + row : NULL);
+                      positions, t->position_rows ? t->position_rows + row : NULL,
+                      goes_past(t, NULL));
 }
 
 iso_status iso_embed_f32(float *y, size_t ldy, const uint32_t *ids, size_t count,

@@ -90,7 +90,8 @@ struct iso_epilogue {
     int act;           /* iso_activation */
     const float *residual;
     size_t ldr;
-    int far; /* what is read and written comes from a slow L3, or from memory */
+    int far;  /* what is read and written comes from a slow L3, or from memory */
+    int past; /* c, which is neither t nor the residual, is too much to find in the caches again */
 };
 
 /*
@@ -113,7 +114,11 @@ enum { ISO_SOFTMAX_LOG = 1, ISO_SOFTMAX_SAFE = 2 };
 
 /* logsumexp: see iso_logsumexp_f32; a row of n = 0 is like one of -Inf. */
 
-/* layernorm, rmsnorm: see iso_norm_options; pointers may be NULL as there. */
+/*
+ * layernorm, rmsnorm: see iso_norm_options; pointers may be NULL as there. past: NULL, or as that
+ * of iso_epilogue, and ISO_PAST_FLOATS floats where x + residual may wait instead of in y.
+ */
+#define ISO_PAST_FLOATS 1984
 struct iso_norm {
     const float *gamma, *beta;
     float eps;
@@ -122,6 +127,7 @@ struct iso_norm {
     float *sum;
     size_t lds;
     int far; /* as that of iso_epilogue */
+    float *past;
 };
 
 /*
@@ -176,7 +182,8 @@ struct iso_attention {
 /* Whether keys and values are more than stays in L2. */
 static inline int iso_keys_are_far(size_t nk, size_t dh) { return nk > ISO_L2_FLOATS / dh / 2; }
 
-/* key_panels: see iso_key_panels_append. embed: ids and rows are in range. */
+/* key_panels: see iso_key_panels_append. embed: ids and rows are in range; past is that of
+ * iso_epilogue. */
 
 /* unary: y = f(x); y may be x. The activations, as iso_activation numbers them, and two more. */
 enum {

@@ -383,8 +383,8 @@ static void unary_aliases_badly(float *y, const float *x, size_t n, int function
 
 static void embed_takes_next_row(float *y, size_t ldy, const uint32_t *ids, size_t count,
                                  const float *table, size_t d, float scale, const float *positions,
-                                 const uint32_t *rows) {
-    good->embed(y, ldy, ids, count, table + d, d, scale, positions, rows);
+                                 const uint32_t *rows, int past) {
+    good->embed(y, ldy, ids, count, table + d, d, scale, positions, rows, past);
 }
 
 static void positions_in_float(float *y, size_t ldy, size_t first, size_t count, size_t d,
@@ -474,7 +474,8 @@ static void attention_wants_first_key(const struct iso_attention *t) {
 
 static void embed_rounds_twice(float *y, size_t ldy, const uint32_t *ids, size_t count,
                                const float *table, size_t d, float scale, const float *positions,
-                               const uint32_t *rows) {
+                               const uint32_t *rows, int past) {
+    (void)past;
     for (size_t i = 0; i < count; i++) {
         for (size_t j = 0; j < d; j++) {
             float product = scale * table[ids[i] * d + j];

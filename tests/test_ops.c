@@ -921,6 +921,56 @@ static void far_rows_are_as_they_are_alone(void **state) {
     }
 }
 
+/* An output of more than half of an L3 of 32 MiB goes past the caches, with whatever begins in the
+ * middle of a line on its own. */
+static void rows_past_the_caches_are_as_they_are_alone(void **state) {
+    (void)state;
+    enum { PAST = 4099, N = 1024, TABLE = 50 };
+    for (size_t at = 0; at < (quick ? 1 : 2); at++) {
+        float *x = random_floats(PAST * N), *residual = random_floats(PAST * N);
+        float *bias = random_floats(N), *table = random_floats(TABLE * N);
+        float *expect = floats(PAST * N), *y = canaries(PAST * N + 32);
+        float *to = (float *)(((uintptr_t)y + 63) / 64 * 64) + at;
+        uint32_t *ids = guarded(PAST * sizeof *ids);
+        for (size_t i = 0; i < PAST; i++)
+            ids[i] = (uint32_t)(random_next() % TABLE);
+        for (int op = 0; op < 6; op++) {
+            const size_t last = PAST + (quick ? isa_ways : way_count);
+            for (size_t call = 0; call < last; call++) { /* row by row, then at once */
+                const bool alone = call < PAST;
+                if (call >= PAST + isa_ways && call % 7)
+                    continue; /* one way of many with threads */
+                const size_t row = alone ? call : 0, rows = alone ? 1 : PAST;
+                float *out = alone ? expect + row * N : to;
+                const float *in = x + row * N, *more = residual + row * N;
+                for (size_t i = 0; i < PAST * N && !alone; i++)
+                    to[i] = CANARY;
+                const iso_eltwise_options e = {.size = sizeof e,
+                                               .act = ISOBIT_ACT_RELU,
+                                               .bias = op == 1 ? bias : NULL,
+                                               .residual = op == 1 ? more : NULL,
+                                               .ldr = N};
+                const iso_norm_options o = {.size = sizeof o,
+                                            .gamma = bias,
+                                            .eps = 1e-5f,
+                                            .residual = op == 3 ? more : NULL,
+                                            .ldr = N};
+                const iso_context *context = &ways[alone ? 0 : call - PAST].context;
+                assert_ok(op < 2    ? iso_eltwise_f32(out, N, in, N, rows, N, &e, context)
+                          : op < 4  ? iso_layernorm_f32(out, N, in, N, rows, N, &o, context)
+                          : op == 4 ? iso_rmsnorm_f32(out, N, in, N, rows, N, &o, context)
+                                    : iso_embed_f32(out, N, ids + row, rows, table, TABLE, N, 3.0f,
+                                                    NULL, NULL, 0, context));
+                if (!alone)
+                    assert_same("rows past the caches", to, N, expect, N, PAST, N);
+            }
+            for (size_t i = 0; i < PAST * N + 32; i++)
+                assert_true((y + i >= to && y + i < to + PAST * N) || y[i] == CANARY);
+        }
+        release(NULL);
+    }
+}
+
 /* Some rows go together: each is as it is alone, also beside rows that are not finite. */
 static void softmax_rows_do_not_meet(void **state) {
     (void)state;
@@ -2201,6 +2251,7 @@ int main(int argc, char **argv) {
         TEST(rows_are_the_same_every_way),
         TEST(rows_do_not_see_the_batch),
         TEST(far_rows_are_as_they_are_alone),
+        TEST(rows_past_the_caches_are_as_they_are_alone),
         TEST(softmax_rows_do_not_meet),
         TEST(logsumexp_makes_the_log_softmax),
         TEST(eltwise_is_near_the_truth),

@@ -3,6 +3,9 @@
  * The operations of a Transformer on f32 tensors. isobit.h states the rules that hold for all of
  * them (row-major, strides in elements, zero sizes, status codes, the bits).
  *
+ * An output that is too large for the caches is written fastest where it lies at a multiple of 64
+ * bytes, and its rows at multiples of 16 elements.
+ *
  * Letters: m n k sizes of a matrix product; B batch, H heads, S sequence length, dh width of a
  * head, d model width.
  */

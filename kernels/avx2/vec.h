@@ -49,6 +49,9 @@ static inline void vf_store_n(float *p, vf v, size_t n) {
     if (n)
         _mm_store_ss(p, h);
 }
+#define VF_STREAMS 1
+static inline void vf_stream(float *p, vf v) { _mm256_stream_ps(p, v); }
+static inline void vf_streamed(void) { _mm_sfence(); }
 static inline vf vf_keep(vf v, size_t n) { return _mm256_and_ps(v, vm_first(n)); }
 static inline vf vf_add(vf a, vf b) { return _mm256_add_ps(a, b); }
 static inline vf vf_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }

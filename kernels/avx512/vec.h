@@ -31,6 +31,9 @@ static inline vf vf_load_n(const float *p, size_t n) {
 static inline void vf_store_n(float *p, vf v, size_t n) {
     _mm512_mask_storeu_ps(p, vm_first(n), v);
 }
+#define VF_STREAMS 1
+static inline void vf_stream(float *p, vf v) { _mm512_stream_ps(p, v); }
+static inline void vf_streamed(void) { _mm_sfence(); }
 static inline vf vf_keep(vf v, size_t n) { return _mm512_maskz_mov_ps(vm_first(n), v); }
 static inline vf vf_add(vf a, vf b) { return _mm512_add_ps(a, b); }
 static inline vf vf_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }

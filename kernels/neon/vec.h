@@ -50,6 +50,9 @@ static inline void vf_store_n(float *p, vf v, size_t n) {
     if (n == 1)
         vst1q_lane_f32(p, v, 0);
 }
+#define VF_STREAMS 0
+static inline void vf_stream(float *p, vf v) { vf_store(p, v); }
+static inline void vf_streamed(void) {}
 static inline vf vf_keep(vf v, size_t n) {
     return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(v), vm_first(n)));
 }

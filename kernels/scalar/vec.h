@@ -77,6 +77,11 @@ static inline void vf_store_n(float *p, vf v, size_t n) {
     if (n)
         *p = v;
 }
+/* Past the caches, to a multiple of the vector's size, and after that no later store comes before
+ * these. Where VF_STREAMS is 0 it is a store as any other. */
+#define VF_STREAMS 0
+static inline void vf_stream(float *p, vf v) { vf_store(p, v); }
+static inline void vf_streamed(void) {}
 /* Lanes n and up become +0. */
 static inline vf vf_keep(vf v, size_t n) { return n ? v : 0; }
 static inline vf vf_add(vf a, vf b) { return a + b; }

@@ -16,7 +16,7 @@ struct ahead {
     size_t x, y, residual;
 };
 #define AHEAD_FLOATS 512
-#define AHEAD_LINE 16
+#define LINE_FLOATS 16
 
 /* Of a matrix: the same column some rows further, or where rows follow each other or are long, that
  * many floats. */
@@ -26,15 +26,15 @@ static size_t ahead_in(size_t ld, size_t n) {
 
 /* Calls the lines of elements i .. i+floats-1. */
 ISO_INLINE void call_lines(const float *p, size_t i, const size_t floats) {
-    if (floats >= AHEAD_LINE || i % AHEAD_LINE < floats)
-        for (size_t j = 0; j < floats; j += AHEAD_LINE)
+    if (floats >= LINE_FLOATS || i % LINE_FLOATS < floats)
+        for (size_t j = 0; j < floats; j += LINE_FLOATS)
             __builtin_prefetch(p + i + j, 0, 3);
 }
 
 /* Calls the first n elements of each row into L2. */
 static inline void call_rows(const float *x, size_t ld, size_t rows, size_t n) {
     for (size_t i = 0; i < rows; i++)
-        for (size_t j = 0; j < n; j += AHEAD_LINE)
+        for (size_t j = 0; j < n; j += LINE_FLOATS)
             __builtin_prefetch(x + i * ld + j, 0, 2);
 }
 
@@ -81,7 +81,7 @@ ISO_INLINE void unary_group(float *y, const float *x, size_t i, const int functi
 ISO_INLINE void unary_each(float *y, const float *x, size_t n, const int function,
                            const struct ahead *ahead) {
     size_t i = 0;
-    if (function == ISO_UNARY_GELU_ERF && n >= 3 * GROUP) {
+    if (VF_TOGETHER > 1 && function == ISO_UNARY_GELU_ERF && n >= 3 * GROUP) {
         i = n / GROUP * GROUP;
         gelu_groups(y, x, i, ahead);
     }
@@ -89,7 +89,7 @@ ISO_INLINE void unary_each(float *y, const float *x, size_t n, const int functio
     if (function == ISO_UNARY_GELU_TANH || (function == ISO_UNARY_SILU && VF_TOGETHER == 2))
         for (; i + 2 * GROUP <= n; i += 2 * GROUP)
             unary_group(y, x, i, function, ahead, 2 * VF_TOGETHER);
-    for (; i + GROUP <= n; i += GROUP)
+    for (; VF_TOGETHER > 1 && i + GROUP <= n; i += GROUP)
         unary_group(y, x, i, function, ahead, VF_TOGETHER);
     for (; i < n; i += VF_N) {
         size_t w = n - i < VF_N ? n - i : VF_N;
@@ -124,23 +124,26 @@ static void unary(float *y, const float *x, size_t n, int function) {
 
 /* y = scale * table[id] + position, by fma; without positions one multiplication. */
 static void embed(float *y, size_t ldy, const uint32_t *ids, size_t count, const float *table,
-                  size_t d, float scale, const float *positions, const uint32_t *rows) {
+                  size_t d, float scale, const float *positions, const uint32_t *rows, int past) {
     const vf s = vf_set1(scale);
+    past = past && lies_in_vectors(y, ldy);
     for (size_t t = 0; t < count; t++, y += ldy) {
         const float *e = table + (size_t)ids[t] * d;
         const float *p = positions ? positions + (rows ? (size_t)rows[t] : t) * d : NULL;
         size_t i = 0;
         if (p)
             for (; i + VF_N <= d; i += VF_N)
-                vf_store(y + i, vf_fma(vf_load(e + i), s, vf_load(p + i)));
+                stream_w(y + i, vf_fma(vf_load(e + i), s, vf_load(p + i)), VF_N, past);
         else
             for (; i + VF_N <= d; i += VF_N)
-                vf_store(y + i, vf_mul(vf_load(e + i), s));
+                stream_w(y + i, vf_mul(vf_load(e + i), s), VF_N, past);
         if (i < d) {
             vf v = vf_load_n(e + i, d - i);
             vf_store_n(y + i, p ? vf_fma(v, s, vf_load_n(p + i, d - i)) : vf_mul(v, s), d - i);
         }
     }
+    if (past)
+        vf_streamed();
 }
 
 /*

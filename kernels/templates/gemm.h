@@ -70,10 +70,12 @@ static ISO_ONE_COPY void gemm_pack(float *dst, const float *src, size_t si, size
     }
 }
 
-/* `vectors` vectors from column j on, of which the last holds `last` columns. */
+/* `vectors` vectors from column j on, of which the last holds `last` columns. scaled: 0 where alpha
+ * is known to be 1, and beta 0. */
 ISO_INLINE void epilogue_vectors(float *c, const float *t, size_t j, const struct iso_epilogue *e,
                                  const float *residual, const struct ahead *ahead, const int act,
-                                 const size_t vectors, const size_t last) {
+                                 const int scaled, const size_t vectors, const size_t last,
+                                 const int past) {
     vf v[VF_MOST];
     call_ahead(c, t, j, ahead, vectors * VF_N);
     if (residual && ahead->x)
@@ -81,10 +83,10 @@ ISO_INLINE void epilogue_vectors(float *c, const float *t, size_t j, const struc
 #define WIDTH (i + 1 < vectors ? VF_N : last)
     ISO_UNROLLED (i, vectors)
         v[i] = load_w(t + j + i * VF_N, WIDTH);
-    if (e->alpha != 1.0f)
+    if (scaled && e->alpha != 1.0f)
         ISO_UNROLLED (i, vectors)
             v[i] = vf_mul(vf_set1(e->alpha), v[i]);
-    if (e->beta != 0.0f)
+    if (scaled && e->beta != 0.0f)
         ISO_UNROLLED (i, vectors)
             v[i] = vf_fma(vf_set1(e->beta), load_w(c + j + i * VF_N, WIDTH), v[i]);
     if (e->bias)
@@ -95,7 +97,7 @@ ISO_INLINE void epilogue_vectors(float *c, const float *t, size_t j, const struc
         ISO_UNROLLED (i, vectors)
             v[i] = vf_add(v[i], load_w(residual + j + i * VF_N, WIDTH));
     ISO_UNROLLED (i, vectors)
-        store_w(c + j + i * VF_N, v[i], WIDTH);
+        stream_w(c + j + i * VF_N, v[i], WIDTH, past);
 #undef WIDTH
 }
 
@@ -103,40 +105,85 @@ ISO_INLINE void epilogue_vectors(float *c, const float *t, size_t j, const struc
  * each combination of them. */
 ISO_INLINE void epilogue_rows(float *c, size_t ldc, const float *t, size_t ldt, size_t m, size_t n,
                               const struct iso_epilogue *e, const struct ahead *ahead,
-                              const int act) {
+                              const int act, const int scaled) {
     for (size_t i = 0; i < m; i++, c += ldc, t += ldt) {
         const float *residual = e->residual ? e->residual + i * e->ldr : NULL;
         size_t j = 0;
-        if ((act == ISO_UNARY_GELU_TANH || act == ISO_UNARY_SILU) &&
-            VF_TOGETHER <= 2) /* see unary_each; eight are slower */
+        /* See unary_each; eight are slower. */
+        if (act == ISO_UNARY_SILU ? VF_TOGETHER == 2
+                                  : act == ISO_UNARY_GELU_TANH && VF_TOGETHER <= 2)
             for (; j + 2 * VF_TOGETHER * VF_N <= n; j += 2 * VF_TOGETHER * VF_N)
-                epilogue_vectors(c, t, j, e, residual, ahead, act, 2 * VF_TOGETHER, VF_N);
-        for (; j + VF_TOGETHER * VF_N <= n; j += VF_TOGETHER * VF_N)
-            epilogue_vectors(c, t, j, e, residual, ahead, act, VF_TOGETHER, VF_N);
+                epilogue_vectors(c, t, j, e, residual, ahead, act, scaled, 2 * VF_TOGETHER, VF_N,
+                                 0);
+        for (; VF_TOGETHER > 1 && j + VF_TOGETHER * VF_N <= n; j += VF_TOGETHER * VF_N)
+            epilogue_vectors(c, t, j, e, residual, ahead, act, scaled, VF_TOGETHER, VF_N, 0);
         for (; j < n; j += VF_N)
-            epilogue_vectors(c, t, j, e, residual, ahead, act, 1, n - j < VF_N ? n - j : VF_N);
+            epilogue_vectors(c, t, j, e, residual, ahead, act, scaled, 1,
+                             n - j < VF_N ? n - j : VF_N, 0);
     }
 }
 
-static void gemm_epilogue(float *c, size_t ldc, const float *t, size_t ldt, size_t m, size_t n,
-                          const struct iso_epilogue *e) {
+static ISO_ONE_COPY void epilogue(float *c, size_t ldc, const float *t, size_t ldt, size_t m,
+                                  size_t n, const struct iso_epilogue *e) {
     struct ahead ahead = {.x = 0};
     if (e->far && n > 0)
         ahead = (struct ahead){ahead_in(ldt, n), ahead_in(ldc, n), ahead_in(e->ldr, n)};
-    if (e->alpha == 1.0f && e->beta == 0.0f && !e->bias && !e->residual) {
+    const int scaled = e->alpha != 1.0f || e->beta != 0.0f;
+    if (!scaled && !e->bias && !e->residual) {
         for (size_t i = 0; i < m; i++)
             unary_ahead(c + i * ldc, t + i * ldt, n, e->act, &ahead);
         return;
     }
 #define EPILOGUE_CASE(f)                                                                           \
-    case f: epilogue_rows(c, ldc, t, ldt, m, n, e, &ahead, f); break;
+    case f: epilogue_rows(c, ldc, t, ldt, m, n, e, &ahead, f, 1); break;
     switch (e->act) {
-        EPILOGUE_CASE(ISO_UNARY_RELU)
+    case ISO_UNARY_RELU: /* so short that asking takes time */
+        if (VF_N > 1 && !scaled)
+            epilogue_rows(c, ldc, t, ldt, m, n, e, &ahead, ISO_UNARY_RELU, 0);
+        else
+            epilogue_rows(c, ldc, t, ldt, m, n, e, &ahead, ISO_UNARY_RELU, 1);
+        break;
         EPILOGUE_CASE(ISO_UNARY_SILU)
         EPILOGUE_CASE(ISO_UNARY_GELU_ERF)
         EPILOGUE_CASE(ISO_UNARY_GELU_TANH)
         EPILOGUE_CASE(ISO_UNARY_TANH)
-    default: epilogue_rows(c, ldc, t, ldt, m, n, e, &ahead, ISO_UNARY_NONE); break;
+    default:
+        if (VF_N > 1 && !scaled)
+            epilogue_rows(c, ldc, t, ldt, m, n, e, &ahead, ISO_UNARY_NONE, 0);
+        else
+            epilogue_rows(c, ldc, t, ldt, m, n, e, &ahead, ISO_UNARY_NONE, 1);
+        break;
     }
 #undef EPILOGUE_CASE
+}
+
+/* The whole lines of a row go past the caches; what is before and after them does not. */
+ISO_INLINE void epilogue_past(float *c, size_t ldc, const float *t, size_t ldt, size_t m, size_t n,
+                              const struct iso_epilogue *e, const int act) {
+    static const struct ahead none;
+    struct iso_epilogue part = *e;
+    for (size_t i = 0; i < m; i++, c += ldc, t += ldt) {
+        const float *residual = e->residual ? e->residual + i * e->ldr : NULL;
+        const size_t over = (uintptr_t)c / sizeof(float) % LINE_FLOATS;
+        size_t head = over ? LINE_FLOATS - over : 0, j;
+        if (head > n || (uintptr_t)c % sizeof(float))
+            head = n;
+        part.bias = e->bias, part.residual = residual;
+        epilogue(c, 0, t, 0, 1, head, &part);
+        for (j = head; n - j >= LINE_FLOATS; j += LINE_FLOATS)
+            epilogue_vectors(c, t, j, e, residual, &none, act, 1, LINE_FLOATS / VF_N, VF_N, 1);
+        part.bias = e->bias ? e->bias + j : NULL, part.residual = residual ? residual + j : NULL;
+        epilogue(c + j, 0, t + j, 0, 1, n - j, &part);
+    }
+    vf_streamed();
+}
+
+static void gemm_epilogue(float *c, size_t ldc, const float *t, size_t ldt, size_t m, size_t n,
+                          const struct iso_epilogue *e) {
+    if (VF_STREAMS && e->past && e->act == ISO_UNARY_NONE)
+        epilogue_past(c, ldc, t, ldt, m, n, e, ISO_UNARY_NONE);
+    else if (VF_STREAMS && e->past && e->act == ISO_UNARY_RELU)
+        epilogue_past(c, ldc, t, ldt, m, n, e, ISO_UNARY_RELU);
+    else
+        epilogue(c, ldc, t, ldt, m, n, e);
 }

@@ -18,7 +18,8 @@
 #define NORM_N_OF_4 512
 /* With a residual each row has three streams, or four where the sum is written too, and prefetchers
  * follow few. So from so many floats on long rows go one by one: those of layer norm, whose chains
- * need company, and AVX2's of three if they come from memory. */
+ * need company, and AVX2's of three if they come from memory. So do rows that go past the caches:
+ * fewer lines are written at a time. */
 #define NORM_ALONE_FLOATS (NORM_ROWS < 4 ? (size_t)1 << 18 : (size_t)1 << 13)
 #define NORM_ALONE_FAR ((size_t)1 << 21)
 #define NORM_ALONE_N 256
@@ -54,7 +55,8 @@ ISO_INLINE void norm_call(const float *row, size_t ld, size_t i, const size_t k)
 /* Elements i .. i+w-1 of each row: ((t - mean) r) gamma + beta. */
 ISO_INLINE void norm_output_step(const struct norm_group *g, const vf *minus_mean, const vf *r,
                                  const float *gamma, const float *beta, size_t i, size_t w,
-                                 const int centred, const int affine, const size_t k) {
+                                 const int centred, const int affine, const int past,
+                                 const size_t k) {
     vf scale = vf_set1(0), shift = vf_set1(0);
     if (affine & 1)
         scale = load_w(gamma + i, w);
@@ -75,22 +77,22 @@ ISO_INLINE void norm_output_step(const struct norm_group *g, const vf *minus_mea
         else if (affine == 2)
             d[q] = vf_add(d[q], shift);
     }
-    EACH_ROW store_w(g->y + q * g->ldy + i, d[q], w);
+    EACH_ROW stream_w(g->y + q * g->ldy + i, d[q], w, past);
 }
 
 ISO_INLINE void norm_output(const struct norm_group *g, const vf *minus_mean, const vf *r,
                             const float *gamma, const float *beta, size_t n, const int centred,
-                            const int affine, const size_t k) {
+                            const int affine, const int past, const size_t k) {
     size_t i = 0;
     for (; i + VF_N <= n; i += VF_N) {
         if (!centred)
             norm_call(g->next_x, g->ldx, i, k);
         if (g->residual)
             norm_call(g->next_residual, g->ldr, i, k);
-        norm_output_step(g, minus_mean, r, gamma, beta, i, VF_N, centred, affine, k);
+        norm_output_step(g, minus_mean, r, gamma, beta, i, VF_N, centred, affine, past, k);
     }
     if (i < n)
-        norm_output_step(g, minus_mean, r, gamma, beta, i, n - i, centred, affine, k);
+        norm_output_step(g, minus_mean, r, gamma, beta, i, n - i, centred, affine, 0, k);
 }
 
 /* The first sum over the lanes: of t - first, or of t^2; with a residual t is made on the way. */
@@ -113,12 +115,12 @@ ISO_INLINE void norm_first_sum(vf (*acc)[LANE_REGS], const struct norm_group *g,
             norm_call(g->y, g->ldy, i, k);                                                         \
     } while (0)
     EACH_ROW ISO_UNROLLED (l, LANE_REGS) acc[q][l] = vf_set1(0);
-    LANES_EACH(n, FIRST_STEP);
+    LANES_EACH_COMPACT(n, FIRST_STEP);
 #undef FIRST_STEP
 }
 
 ISO_INLINE void norm_rows(const struct norm_group *rows, size_t n, const struct iso_norm *o,
-                          const int centred, const size_t k) {
+                          const int centred, int past, const size_t k) {
     const struct norm_group local = *rows, *g = &local;
     vf acc[NORM_ROWS][LANE_REGS], minus_first[NORM_ROWS], minus_mean[NORM_ROWS], r[NORM_ROWS];
     if (g->residual) {
@@ -139,19 +141,23 @@ ISO_INLINE void norm_rows(const struct norm_group *rows, size_t n, const struct 
         EACH_ROW acc[q][l] = vf_fma(d[q], d[q], acc[q][l]);                                        \
         norm_call(g->next_x, g->ldx, i, k);                                                        \
     } while (0)
-        LANES_EACH(n, VARIANCE_STEP);
+        LANES_EACH_COMPACT(n, VARIANCE_STEP);
 #undef VARIANCE_STEP
     }
     EACH_ROW r[q] = vf_set1(1.0f / __builtin_sqrtf(lanes_tree(acc[q]) / (float)n + o->eps));
     const float *beta = centred ? o->beta : NULL;
-    if (o->gamma && beta)
-        norm_output(g, minus_mean, r, o->gamma, beta, n, centred, 3, k);
+    if (past && o->gamma && beta)
+        norm_output(g, minus_mean, r, o->gamma, beta, n, centred, 3, VF_STREAMS, k);
+    else if (past && o->gamma)
+        norm_output(g, minus_mean, r, o->gamma, NULL, n, centred, 1, VF_STREAMS, k);
+    else if (o->gamma && beta)
+        norm_output(g, minus_mean, r, o->gamma, beta, n, centred, 3, 0, k);
     else if (o->gamma)
-        norm_output(g, minus_mean, r, o->gamma, NULL, n, centred, 1, k);
+        norm_output(g, minus_mean, r, o->gamma, NULL, n, centred, 1, 0, k);
     else if (centred && beta)
-        norm_output(g, minus_mean, r, NULL, beta, n, centred, 2, k);
+        norm_output(g, minus_mean, r, NULL, beta, n, centred, 2, 0, k);
     else
-        norm_output(g, minus_mean, r, NULL, NULL, n, centred, 0, k);
+        norm_output(g, minus_mean, r, NULL, NULL, n, centred, 0, 0, k);
 }
 
 ISO_INLINE void norm(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
@@ -159,7 +165,11 @@ ISO_INLINE void norm(float *y, size_t ldy, const float *x, size_t ldx, size_t ro
     const size_t many = centred || (!o->sum && NORM_ROWS < 4) ? NORM_ALONE_FAR : NORM_ALONE_FLOATS;
     const int alone = o->residual && (o->sum || !centred) && n >= NORM_ALONE_N && rows >= many / n;
     const int far = NORM_PARTS && o->far && n <= NORM_N;
-    const size_t together = alone || (far && n >= NORM_FAR_N) || n > NORM_N || NORM_ROWS < 2 ? 1
+    const int waits = o->residual && !o->sum; /* x + residual, in y */
+    const int past =
+        VF_STREAMS && o->past && lies_in_vectors(y, ldy) && !(waits && n > ISO_PAST_FLOATS);
+    const size_t together = alone || past || (far && n >= NORM_FAR_N) || n > NORM_N || NORM_ROWS < 2
+                                ? 1
                             : n <= NORM_N_OF_4 ? NORM_ROWS
                                                : 2;
     for (size_t row = 0; row < rows;) {
@@ -170,8 +180,8 @@ ISO_INLINE void norm(float *y, size_t ldy, const float *x, size_t ldx, size_t ro
         const size_t next = rows - row >= 2 * k ? k : 0;
         g.next_x = g.x + next * ldx;
         g.far = far && y != x && y != o->residual;
-        g.t = o->sum ? o->sum + row * o->lds : g.y;
-        g.ldt = o->sum ? o->lds : ldy;
+        g.t = o->sum ? o->sum + row * o->lds : past ? o->past : g.y;
+        g.ldt = o->sum ? o->lds : past ? n : ldy;
         if (o->residual) {
             g.residual = o->residual + row * o->ldr, g.ldr = o->ldr;
             g.next_residual = g.residual + next * g.ldr;
@@ -181,13 +191,15 @@ ISO_INLINE void norm(float *y, size_t ldy, const float *x, size_t ldx, size_t ro
             g.t = (float *)(uintptr_t)g.x, g.ldt = ldx; /* is only read */
         }
         if (NORM_ROWS >= 4 && k == 4)
-            norm_rows(&g, n, o, centred, NORM_ROWS >= 4 ? 4 : 1);
+            norm_rows(&g, n, o, centred, 0, NORM_ROWS >= 4 ? 4 : 1);
         else if (NORM_ROWS >= 2 && k == 2)
-            norm_rows(&g, n, o, centred, NORM_ROWS >= 2 ? 2 : 1);
+            norm_rows(&g, n, o, centred, 0, NORM_ROWS >= 2 ? 2 : 1);
         else
-            norm_rows(&g, n, o, centred, 1);
+            norm_rows(&g, n, o, centred, past, 1);
         row += k;
     }
+    if (past)
+        vf_streamed();
 }
 
 static void layernorm(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,

@@ -49,6 +49,8 @@ static void embed_cases(struct iso_cases *l) {
         for (size_t d = 15; d <= 66; d += 17)
             iso_add(l, 4, 0, ISO_CASE_TRAPLESS, 6, d, 1, kind % 3, iso_stride_gap(kind, d));
     }
+    for (size_t positions = 0; positions < 3; positions++) /* whole lines, past the caches */
+        iso_add(l, 3, 0, ISO_CASE_TRAPLESS, 3, 90 + positions, 1, positions, 6 - positions);
 }
 
 static void embed_setup(struct iso_operands *o, const struct iso_case *c) {
@@ -76,7 +78,8 @@ static void embed_call(const struct iso_kernels *t, const struct iso_case *c,
                        const struct iso_operands *o) {
     t->embed(ISO_AT(float, o, B_Y), o->v[B_Y].ld, ISO_AT(const uint32_t, o, B_IDS), c->p[B_COUNT],
              ISO_AT(const float, o, B_TABLE), c->p[B_D], embed_scales[c->p[B_SCALE]],
-             ISO_AT(const float, o, B_POSITIONS_AT), ISO_AT(const uint32_t, o, B_ROWS));
+             ISO_AT(const float, o, B_POSITIONS_AT), ISO_AT(const uint32_t, o, B_ROWS),
+             c->p[B_COUNT] % 2);
 }
 
 static void embed_reference(struct iso_operands *o, const struct iso_case *c) {

@@ -398,6 +398,12 @@ static void epilogue_cases(struct iso_cases *l) {
                 iso_stride_gap(i % ISO_STRIDES, n), iso_stride_gap(i / 2 % ISO_STRIDES, n),
                 iso_stride_gap(i / 3 % ISO_STRIDES, n));
     }
+    /* Past the caches: rows that begin anywhere in a line, and end before the next one. */
+    for (size_t act = 0; act <= ISOBIT_ACT_TANH; act++) {
+        for (size_t gap = 0; gap < 4; gap++)
+            iso_add(l, 40, ISO_FILL_NORMAL, 0, 6, 160, 1, 0, gap / 2, act, gap / 2, 0, 5 * gap);
+        iso_add(l, 40, ISO_FILL_NORMAL, 0, 5, 5, 1, 0, 1, act, 1, 0, 2);
+    }
 }
 
 static void epilogue_setup(struct iso_operands *o, const struct iso_case *c) {
@@ -431,7 +437,8 @@ static void epilogue_call(const struct iso_kernels *t, const struct iso_case *c,
                              .act = (int)c->p[E_ACT],
                              .residual = own ? v[E_C].at : v[E_RESIDUAL_AT].at,
                              .ldr = own ? v[E_C].ld : v[E_RESIDUAL_AT].ld,
-                             .far = (c->p[E_M] + c->p[E_N]) % 2};
+                             .far = (c->p[E_M] + c->p[E_N]) % 2,
+                             .past = !same && !own && (c->p[E_M] + c->p[E_N]) / 2 % 2};
     t->gemm_epilogue(v[E_C].at, v[E_C].ld, same ? v[E_C].at : v[E_T].at,
                      same ? v[E_C].ld : v[E_T].ld, c->p[E_M], c->p[E_N], &e);
 }

@@ -427,12 +427,29 @@ static void norm_cases(struct iso_cases *l) {
                     f % 2, 0, f % 3);
 }
 
+/* Rows of whole lines, which may go past the caches, together and alone; the last ones are longer
+ * than what has room beside. */
+static void past_cases(struct iso_cases *l) {
+    static const size_t widths[] = {96, 512, 992, 1984, 2000};
+    for (size_t i = 0; i < iso_count(widths) && l->plan != ISO_PLAN_BENCH; i++)
+        for (size_t rows = 2; rows <= 7; rows += rows == 3 ? 3 : 1)
+            for (size_t kind = 0; kind < 3; kind++)
+                iso_add(l, 20, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, rows, widths[i], rows % 4,
+                        kind > 0, 0, kind == 2, 0, widths[i] % 64);
+}
+
+static void layernorm_cases(struct iso_cases *l) {
+    norm_cases(l);
+    past_cases(l);
+}
+
 static void rms_cases(struct iso_cases *l) {
     norm_cases(l);
     if (l->plan != ISO_PLAN_BENCH) { /* the sum of squares overflows: documented to give 0 */
         iso_add(l, 1, ISO_FILL_HUGE, ISO_CASE_GOLDEN, 2, 70, 3, 0, 0, 0, 0, 1);
         iso_add(l, 1, ISO_FILL_HUGE, 0, 2, 513, 1, 0, 1, 0, 0, 1);
     }
+    past_cases(l);
 }
 
 static void norm_setup(struct iso_operands *o, const struct iso_case *c) {
@@ -474,13 +491,16 @@ static unsigned norm_sum(const struct iso_case *c) {
     return c->p[N_SUM] == 1 ? N_SUM_AT : c->p[N_SUM] == 2 ? N_X_AT : N_R_AT;
 }
 
-static struct iso_norm norm_of(const struct iso_case *c, const struct iso_operands *o) {
+/* beside: ISO_PAST_FLOATS floats. */
+static struct iso_norm norm_of(const struct iso_case *c, const struct iso_operands *o,
+                               float *beside) {
     struct iso_norm v = {.gamma = o->v[N_GAMMA].at,
                          .beta = o->v[N_BETA].at,
                          .eps = norm_eps[c->p[N_EPS]],
                          .residual = o->v[N_R_AT].at,
                          .ldr = o->v[N_R_AT].ld,
-                         .far = c->p[N_ROWS] % 2};
+                         .far = c->p[N_ROWS] % 2,
+                         .past = c->p[N_Y] == 0 && c->p[N_ROWS] / 2 % 2 ? beside : NULL};
     if (c->p[N_SUM]) {
         v.sum = o->v[norm_sum(c)].at;
         v.lds = o->v[norm_sum(c)].ld;
@@ -490,14 +510,16 @@ static struct iso_norm norm_of(const struct iso_case *c, const struct iso_operan
 
 static void layernorm_call(const struct iso_kernels *t, const struct iso_case *c,
                            const struct iso_operands *o) {
-    struct iso_norm v = norm_of(c, o);
+    float beside[ISO_PAST_FLOATS];
+    struct iso_norm v = norm_of(c, o, beside);
     t->layernorm(o->v[norm_y(c)].at, o->v[norm_y(c)].ld, o->v[N_X_AT].at, o->v[N_X_AT].ld,
                  c->p[N_ROWS], c->p[N_N], &v);
 }
 
 static void rmsnorm_call(const struct iso_kernels *t, const struct iso_case *c,
                          const struct iso_operands *o) {
-    struct iso_norm v = norm_of(c, o);
+    float beside[ISO_PAST_FLOATS];
+    struct iso_norm v = norm_of(c, o, beside);
     t->rmsnorm(o->v[norm_y(c)].at, o->v[norm_y(c)].ld, o->v[N_X_AT].at, o->v[N_X_AT].ld,
                c->p[N_ROWS], c->p[N_N], &v);
 }
@@ -569,7 +591,7 @@ static void norm_random(struct iso_case *c, struct iso_random *r) {
 
 const struct iso_suite iso_suite_layernorm = {.kernel = "layernorm",
                                               .params = NORM_PARAMS,
-                                              .cases = norm_cases,
+                                              .cases = layernorm_cases,
                                               .setup = norm_setup,
                                               .call = layernorm_call,
                                               .reference = layernorm_reference,
