@@ -109,10 +109,9 @@ ISO_INLINE void epilogue_rows(float *c, size_t ldc, const float *t, size_t ldt, 
     for (size_t i = 0; i < m; i++, c += ldc, t += ldt) {
         const float *residual = e->residual ? e->residual + i * e->ldr : NULL;
         size_t j = 0;
-        /* See unary_each; eight are slower. */
-        if (act == ISO_UNARY_SILU ? VF_TOGETHER == 2
-                                  : act == ISO_UNARY_GELU_TANH && VF_TOGETHER <= 2)
-            for (; j + 2 * VF_TOGETHER * VF_N <= n; j += 2 * VF_TOGETHER * VF_N)
+        if (VF_TOGETHER == 2 && (act == ISO_UNARY_SILU || act == ISO_UNARY_GELU_TANH))
+            for (; j + 2 * VF_TOGETHER * VF_N <= n;
+                 j += 2 * VF_TOGETHER * VF_N) /* see unary_each */
                 epilogue_vectors(c, t, j, e, residual, ahead, act, scaled, 2 * VF_TOGETHER, VF_N,
                                  0);
         for (; VF_TOGETHER > 1 && j + VF_TOGETHER * VF_N <= n; j += VF_TOGETHER * VF_N)
@@ -123,36 +122,79 @@ ISO_INLINE void epilogue_rows(float *c, size_t ldc, const float *t, size_t ldt, 
     }
 }
 
-static ISO_ONE_COPY void epilogue(float *c, size_t ldc, const float *t, size_t ldt, size_t m,
-                                  size_t n, const struct iso_epilogue *e) {
+static struct ahead epilogue_ahead(size_t ldc, size_t ldt, size_t n, const struct iso_epilogue *e) {
     struct ahead ahead = {.x = 0};
     if (e->far && n > 0)
         ahead = (struct ahead){ahead_in(ldt, n), ahead_in(ldc, n), ahead_in(e->ldr, n)};
-    const int scaled = e->alpha != 1.0f || e->beta != 0.0f;
-    if (!scaled && !e->bias && !e->residual) {
+    return ahead;
+}
+
+/* Without a function, or with ReLU: so short that asking for alpha and beta takes time. */
+static ISO_ONE_COPY void epilogue_light(float *c, size_t ldc, const float *t, size_t ldt, size_t m,
+                                        size_t n, const struct iso_epilogue *e) {
+    const struct ahead ahead = epilogue_ahead(ldc, ldt, n, e);
+    const int scaled = VF_N == 1 || e->alpha != 1.0f || e->beta != 0.0f;
+    if (e->act == ISO_UNARY_RELU) {
+        if (scaled)
+            epilogue_rows(c, ldc, t, ldt, m, n, e, &ahead, ISO_UNARY_RELU, 1);
+        else
+            epilogue_rows(c, ldc, t, ldt, m, n, e, &ahead, ISO_UNARY_RELU, 0);
+    } else {
+        if (scaled)
+            epilogue_rows(c, ldc, t, ldt, m, n, e, &ahead, ISO_UNARY_NONE, 1);
+        else
+            epilogue_rows(c, ldc, t, ldt, m, n, e, &ahead, ISO_UNARY_NONE, 0);
+    }
+}
+
+/* Where what is alone has more of it under way at a time than there are registers for with all
+ * else: first the arguments of the function, then the function, then the residual. */
+#define EPILOGUE_STEPS(f)                                                                          \
+    (VF_TOGETHER < 2 || (VF_TOGETHER == 2 && ((f) == ISO_UNARY_GELU_ERF || (f) == ISO_UNARY_TANH)))
+#define EPILOGUE_FLOATS 512
+static void epilogue_in_steps(float *c, size_t ldc, const float *t, size_t ldt, size_t m, size_t n,
+                              const struct iso_epilogue *e) {
+    float beside[EPILOGUE_FLOATS];
+    for (size_t i = 0; i < m; i++, c += ldc, t += ldt)
+        for (size_t j = 0, w; j < n; j += w) {
+            w = n - j < EPILOGUE_FLOATS ? n - j : EPILOGUE_FLOATS;
+            float *to = e->residual ? beside : c + j;
+            if (e->residual && e->beta != 0.0f)
+                memcpy(beside, c + j, w * sizeof(float));
+            struct iso_epilogue part = *e;
+            part.act = ISO_UNARY_NONE, part.residual = NULL;
+            part.bias = e->bias ? e->bias + j : NULL;
+            epilogue_light(to, w < n ? w : ldc, t + j, w < n ? w : ldt, 1, w, &part);
+            unary(to, to, w, e->act);
+            if (e->residual) {
+                part =
+                    (struct iso_epilogue){.alpha = 1.0f, .residual = e->residual + i * e->ldr + j};
+                epilogue_light(c + j, 0, beside, 0, 1, w, &part);
+            }
+        }
+}
+
+static ISO_ONE_COPY void epilogue(float *c, size_t ldc, const float *t, size_t ldt, size_t m,
+                                  size_t n, const struct iso_epilogue *e) {
+    const struct ahead ahead = epilogue_ahead(ldc, ldt, n, e);
+    if (e->alpha == 1.0f && e->beta == 0.0f && !e->bias && !e->residual) {
         for (size_t i = 0; i < m; i++)
             unary_ahead(c + i * ldc, t + i * ldt, n, e->act, &ahead);
         return;
     }
 #define EPILOGUE_CASE(f)                                                                           \
-    case f: epilogue_rows(c, ldc, t, ldt, m, n, e, &ahead, f, 1); break;
-    switch (e->act) {
-    case ISO_UNARY_RELU: /* so short that asking takes time */
-        if (VF_N > 1 && !scaled)
-            epilogue_rows(c, ldc, t, ldt, m, n, e, &ahead, ISO_UNARY_RELU, 0);
-        else
-            epilogue_rows(c, ldc, t, ldt, m, n, e, &ahead, ISO_UNARY_RELU, 1);
+    case f:                                                                                        \
+        if (EPILOGUE_STEPS(f))                                                                     \
+            epilogue_in_steps(c, ldc, t, ldt, m, n, e);                                            \
+        else                                                                                       \
+            epilogue_rows(c, ldc, t, ldt, m, n, e, &ahead, f, 1);                                  \
         break;
+    switch (e->act) {
         EPILOGUE_CASE(ISO_UNARY_SILU)
         EPILOGUE_CASE(ISO_UNARY_GELU_ERF)
         EPILOGUE_CASE(ISO_UNARY_GELU_TANH)
         EPILOGUE_CASE(ISO_UNARY_TANH)
-    default:
-        if (VF_N > 1 && !scaled)
-            epilogue_rows(c, ldc, t, ldt, m, n, e, &ahead, ISO_UNARY_NONE, 0);
-        else
-            epilogue_rows(c, ldc, t, ldt, m, n, e, &ahead, ISO_UNARY_NONE, 1);
-        break;
+    default: epilogue_light(c, ldc, t, ldt, m, n, e); break;
     }
 #undef EPILOGUE_CASE
 }
