@@ -403,6 +403,8 @@ static void epilogue_cases(struct iso_cases *l) {
         for (size_t gap = 0; gap < 4; gap++)
             iso_add(l, 40, ISO_FILL_NORMAL, 0, 6, 160, 1, 0, gap / 2, act, gap / 2, 0, 5 * gap);
         iso_add(l, 40, ISO_FILL_NORMAL, 0, 5, 5, 1, 0, 1, act, 1, 0, 2);
+        /* wider than what is done at a time */
+        iso_add(l, 60, ISO_FILL_NORMAL, 0, 1, 1100, 1, 5, 1, act, act % 2, 0, 3);
     }
 }
 
