@@ -6,10 +6,6 @@
  */
 #include "peaks.h"
 
-#if defined(__x86_64__)
-#include <emmintrin.h>
-#endif
-
 #include <string.h>
 #include <time.h>
 
@@ -79,14 +75,15 @@ static void copy_by_libc(char *to, const char *from, size_t bytes) { memcpy(to, 
 /* Lines that are not read before they are written; operands lie at multiples of a line. */
 static void copy_past(char *to, const char *from, size_t bytes) {
 #if defined(__x86_64__)
+    typedef float v __attribute__((vector_size(16), may_alias));
     for (size_t at = 0; at < bytes; at += 64) {
-        __m128i t[4];
+        v t[4];
         ISO_UNROLLED (i, 4)
-            t[i] = _mm_load_si128((const __m128i *)(from + at) + i);
+            t[i] = ((const v *)(from + at))[i];
         ISO_UNROLLED (i, 4)
-            _mm_stream_si128((__m128i *)(to + at) + i, t[i]);
+            __asm__("movntps %1, %0" : "=m"(((v *)(to + at))[i]) : "x"(t[i]));
     }
-    _mm_sfence();
+    __asm__ volatile("sfence" ::: "memory");
 #else
     memcpy(to, from, bytes);
 #endif

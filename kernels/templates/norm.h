@@ -165,9 +165,9 @@ ISO_INLINE void norm(float *y, size_t ldy, const float *x, size_t ldx, size_t ro
     const size_t many = centred || (!o->sum && NORM_ROWS < 4) ? NORM_ALONE_FAR : NORM_ALONE_FLOATS;
     const int alone = o->residual && (o->sum || !centred) && n >= NORM_ALONE_N && rows >= many / n;
     const int far = NORM_PARTS && o->far && n <= NORM_N;
-    const int waits = o->residual && !o->sum; /* x + residual, in y */
-    const int past =
-        VF_STREAMS && o->past && lies_in_vectors(y, ldy) && !(waits && n > ISO_PAST_FLOATS);
+    /* x + residual has to wait somewhere. */
+    const int past = VF_STREAMS && o->past && lies_in_vectors(y, ldy) &&
+                     (o->sum || !o->residual || n <= ISO_PAST_FLOATS);
     const size_t together = alone || past || (far && n >= NORM_FAR_N) || n > NORM_N || NORM_ROWS < 2
                                 ? 1
                             : n <= NORM_N_OF_4 ? NORM_ROWS
