@@ -156,14 +156,14 @@ static double time_of(struct shot *s, size_t tasks) {
 double bench_peak(const struct bench_place *place, enum bench_bound bound, const void *from,
                   void *to, size_t bytes, double seconds) {
     static unsigned turn;
-    struct shot s = {
-        .place = place, .bound = bound, .from = from, .to = to, .rounds = 1, .pattern = turn++};
+    struct shot s = {.place = place, .bound = bound, .from = from, .to = to, .rounds = 1};
     const size_t tasks = place->threads < MAX_TASKS ? place->threads : MAX_TASKS;
     double work; /* of one round */
     if (bound == BENCH_FMA) {
         work = (double)place->isa->kernels->fma_peak_flops * (double)tasks;
         s.rounds = 256;
     } else {
+        s.pattern = turn++; /* of memory alone: who asks for FMAs in between meets them all, too */
         s.part = bytes / (bound == BENCH_COPY ? 2 : 1) / tasks / BLOCK * BLOCK;
         s.part = s.part ? s.part : BLOCK;
         work = (double)(s.part * tasks) * (bound == BENCH_COPY ? 2 : 1);

@@ -146,9 +146,9 @@ ISO_INLINE void norm_rows(const struct norm_group *rows, size_t n, const struct 
     }
     EACH_ROW r[q] = vf_set1(1.0f / __builtin_sqrtf(lanes_tree(acc[q]) / (float)n + o->eps));
     const float *beta = centred ? o->beta : NULL;
-    if (past && o->gamma && beta)
+    if (past && beta)
         norm_output(g, minus_mean, r, o->gamma, beta, n, centred, 3, VF_STREAMS, k);
-    else if (past && o->gamma)
+    else if (past)
         norm_output(g, minus_mean, r, o->gamma, NULL, n, centred, 1, VF_STREAMS, k);
     else if (o->gamma && beta)
         norm_output(g, minus_mean, r, o->gamma, beta, n, centred, 3, 0, k);
@@ -165,8 +165,8 @@ ISO_INLINE void norm(float *y, size_t ldy, const float *x, size_t ldx, size_t ro
     const size_t many = centred || (!o->sum && NORM_ROWS < 4) ? NORM_ALONE_FAR : NORM_ALONE_FLOATS;
     const int alone = o->residual && (o->sum || !centred) && n >= NORM_ALONE_N && rows >= many / n;
     const int far = NORM_PARTS && o->far && n <= NORM_N;
-    /* x + residual has to wait somewhere. */
-    const int past = VF_STREAMS && o->past && lies_in_vectors(y, ldy) &&
+    /* x + residual has to wait somewhere, and without gamma there is no such loop. */
+    const int past = VF_STREAMS && o->past && o->gamma && lies_in_vectors(y, ldy) &&
                      (o->sum || !o->residual || n <= ISO_PAST_FLOATS);
     const size_t together = alone || past || (far && n >= NORM_FAR_N) || n > NORM_N || NORM_ROWS < 2
                                 ? 1

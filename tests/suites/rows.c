@@ -427,8 +427,8 @@ static void norm_cases(struct iso_cases *l) {
                     f % 2, 0, f % 3);
 }
 
-/* Rows of whole lines, which may go past the caches, together and alone; the last ones are longer
- * than what has room beside. */
+/* Rows of whole lines, which may go past the caches; the last ones are longer than what has room
+ * beside. */
 static void past_cases(struct iso_cases *l) {
     static const size_t widths[] = {96, 512, 992, 1984, 2000};
     for (size_t i = 0; i < iso_count(widths) && l->plan != ISO_PLAN_BENCH; i++)
