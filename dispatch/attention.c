@@ -31,6 +31,7 @@ struct job {
     float *heads, *scratch; /* [heads or tasks] panels and values; [tasks] */
     int rows;               /* one query, and keys in no panels */
     int whole_heads;        /* a task has a head to itself */
+    int scattered;          /* heads of few queries, with key panels that are not all in L2 */
     size_t query_rows, query_blocks, tasks, scratch_task;
 };
 
@@ -56,6 +57,20 @@ static void pack_heads(void *arg, size_t task) {
     const struct job *t = arg;
     for (size_t at = task; at < t->s->B * t->s->H; at += t->tasks)
         pack_head(t, at, at);
+}
+
+/* The keys and values of the task's next head, of which a block is called meanwhile. Those that
+ * follow this one's in memory are what prefetchers find on their own. */
+static void call_next_head(const struct job *t, struct iso_attention *a, size_t next) {
+    const iso_attention_shape *s = t->s;
+    if (next >= s->B * s->H || !t->k || !t->v)
+        return;
+    const size_t b = next / s->H, h = next % s->H, nk = keys_of(t, b);
+    a->k_after = t->k + b * s->k.batch + h * s->k.head;
+    a->v_after = t->v + b * s->v.batch + h * s->v.head;
+    if (a->k_after != a->key_panels + iso_round_up(a->nk, ISO_PANEL) * s->dh ||
+        a->v_after != a->v + a->nk * a->ldv)
+        a->nk_after = nk < ISO_KEY_BLOCK ? nk : ISO_KEY_BLOCK;
 }
 
 /* Block `block` of the queries of head `at`, whose keys and values are the `place`-th. heads: see
@@ -96,6 +111,8 @@ static void run_block(const struct job *t, size_t task, size_t at, size_t place,
         .bias_head = opt->bias_strides.head,
         .weights_head = opt->weights_strides.head,
     };
+    if (t->scattered)
+        call_next_head(t, &a, at + t->tasks);
     if (t->values_head)
         a.v = panels + t->panels_head, a.ldv = s->dh;
     if (opt->bias) {
@@ -269,6 +286,8 @@ static iso_status plan(struct job *t, size_t *floats, size_t threads) {
         t->tasks = heads * t->query_blocks;
     t->whole_heads = t->tasks < 2 || heads % t->tasks == 0 || heads / t->tasks >= 4;
     t->panels_head = t->values_head = 0;
+    t->scattered = t->opt->key_panels && s->Sq <= ISO_QUERIES_FEW &&
+                   (!heads || s->Sk > SIZE_MAX / heads || iso_keys_are_far(heads * s->Sk, s->dh));
     t->rows = !t->opt->key_panels && s->Sq == 1;
     if (!t->opt->key_panels && !t->rows && !keys_in_place(s, t->opt)) {
         t->panels_head = iso_key_panels_floats(s->Sk, s->dh);
@@ -346,8 +365,8 @@ iso_status iso_attention_f32(float *o, const float *q, const float *k, const flo
 
 size_t iso_key_panels_floats(size_t capacity, size_t dh) {
     size_t floats;
-    if (capacity > SIZE_MAX - ISO_KEY_BLOCK ||
-        iso_mul_overflows(&floats, iso_round_up(capacity, ISO_KEY_BLOCK), dh))
+    if (capacity > SIZE_MAX - ISO_PANEL ||
+        iso_mul_overflows(&floats, iso_round_up(capacity, ISO_PANEL), dh))
         return 0;
     return floats;
 }

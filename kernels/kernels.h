@@ -132,10 +132,12 @@ struct iso_norm {
 
 /*
  * attention: one run of queries of one head.
- *   q [nq][ldq], o [nq][ldo]; v [nk][ldv]; keys in panels of 64, each [dh][64], or, where
+ *   q [nq][ldq], o [nq][ldo]; v [nk][ldv]; keys in panels of 16, each [dh][16], or, where
  *   key_panels is NULL, k [nk][ldk]: then with more than ISO_QUERIES_FEW queries, and no bias and
  *   weights.
  *   nq_after rows of q follow them, which are called into L2 in the end.
+ *   nk_after: up to ISO_QUERIES_FEW queries call so many keys of k_after, panels, and as many
+ *   values of v_after into L2: those of a head that comes next.
  *   Query i sees keys below min(nk, see + i) when causal (see >= 1), else below nk.
  *   bias [nq][ldb] and weights [nq][ldw] may be NULL; weights has nk_weights columns (>= nk),
  *   those that are not visible are written as 0.
@@ -167,7 +169,8 @@ struct iso_attention {
     const float *v;
     size_t ldv;
     size_t nq, nk, dh;
-    size_t nq_after;
+    size_t nq_after, nk_after;
+    const float *k_after, *v_after;
     int causal;
     size_t see;
     float scale;

@@ -228,8 +228,8 @@ static void pack_leaves_rest(float *dst, const float *src, size_t si, size_t sp,
 static void panels_touch_others(float *panels, size_t first, const float *k, size_t ldk,
                                 size_t count, size_t dh) {
     good->key_panels(panels, first, k, ldk, count, dh);
-    if (first % ISO_KEY_BLOCK && count)
-        panels[first / ISO_KEY_BLOCK * ISO_KEY_BLOCK * dh + (first - 1) % ISO_KEY_BLOCK] = 0;
+    if (first % ISO_PANEL && count)
+        panels[first / ISO_PANEL * ISO_PANEL * dh + (first - 1) % ISO_PANEL] = 0;
 }
 
 /* ------------------------------------------------------------------ more that breaks a promise */

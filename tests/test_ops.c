@@ -1185,7 +1185,8 @@ static const struct attention_case attention_cases[] = {
     {2, 1, 4, 0, 8, 0, 0, 0, 0, 0},      {2, 2, 17, 65, 17, 1, 100, 1, 1, 1},
     {2, 3, 514, 530, 20, 1, 9, 1, 0, 0}, {1, 2, 520, 257, 512, 1, 3, 0, 0, 0},
     {2, 3, 1, 150, 20, 0, 0, 1, 1, 1},   {3, 4, 1, 77, 64, 1, 40, 0, 0, 0},
-    {1, 40, 1, 20, 4, 0, 0, 0, 1, 1},    {2, 5, 1, 830, 64, 0, 0, 0, 3, 1}};
+    {1, 40, 1, 20, 4, 0, 0, 0, 1, 1},    {2, 5, 1, 830, 64, 0, 0, 0, 3, 1},
+    {4, 8, 1, 70, 64, 1, 69, 1, 0, 0},   {4, 8, 3, 70, 64, 0, 0, 1, 1, 1}};
 enum { ATTENTION_CASES = sizeof attention_cases / sizeof *attention_cases };
 
 /* The keys of d as panels, one head after the other. */
@@ -1320,7 +1321,7 @@ static void attention_by_steps_equals_the_whole(void **state) {
     float *q = random_floats(S * DH), *k = random_floats(S * DH), *v = random_floats(S * DH);
     float *whole = floats(S * DH), *o = floats(S * DH);
     size_t room = iso_key_panels_floats(S, DH);
-    assert_int_equal(room, (S + 63) / 64 * 64 * DH);
+    assert_int_equal(room, (S + 15) / 16 * 16 * DH);
     iso_attention_options p = {.size = sizeof p, .scale = 0.2f, .causal = 1};
     iso_attention_shape s = {.B = 1,
                              .H = 1,
@@ -1860,9 +1861,9 @@ static void attention_refuses(void **state) {
 #undef ATTENTION
     assert_int_equal(iso_key_panels_floats(SIZE_MAX, 2), 0);
     assert_int_equal(iso_key_panels_floats(SIZE_MAX / 64, 512), 0);
-    assert_int_equal(iso_key_panels_floats(1, 3), 192);
-    assert_int_equal(iso_key_panels_floats(64, 3), 192);
-    assert_int_equal(iso_key_panels_floats(65, 3), 384);
+    assert_int_equal(iso_key_panels_floats(1, 3), 48);
+    assert_int_equal(iso_key_panels_floats(16, 3), 48);
+    assert_int_equal(iso_key_panels_floats(17, 3), 96);
 #define APPEND(p, first, k, ldk) iso_key_panels_append(p, first, k, ldk, 3, 5, NULL)
     refuses(ISOBIT_E_NULL, APPEND(NULL, 0, ea, 5));
     refuses(ISOBIT_E_NULL, APPEND(ec, 0, NULL, 5));

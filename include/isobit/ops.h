@@ -233,9 +233,10 @@ ISOBIT_API iso_status iso_attention_f32_workspace_bytes(size_t *bytes,
                                                         const iso_context *context);
 
 /*
- * The layout for key caches: panels of 64 keys, each [dh][64], so that a step of decoding reads
- * them at full bandwidth. One head with room for `capacity` keys takes iso_key_panels_floats.
- * Append writes `count` keys (row-major, ldk >= dh) to positions first, first+1, ...
+ * The layout for key caches: panels of 16 keys, each [dh][16], so that a step of decoding reads
+ * them at full bandwidth. One head with room for `capacity` keys takes iso_key_panels_floats; the
+ * first n keys are the first iso_key_panels_floats(n, dh) of these floats. Append writes `count`
+ * keys (row-major, ldk >= dh) to positions first, first+1, ...
  */
 ISOBIT_API size_t iso_key_panels_floats(size_t capacity, size_t dh); /* 0 on overflow */
 ISOBIT_API iso_status iso_key_panels_append(float *panels, size_t first, const float *k, size_t ldk,

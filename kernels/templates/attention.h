@@ -209,26 +209,29 @@ static ISO_ONE_COPY void columns_block(const struct columns *b, const struct iso
     const vf minus_inf = vf_set1(-__builtin_inff()), scale = vf_set1(t->scale);
     const size_t nk_all = keys_seen(t, q0);
     const size_t n = nk - j0 < ISO_KEY_BLOCK ? nk - j0 : ISO_KEY_BLOCK, after = nk - j0 - n;
-    const float *panel = t->key_panels ? t->key_panels + j0 * dh : NULL, *v = t->v + j0 * t->ldv;
+    const float *panels = t->key_panels ? t->key_panels + j0 * dh : NULL, *v = t->v + j0 * t->ldv;
     const int partial = j0 + n > nk_all;
     uint64_t seen[ISO_QUERY_BLOCK];
     vm rescale = vm_first(0);
 
-    for (size_t j = 0, rows = strip_rows(n); j < n; j += rows) {
+    /* A strip of keys in panels lies in one of them. */
+    const size_t whole = t->key_panels ? ISO_PANEL : n, most = strip_rows(whole);
+    for (size_t j = 0, rows; j < n; j += rows) {
         /* queries before it see none of these keys */
         const size_t first = j0 + j >= nk_all ? j0 + j + 1 - nk_all : 0;
-        const size_t from = first / ISO_PANEL * ISO_PANEL;
-        const size_t here = n - j < rows ? n - j : rows;
+        const size_t from = first / ISO_PANEL * ISO_PANEL, at = j % whole;
+        const size_t left = n - j < whole - at ? n - j : whole - at;
+        rows = left < most ? left : most;
         if (from < lanes && !t->key_panels)
             gemm_direct(s + j * ISO_QUERY_BLOCK + from, ISO_QUERY_BLOCK, t->k + (j0 + j) * t->ldk,
-                        t->ldk, qp + from * dh, ISO_PANEL, dh * ISO_PANEL, here, lanes - from, dh,
+                        t->ldk, qp + from * dh, ISO_PANEL, dh * ISO_PANEL, rows, lanes - from, dh,
                         0);
         else if (from < lanes)
-            gemm_strip(s + j * ISO_QUERY_BLOCK + from, ISO_QUERY_BLOCK, panel + j, ISO_KEY_BLOCK,
-                       qp + from * dh, ISO_PANEL, dh * ISO_PANEL, here, lanes - from, dh,
+            gemm_strip(s + j * ISO_QUERY_BLOCK + from, ISO_QUERY_BLOCK, panels + (j - at) * dh + at,
+                       ISO_PANEL, qp + from * dh, ISO_PANEL, dh * ISO_PANEL, rows, lanes - from, dh,
                        ISO_STRIP_ASSIGN);
         if (call && after && t->key_panels)
-            call_rows(panel + (ISO_KEY_BLOCK + j) * dh, dh, here, dh);
+            call_rows(panels + (ISO_KEY_BLOCK + j) * dh, dh, rows, dh);
         if (!after && j < nq)
             call_rows(t->o + (q0 + j) * t->ldo, t->ldo, nq - j < rows ? nq - j : rows, dh);
     }
@@ -336,14 +339,43 @@ static ISO_ONE_COPY void attention_weights(float *w, size_t nk, size_t columns, 
         w[j] = 0;
 }
 
+/* The scores of a query and whole panels of keys; returns how many. One panel comes after the
+ * other: so memory is read as it lies, and a core runs ahead into the next panels while a chain
+ * waits. */
+static ISO_ONE_COPY size_t panel_scores(float *s, const float *q, const float *k, size_t n,
+                                        size_t dh) {
+    enum { VECTORS = ISO_PANEL / VF_N, STEPS = 8 };
+    size_t j = 0;
+    for (; n - j >= ISO_PANEL; j += ISO_PANEL) {
+        vf t[VECTORS];
+        size_t d = 0;
+        ISO_UNROLLED (l, VECTORS)
+            t[l] = vf_set1(0);
+#define PANEL_STEPS(steps)                                                                         \
+    for (; dh - d >= (steps); d += (steps), k += (steps)*ISO_PANEL)                                \
+        ISO_UNROLLED (r, (steps))                                                                  \
+            ISO_UNROLLED (l, VECTORS)                                                              \
+                t[l] = vf_fma(vf_set1(q[d + r]), vf_load(k + r * ISO_PANEL + l * VF_N), t[l]);
+        PANEL_STEPS(STEPS)
+        PANEL_STEPS(1)
+#undef PANEL_STEPS
+        ISO_UNROLLED (l, VECTORS)
+            vf_store(s + j + l * VF_N, t[l]);
+    }
+    return j;
+}
+
 /* Scores, not scaled yet, of the block of keys that begins at j0. */
 static inline void attention_scores(float *s, const struct iso_attention *t, const float *qp,
                                     size_t nq, size_t j0, size_t nk) {
     const size_t dh = t->dh, n = nk - j0 < ISO_KEY_BLOCK ? nk - j0 : ISO_KEY_BLOCK;
     if (far_apart(t->ldv, nk, dh))
         call_rows(t->v + j0 * t->ldv, t->ldv, n, dh);
-    gemm_strip(s, ISO_KEY_BLOCK, qp, nq, t->key_panels + j0 * dh, ISO_KEY_BLOCK, ISO_PANEL, nq, n,
-               dh, ISO_STRIP_ASSIGN);
+    const float *k = t->key_panels + j0 * dh;
+    const size_t done = VF_N > 1 && nq == 1 ? panel_scores(s, qp, k, n, dh) : 0;
+    if (done < n)
+        gemm_strip(s + done, ISO_KEY_BLOCK, qp, nq, k + done * dh, ISO_PANEL, dh * ISO_PANEL, nq,
+                   n - done, dh, ISO_STRIP_ASSIGN);
 }
 
 /* What a query keeps from one block of keys to the next, beside its sums. */
@@ -449,6 +481,11 @@ static ISO_ONE_COPY int attention_rows(const struct iso_attention *t, size_t q0,
             rescale |= c[i] != 1.0f;
         }
 
+        if (j0 + n == nk && t->nk_after) {
+            call_rows(t->k_after, ISO_PANEL, (t->nk_after + ISO_PANEL - 1) / ISO_PANEL * dh,
+                      ISO_PANEL);
+            call_rows(t->v_after, t->ldv, t->nk_after, dh);
+        }
         if (j0 + n < nk)
             attention_scores(scores[(j0 / ISO_KEY_BLOCK + 1) % 2], t, qp, nq, j0 + n, nk);
         if (j0 > 0 && rescale)
@@ -590,17 +627,17 @@ static void attention(const struct iso_attention *t) {
     }
 }
 
-/* Keys into panels of 64, each [dh][64]. */
+/* Keys into panels of 16, each [dh][16]. */
 static void key_panels(float *panels, size_t first, const float *k, size_t ldk, size_t count,
                        size_t dh) {
     const int far = far_apart(ldk, count, dh);
     while (count > 0) {
-        size_t at = first % ISO_KEY_BLOCK, n = ISO_KEY_BLOCK - at;
+        size_t at = first % ISO_PANEL, n = ISO_PANEL - at;
         if (n > count)
             n = count;
         if (far)
-            call_rows(k + n * ldk, ldk, count - n < ISO_KEY_BLOCK ? count - n : ISO_KEY_BLOCK, dh);
-        pack_panel(panels + (first - at) * dh + at, k, ldk, 1, n, dh, ISO_KEY_BLOCK);
+            call_rows(k + n * ldk, ldk, count - n < ISO_PANEL ? count - n : ISO_PANEL, dh);
+        pack_panel(panels + (first - at) * dh + at, k, ldk, 1, n, dh, ISO_PANEL);
         first += n, k += n * ldk, count -= n;
     }
 }

@@ -194,7 +194,7 @@ static float attention_scale(const struct iso_case *c) {
 }
 
 static size_t key_at(size_t j, size_t c, size_t dh) {
-    return j / ISO_KEY_BLOCK * dh * ISO_KEY_BLOCK + c * ISO_KEY_BLOCK + j % ISO_KEY_BLOCK;
+    return j / ISO_PANEL * dh * ISO_PANEL + c * ISO_PANEL + j % ISO_PANEL;
 }
 
 /* Does the bias take this key from all queries? */
@@ -213,7 +213,7 @@ static bool key_removed(const struct iso_case *c, size_t j) {
 
 static void attention_setup(struct iso_operands *o, const struct iso_case *c) {
     size_t nq = c->p[A_NQ], nk = c->p[A_NK], dh = c->p[A_DH], gap = c->p[A_GAP];
-    size_t panels = (nk + ISO_KEY_BLOCK - 1) / ISO_KEY_BLOCK * ISO_KEY_BLOCK * dh;
+    size_t panels = (nk + ISO_PANEL - 1) / ISO_PANEL * ISO_PANEL * dh;
     iso_out(o, "o", nq, dh, dh + gap);
     iso_in_f32(o, "q", nq, dh, dh + 2 * gap + c->p[A_QGAP], c->fill);
     float *k = iso_in(o, "keys", sizeof *k, 1, panels, panels);
@@ -413,8 +413,8 @@ static void panels_cases(struct iso_cases *l) {
     for (size_t d = 0; d < iso_count(dhs); d++) {
         for (size_t i = 0; i < iso_count(counts); i++) {
             for (size_t j = 0; j < iso_count(firsts); j++, t++)
-                iso_add(l, 15, t % 4 ? ISO_FILL_UNIFORM : ISO_FILL_BITS,
-                        t % 37 ? 0 : ISO_CASE_GOLDEN, firsts[j], counts[i], dhs[d], t % 4);
+                iso_add(l, 15, t % 4 ? ISO_FILL_UNIFORM : ISO_FILL_BITS, 0, firsts[j], counts[i],
+                        dhs[d], t % 4);
         }
     }
     iso_add(l, 2, 0, ISO_CASE_ALIGN, 3, 70, 19, 1);
@@ -428,7 +428,7 @@ static void panels_cases(struct iso_cases *l) {
 
 static void panels_setup(struct iso_operands *o, const struct iso_case *c) {
     size_t end = c->p[K_FIRST] + c->p[K_COUNT], dh = c->p[K_DH];
-    size_t extent = (end + ISO_KEY_BLOCK - 1) / ISO_KEY_BLOCK * ISO_KEY_BLOCK * dh;
+    size_t extent = (end + ISO_PANEL - 1) / ISO_PANEL * ISO_PANEL * dh;
     iso_inout_f32(o, "panels", 1, extent, extent, ISO_FILL_UNIFORM);
     iso_in_f32(o, "k", c->p[K_COUNT], dh, dh + c->p[K_GAP], c->fill);
 }
