@@ -131,11 +131,25 @@ static size_t most_rows(const struct job *t) {
     return most;
 }
 
-/* Rows of the first strip of so many. Full ones can call what comes next, those of a few rows are
- * slow: 9 rows are 5 + 4, but 12 are 8 + 4. */
-static size_t strip_rows(size_t left, size_t mr) {
+/* How rows are cut into strips of mr or fewer. */
+struct cut {
+    size_t rows, mr;
+    int far; /* they read packed panels that come from afar, and L1 waits for few lines at a time */
+    int wide; /* a panel is one vector */
+};
+
+/* Rows of the first strip where so many are left. Full ones can call what comes next, those of a
+ * few rows are slow: 9 rows are 5 + 4, but 12 are 8 + 4. Where B is far a single full strip cannot
+ * call as fast as it reads, so 12 are 6 + 6. But with half as wide vectors one or two rows have
+ * the more panels side by side: there 8 are 6 + 2. */
+static size_t strip_rows(const struct cut *cut, size_t left) {
+    const size_t mr = cut->mr;
     if (left <= mr)
         return left;
+    if (cut->far && cut->rows < 2 * mr)
+        return cut->wide ? (left + 1) / 2 : mr;
+    if (cut->far && !cut->wide && left - mr >= 2)
+        return mr;
     return left >= 2 * mr || left - mr >= mr / 2 ? mr : (left + 1) / 2;
 }
 
@@ -299,17 +313,20 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
     /* Strips of even height: 16 rows as 8 + 8, not 14 + 2; where they read packed panels that lie
      * far away, as many full ones as can be. */
     const size_t strips = (m + mr - 1) / mr, rows = (m + strips - 1) / strips;
-    size_t full = 0;
-    while (m - full * mr >= mr && strip_rows(m - full * mr, mr) == mr)
-        full++;
     /* Reading B from afar takes no time when it is called in advance. */
     const int large = strips > 1 && !t->b_turned && t->n * t->k > CACHED_FLOATS;
-    const int linear = large && t->a_direct && !t->own_b && t->bs == ISO_PANEL && full > 0;
+    const int panels = large && t->a_direct && !t->own_b && t->bs == ISO_PANEL;
     /* A full strip packs a plain B as it goes. */
     const int packing = t->own_b && !t->b_turned && t->a_direct && m >= mr;
     /* Where L1 waits for few lines at a time, those that come from afar go to L2. */
     const int far = t->n * t->k >= ISO_L2_FLOATS && iso_l1_has_few_ways() ? ISO_DIRECT_FAR : 0;
     const int direct = t->bs == ISO_PANEL ? far : 0;
+    const struct cut cut = {m, mr, panels && far && t->n * t->k > ISO_L2_FLOATS,
+                            t->kernels->vector_floats == ISO_PANEL};
+    size_t full = 0;
+    while (m - full * mr >= mr && strip_rows(&cut, m - full * mr) == mr)
+        full++;
+    const int linear = panels && full > 0;
     /* What the rows before have left in cache is near enough without being called. */
     const int known = i0 > 0 && t->n * t->k <= ISO_L2_FLOATS;
     size_t most = n; /* A single strip reads B once. */
@@ -377,7 +394,7 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
             const size_t parts = callers * (columns / ISO_LINEAR_COLUMNS);
             struct calls calls = calls_of(t, &after, parts);
             for (size_t i = 0, strip = 0, here; i < m; i += here, strip++) {
-                here = linear || packing ? strip_rows(m - i, mr) : min_size(m - i, rows);
+                here = linear || packing ? strip_rows(&cut, m - i) : min_size(m - i, rows);
                 if (i == 0 && packing)
                     here = mr;
                 float *c = sums + i * ld + j;

@@ -27,6 +27,7 @@ static inline __attribute__((always_inline)) void direct_store(float *c, size_t 
  * the calls take longer than what they save, unless B comes from beyond L2, in panels. */
 #define FAR_FLOATS 32768
 #define CALL_AHEAD 32
+#define CALL_LINES 128 /* of all panels together, so far ahead into L2: memory takes its time */
 enum { CALL_NONE, CALL_L1, CALL_L2 };
 ISO_INLINE void direct_call(const float *line, const int call) {
     if (call == CALL_L2)
@@ -79,7 +80,9 @@ direct_sums(vf *t, const float *a, size_t lda, const float *b, size_t bs, size_t
     ISO_UNROLLED (i, m * vectors)
         t[i] = vf_set1(0);
     const float *four[GEMM_DIRECT_TALL / 4 + 1], *ahead = a, *end = a + k;
-    const size_t call = (bs == ISO_PANEL ? CALL_AHEAD : CALL_AHEAD_ROWS) * bs;
+    const size_t far = CALL_LINES * ISO_PANEL / (vectors * VF_N);
+    const size_t steps = call_b == CALL_L2 ? far : bs == ISO_PANEL ? CALL_AHEAD : CALL_AHEAD_ROWS;
+    const size_t call = steps * bs;
     size_t two = 2 * bps, three = 3 * lda;
     ISO_OPAQUE(two);
     ISO_OPAQUE(three);
@@ -394,7 +397,7 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
 #if GEMM_DIRECT_MR == 8
 #define FAR_EACH(X) X(3) X(4) X(5) X(6) X(7) X(8)
 #elif GEMM_DIRECT_MR == 6
-#define FAR_EACH(X) X(5) X(6)
+#define FAR_EACH(X) X(4) X(5) X(6)
 #else
 #define FAR_EACH(X)
 #endif
@@ -422,7 +425,7 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
 #define DIRECT_ROWS_OF(M) direct_rows_##M
 #define DIRECT_FULL_ROWS(M) DIRECT_ROWS_OF(M)
 /* See FAR_FLOATS: the widest tiles call B, the columns that are left do not. Fewer rows have more
- * loads than the calls leave room for. l2: into L2, where several panels are read side by side. */
+ * loads than the calls leave room for. l2: into L2, see CALL_LINES. */
 #define FAR_TILES(M, call)                                                                         \
     for (; n - j >= GEMM_VECTORS(M) * VF_N; j += GEMM_VECTORS(M) * VF_N)                           \
         direct_tile(c + j, ldc, a, lda, b + j / ISO_PANEL * bps + j % ISO_PANEL, bs, bps, M,       \
@@ -432,7 +435,7 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
                                           const float *b, size_t bs, size_t bps, size_t n,         \
                                           size_t k, int add, int l2) {                             \
         size_t j = 0;                                                                              \
-        if (M > 4 && l2 && GEMM_VECTORS(M) * VF_N > ISO_PANEL)                                     \
+        if (M >= 4 && l2)                                                                          \
             FAR_TILES(M, CALL_L2)                                                                  \
         FAR_TILES(M, CALL_L1)                                                                      \
         if (j < n)                                                                                 \
@@ -604,9 +607,9 @@ static void gemm_direct(float *c, size_t ldc, const float *a, size_t lda, const 
         gemm_along(c, ldc, a, lda, 1, b, bs, m, n, k, add ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
         return;
     }
-    /* Four rows and fewer leave it to the hardware where L1 can wait for few lines. */
-    if (k > CALL_AHEAD_ROWS && n * k > (m > 4 ? FAR_FLOATS : ISO_L2_FLOATS) && (m > 4 || !l2) &&
-        (bs == ISO_PANEL || (m > 4 && bs % GEMM_ALIASED)))
+    /* Three rows and fewer leave it to the hardware where L1 can wait for few lines. */
+    if (k > CALL_AHEAD_ROWS && n * k > (m > 4 || l2 ? FAR_FLOATS : ISO_L2_FLOATS) &&
+        (m > 3 || !l2) && (bs == ISO_PANEL || (m > 4 && bs % GEMM_ALIASED)))
         switch (m) {
             FAR_EACH(FAR_CASE)
         default: break;
