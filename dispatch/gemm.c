@@ -60,6 +60,7 @@ struct job {
     int own_b;    /* a task packs the columns of B that it needs, a block at a time */
     int across;   /* see across_block */
     int far;      /* see FAR_ROWS */
+    int called;   /* see rows_called */
     size_t m, n, k;
     const struct iso_epilogue *e;
     size_t row_block, column_chunk; /* of a task */
@@ -320,7 +321,7 @@ static void block(const struct job *t, size_t i0, size_t m, size_t j0, size_t n,
     const int packing = t->own_b && !t->b_turned && t->a_direct && m >= mr;
     /* Where L1 waits for few lines at a time, those that come from afar go to L2. */
     const int far = t->n * t->k >= ISO_L2_FLOATS && iso_l1_has_few_ways() ? ISO_DIRECT_FAR : 0;
-    const int direct = t->bs == ISO_PANEL ? far : 0;
+    const int direct = t->bs == ISO_PANEL || t->called ? far : 0;
     const struct cut cut = {m, mr, panels && far && t->n * t->k > ISO_L2_FLOATS,
                             t->kernels->vector_floats == ISO_PANEL};
     size_t full = 0;
@@ -720,13 +721,25 @@ static iso_status gemm_options(struct iso_epilogue *e, int *trans_a, int *trans_
     return ISOBIT_OK;
 }
 
+/* Where L1 waits for few lines at a time, and vectors are as wide as a line: so many rows or fewer,
+ * but more than four, read a far B in place, and call its rows into L2. With one strip B is read
+ * once, and its sums stay in registers. */
+static unsigned rows_called(const struct iso_kernels *kernels, size_t n, size_t k, int aliased) {
+    if (kernels->vector_floats < ISO_PANEL || !iso_l1_has_few_ways() || !is_far(n, k))
+        return 0;
+    return kernels->direct_mr - !(aliased || is_in_memory(n, k));
+}
+
 /* Most rows of A for which a plain B is read where it lies: packing takes less time for each of
  * them the larger B is, and the more of its rows share few sets of the caches. */
 static size_t rows_in_place(const struct iso_kernels *kernels, size_t n, size_t k, int aliased) {
     if (aliased && kernels->rows_crowded && iso_l1_has_few_ways())
         return kernels->rows_crowded;
+    const unsigned called = rows_called(kernels, n, k, aliased);
     if (is_in_memory(n, k))
-        return kernels->rows_memory;
+        return called ? called : kernels->rows_memory;
+    if (called && aliased)
+        return called;
     if (l3_is_slow(kernels)) /* packing pays from four full strips on, or earlier */
         return aliased || is_far(n, k) ? kernels->rows_slow : 4 * kernels->direct_mr - 1;
     if (is_far(n, k)) /* cores with little L1 have slower ways from L3, too */
@@ -755,6 +768,9 @@ static void choose(struct job *t, int trans_a, int trans_b, size_t ldb, size_t t
         t->far = t->m <= far_rows(t->k) && !needs_own_sums(t) &&
                  (apart ||
                   ((in_place || trans_a) && is_far(t->n, t->k) && (t->m == 1 || t->n >= FAR_RUN)));
+        t->called =
+            in_place && !trans_a && t->m > 4 && t->m <= rows_called(kernels, t->n, t->k, aliased);
+        t->far &= !t->called;
         t->own_b = !in_place && !t->far && own;
         in_place |= t->far | t->own_b;
     }

@@ -523,6 +523,10 @@ static void gemm_packs_blocks_of_b(void **state) {
         {.m = 9, .n = 10241, .k = 513, .alpha = 1, .residual = 1, .gap = 3},
         {.m = 8, .n = 5130, .k = 1024, .alpha = 1},
         {.m = 11, .n = 10500, .k = 512, .trans_a = 1, .alpha = 1},
+        {.m = 5, .n = 10250, .k = 513, .alpha = 1, .bias = 1, .gap = 3},
+        {.m = 8, .n = 4096, .k = 520, .alpha = 1, .residual = 2},
+        {.m = 7, .n = 4103, .k = 514, .alpha = 1, .act = ISOBIT_ACT_RELU},
+        {.m = 10, .n = 4096, .k = 520, .alpha = 2, .beta = 0.5f},
     };
     for (size_t i = 0; i < (quick ? 2 : sizeof cases / sizeof *cases); i++)
         check_gemm(&cases[i], 0, quick ? isa_ways : way_count);

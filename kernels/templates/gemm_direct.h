@@ -609,7 +609,7 @@ static void gemm_direct(float *c, size_t ldc, const float *a, size_t lda, const 
     }
     /* Three rows and fewer leave it to the hardware where L1 can wait for few lines. */
     if (k > CALL_AHEAD_ROWS && n * k > (m > 4 || l2 ? FAR_FLOATS : ISO_L2_FLOATS) &&
-        (m > 3 || !l2) && (bs == ISO_PANEL || (m > 4 && bs % GEMM_ALIASED)))
+        (m > 3 || !l2) && (bs == ISO_PANEL || (m > 4 && (l2 || bs % GEMM_ALIASED))))
         switch (m) {
             FAR_EACH(FAR_CASE)
         default: break;
