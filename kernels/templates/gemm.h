@@ -129,9 +129,15 @@ static struct ahead epilogue_ahead(size_t ldc, size_t ldt, size_t n, const struc
     return ahead;
 }
 
-/* Without a function, or with ReLU: so short that asking for alpha and beta takes time. */
-static ISO_ONE_COPY void epilogue_light(float *c, size_t ldc, const float *t, size_t ldt, size_t m,
-                                        size_t n, const struct iso_epilogue *e) {
+/* Without a function, or with ReLU: so short that asking for alpha and beta takes time. A function
+ * of which gcc knows nothing: after a call of one that it knows to leave upper halves of registers
+ * alone gcc 12 takes them as clean, though epilogue_in_steps may have used them to copy *e. */
+#if defined(__GNUC__) && !defined(__clang__)
+__attribute__((noipa))
+#endif
+static ISO_ONE_COPY void
+epilogue_light(float *c, size_t ldc, const float *t, size_t ldt, size_t m, size_t n,
+               const struct iso_epilogue *e) {
     const struct ahead ahead = epilogue_ahead(ldc, ldt, n, e);
     const int scaled = VF_N == 1 || e->alpha != 1.0f || e->beta != 0.0f;
     if (e->act == ISO_UNARY_RELU) {
