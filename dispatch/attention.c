@@ -286,8 +286,8 @@ static iso_status plan(struct job *t, size_t *floats, size_t threads) {
         t->tasks = heads * t->query_blocks;
     t->whole_heads = t->tasks < 2 || heads % t->tasks == 0 || heads / t->tasks >= 4;
     t->panels_head = t->values_head = 0;
-    t->scattered = t->opt->key_panels && s->Sq <= ISO_QUERIES_FEW &&
-                   (!heads || s->Sk > SIZE_MAX / heads || iso_keys_are_far(heads * s->Sk, s->dh));
+    t->scattered =
+        t->opt->key_panels && s->Sq <= ISO_QUERIES_FEW && iso_keys_are_far(heads * s->Sk, s->dh);
     t->rows = !t->opt->key_panels && s->Sq == 1;
     if (!t->opt->key_panels && !t->rows && !keys_in_place(s, t->opt)) {
         t->panels_head = iso_key_panels_floats(s->Sk, s->dh);

@@ -136,8 +136,8 @@ struct iso_norm {
  *   key_panels is NULL, k [nk][ldk]: then with more than ISO_QUERIES_FEW queries, and no bias and
  *   weights.
  *   nq_after rows of q follow them, which are called into L2 in the end.
- *   nk_after: up to ISO_QUERIES_FEW queries call so many keys of k_after, panels, and as many
- *   values of v_after into L2: those of a head that comes next.
+ *   nk_after: queries that are so few that keys are in the lanes call so many keys of k_after,
+ *   panels, and as many values of v_after into L2: those of a head that comes next.
  *   Query i sees keys below min(nk, see + i) when causal (see >= 1), else below nk.
  *   bias [nq][ldb] and weights [nq][ldw] may be NULL; weights has nk_weights columns (>= nk),
  *   those that are not visible are written as 0.

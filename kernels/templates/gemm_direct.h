@@ -396,10 +396,13 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
 #endif
 #if GEMM_DIRECT_MR == 8
 #define FAR_EACH(X) X(3) X(4) X(5) X(6) X(7) X(8)
+#define FAR_FEWEST 3
 #elif GEMM_DIRECT_MR == 6
 #define FAR_EACH(X) X(4) X(5) X(6)
+#define FAR_FEWEST 5
 #else
 #define FAR_EACH(X)
+#define FAR_FEWEST 5
 #endif
 /* More rows of a transposed product go other ways. */
 #if GEMM_ROWS_IN_PLACE_BT >= GEMM_MR
@@ -607,9 +610,10 @@ static void gemm_direct(float *c, size_t ldc, const float *a, size_t lda, const 
         gemm_along(c, ldc, a, lda, 1, b, bs, m, n, k, add ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
         return;
     }
-    /* Three rows and fewer leave it to the hardware where L1 can wait for few lines. */
-    if (k > CALL_AHEAD_ROWS && n * k > (m > 4 || l2 ? FAR_FLOATS : ISO_L2_FLOATS) &&
-        (m > 3 || !l2) && (bs == ISO_PANEL || (m > 4 && (l2 || bs % GEMM_ALIASED))))
+    /* So many rows call B. Fewer leave it to the hardware. */
+    const size_t fewest = l2 ? 4 : bs == ISO_PANEL && n * k > ISO_L2_FLOATS ? FAR_FEWEST : 5;
+    if (k > CALL_AHEAD_ROWS && n * k > FAR_FLOATS && m >= fewest &&
+        (bs == ISO_PANEL || l2 || bs % GEMM_ALIASED))
         switch (m) {
             FAR_EACH(FAR_CASE)
         default: break;
