@@ -490,16 +490,19 @@ static void far_block(const struct job *t, size_t j0, size_t n, float *scratch) 
     finish(t, c, t->ldc, 0, j0, t->m, n);
 }
 
-/* So many of m rows go across: whole vectors of them, and a last one if it is full enough. */
-static size_t rows_across(const struct iso_kernels *kernels, size_t m) {
+/* So many of m rows go across: whole vectors of them, and a last one if it is full enough, or makes
+ * two where the others would have to read rows of B that share few places in L1. */
+static size_t rows_across(const struct iso_kernels *kernels, size_t m, size_t ldb) {
     const size_t rest = m % kernels->vector_floats;
+    if (kernels->pairs_across && m / kernels->vector_floats % 2 && ldb % ALIASED == 0)
+        return m;
     return 8 * rest >= 5 * kernels->vector_floats ? m : m - rest;
 }
 
 /* Whether that pays for a product with a transposed B: packing A, and turning and copying C, costs
  * less than packing B. */
-static int goes_across(const struct job *t) {
-    return t->m > t->kernels->rows_in_place_bt && rows_across(t->kernels, t->m) &&
+static int goes_across(const struct job *t, size_t ldb) {
+    return t->m > t->kernels->rows_in_place_bt && rows_across(t->kernels, t->m, ldb) &&
            t->n > ISO_PANEL && t->m * (t->k + 2 * t->n) < t->n * t->k &&
            !(t->k > ISO_K_BLOCK && needs_own_sums(t));
 }
@@ -516,10 +519,11 @@ static size_t across_floats(const struct iso_kernels *kernels, size_t m, size_t 
  * and what is turned are the sums. `packed`: A is there from the block before.
  */
 static void across_block(const struct job *t, size_t j0, size_t n, float *scratch, int packed) {
-    const size_t most = rows_across(t->kernels, t->m), rest = t->m - most;
+    const size_t most = rows_across(t->kernels, t->m, t->bps), rest = t->m - most;
     const size_t wide = iso_round_up(most, t->kernels->vector_floats);
     const size_t rows = direct_rows(t->kernels, wide);
     const size_t mr = t->bps % ALIASED ? rows : min_size(rows, ALIASED_ROWS);
+    const int mode = is_far(t->n, t->k) ? ISO_DIRECT_NEXT : 0;
     float *strip = scratch + iso_round_up(most, ISO_PANEL) * min_size(t->k, ISO_K_BLOCK);
     float *sums = strip + rest * min_size(t->k, ISO_K_BLOCK),
           *turned = sums + ACROSS_COLUMNS * wide;
@@ -538,7 +542,7 @@ static void across_block(const struct job *t, size_t j0, size_t n, float *scratc
             for (size_t i = 0; i < columns; i += mr)
                 t->kernels->gemm_direct(sums + i * wide, wide, b + i * t->bps, t->bps, scratch,
                                         ISO_PANEL, k * ISO_PANEL, min_size(columns - i, mr), wide,
-                                        k, 0);
+                                        k, mode);
             t->kernels->gemm_pack(turned, sums, wide, 1, columns, wide, columns);
             if (t->k <= ISO_K_BLOCK) {
                 finish(t, turned, columns, 0, j, most, columns);
@@ -757,7 +761,7 @@ static void choose(struct job *t, int trans_a, int trans_b, size_t ldb, size_t t
     int in_place;
     if (trans_b) {
         in_place = t->b_turned = own;
-        t->across = t->m <= ROW_BLOCK && goes_across(t);
+        t->across = t->m <= ROW_BLOCK && goes_across(t, ldb);
         t->own_b = in_place && !t->across && t->m > kernels->rows_in_place_bt;
     } else {
         const int aliased = ldb % kernels->aliased == 0;

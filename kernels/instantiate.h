@@ -38,6 +38,7 @@ const struct iso_kernels ISO_PASTE(iso_kernels_, ISO_ISA) = {
     .aliased_mr = GEMM_ALIASED_MR,
     .far_mr = GEMM_FAR_MR,
     .far_steps = GEMM_FAR_STEPS,
+    .pairs_across = GEMM_LINES_BT,
     .vector_floats = VF_N,
     .fma_peak_flops = 2 * VF_N * VF_FMA_CHAINS,
 #define KERNEL(type, kernel, args) .kernel = kernel,

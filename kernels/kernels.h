@@ -52,13 +52,14 @@
  */
 #define ISO_LINEAR_COLUMNS 48
 enum { ISO_STRIP_ASSIGN = 0, ISO_STRIP_ADD, ISO_STRIP_CONTINUE };
-enum { ISO_DIRECT_ADD = 1, ISO_DIRECT_FAR = 2 };
+enum { ISO_DIRECT_ADD = 1, ISO_DIRECT_FAR = 2, ISO_DIRECT_NEXT = 4 };
 
 /*
  * gemm_direct: the same sums, from +0, with A as it lies, row-major: element (i, p) at a[i*lda +
  * p]. At most DIRECT_MR rows, which is fewer than MR: a row takes a register for its address;
  * DIRECT_TALL, if n is at most VECTOR_FLOATS. mode: with ADD C = C + t, else C = t; FAR: a B in
- * panels that comes from beyond L2 goes there first, as L1 can wait for few lines at a time.
+ * panels that comes from beyond L2 goes there first, as L1 can wait for few lines at a time; NEXT:
+ * the rows of A come from beyond L2, and those that follow them are called into it.
  *
  * gemm_linear: the same with DIRECT_MR rows, a multiple of ISO_LINEAR_COLUMNS columns, k > 0 and B
  * in packed panels, bs = 16. bias [n], unless it is NULL, is added to the result, which then goes
@@ -290,6 +291,7 @@ struct iso_kernels {
     unsigned rows_apart; /* most for which an aliased one is read along its rows there, or 0 */
     /* Most rows of a strip that reads a [k][n] from memory; steps at a time of one from L3. */
     unsigned far_mr, far_steps;
+    unsigned pairs_across;  /* of vectors of rows: see rows_across in dispatch/gemm.c */
     unsigned vector_floats; /* width of a vector register, in floats */
     unsigned fma_peak_flops;
 #define KERNEL(type, name, args) type(*name) args;

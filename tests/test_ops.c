@@ -495,6 +495,12 @@ static void gemm_turns_rows_of_b_or_sums(void **state) {
         {.m = 125, .n = 129, .k = 520, .trans_a = 1, .trans_b = 1, .alpha = 1, .beta = 0.5f},
         {.m = 16, .n = 500, .k = 1024, .trans_b = 1, .alpha = 1, .bias = 1},
         {.m = 6, .n = 200, .k = 1020, .trans_b = 1, .alpha = 1, .residual = 1, .gap = 4},
+        /* 4 KiB between rows: two vectors of rows of A, of which one is hardly there */
+        {.m = 9, .n = 150, .k = 1024, .trans_b = 1, .alpha = 1, .bias = 1},
+        {.m = 28, .n = 100, .k = 1000, .trans_b = 1, .alpha = 2, .residual = 1, .gap = 24},
+        {.m = 3, .n = 97, .k = 1008, .trans_b = 1, .alpha = 1, .beta = 0.5f, .gap = 16},
+        /* in memory */
+        {.m = 17, .n = 4200, .k = 513, .trans_b = 1, .alpha = 1},
     };
     for (size_t i = 0; i < (quick ? 1 : sizeof cases / sizeof *cases); i++)
         check_gemm(&cases[i], 0, quick ? isa_ways : way_count);

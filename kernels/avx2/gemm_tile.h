@@ -11,6 +11,7 @@
 #define GEMM_VECTORS(m) (2 * GEMM_GROUP(m))
 #define GEMM_VECTORS_BT(m) 2
 #define GEMM_HALVES_BT 0
+#define GEMM_LINES_BT 1
 #define GEMM_DIRECT_MR 6
 #define GEMM_DIRECT_TALL 12
 #define GEMM_ROWS_IN_PLACE 128

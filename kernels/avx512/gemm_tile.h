@@ -12,6 +12,7 @@
 #define GEMM_VECTORS(m) GEMM_GROUP(m)
 #define GEMM_VECTORS_BT(m) 1
 #define GEMM_HALVES_BT 4
+#define GEMM_LINES_BT 0
 #define GEMM_DIRECT_MR 8
 #define GEMM_DIRECT_TALL 16
 #define GEMM_ROWS_IN_PLACE 128

@@ -10,6 +10,7 @@
 #define GEMM_VECTORS(m) (4 * GEMM_GROUP(m))
 #define GEMM_VECTORS_BT(m) ((m) <= 3 ? 4 : 2)
 #define GEMM_HALVES_BT 0
+#define GEMM_LINES_BT 0
 #define GEMM_DIRECT_MR 6
 #define GEMM_DIRECT_TALL GEMM_DIRECT_MR
 #define GEMM_ROWS_IN_PLACE 12

@@ -8,6 +8,7 @@
 #define GEMM_VECTORS(m) 4
 #define GEMM_VECTORS_BT(m) 2
 #define GEMM_HALVES_BT 0
+#define GEMM_LINES_BT 0
 #define GEMM_DIRECT_MR 4
 #define GEMM_DIRECT_TALL GEMM_DIRECT_MR
 #define GEMM_ROWS_IN_PLACE 16

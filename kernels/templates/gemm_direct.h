@@ -70,16 +70,18 @@ static inline __attribute__((always_inline)) void direct_next(const float **four
 }
 
 /* B lies in panels as that of gemm_strip; the last vector has `last` columns: VF_N, or fewer.
- * `call_a`: up to 16 rows of A are called in advance, since prefetchers follow fewer; `call_b`: B,
- * see CALL_AHEAD. *later: what is called into L2 with each step, then `stride` bytes further; NULL,
- * a constant: nothing. `runs`, a constant: so many, each as far from the last as all steps go. */
+ * `call_a`: up to 16 rows of A are called in advance, since prefetchers follow fewer: these, or
+ * into L2 those that follow them; `call_b`: B, see CALL_AHEAD. *later: what is called into L2 with
+ * each step, then `stride` bytes further; NULL, a constant: nothing. `runs`, a constant: so many,
+ * each as far from the last as all steps go. */
 static inline __attribute__((always_inline)) void
 direct_sums(vf *t, const float *a, size_t lda, const float *b, size_t bs, size_t bps,
             const size_t m, const size_t vectors, size_t last, size_t k, const int call_a,
             const int call_b, const char **later, size_t stride, const size_t runs) {
     ISO_UNROLLED (i, m * vectors)
         t[i] = vf_set1(0);
-    const float *four[GEMM_DIRECT_TALL / 4 + 1], *ahead = a, *end = a + k;
+    const float *four[GEMM_DIRECT_TALL / 4 + 1], *ahead = call_a == CALL_L2 ? a + m * lda : a,
+                                                 *end = a + k;
     const size_t far = CALL_LINES * ISO_PANEL / (vectors * VF_N);
     const size_t steps = call_b == CALL_L2 ? far : bs == ISO_PANEL ? CALL_AHEAD : CALL_AHEAD_ROWS;
     const size_t call = steps * bs;
@@ -89,9 +91,12 @@ direct_sums(vf *t, const float *a, size_t lda, const float *b, size_t bs, size_t
     ISO_UNROLLED (i, (m + 3) / 4)
         four[i] = a + 4 * i * lda;
     for (size_t p = 0; four[0] != end; p++) {
-        if (call_a) { /* 16 steps are a line of each row */
+        if (call_a == CALL_L1) { /* 16 steps are a line of each row */
             __builtin_prefetch(ahead + p + 32, 0, 3);
             ahead = p % 16 == 15 ? a : ahead + lda;
+        } else if (call_a == CALL_L2) {
+            __builtin_prefetch(ahead + p, 0, 2);
+            ahead = p % 16 == 15 ? a + m * lda : ahead + lda;
         }
 #define DIRECT_B(j)                                                                                \
     (j + 1 == vectors && last < VF_N                                                               \
@@ -217,6 +222,9 @@ direct_rest_bt(vf *t, float *rows, const float *a, size_t as, const float *b, si
 /* From so many floats on B comes from memory, which answers a few lines of each of its rows slowly,
  * unless they are called. */
 #define FAR_FLOATS_BT ((size_t)3 << 20)
+static int is_far_bt(size_t n, size_t ldb) { return n * ldb >= FAR_FLOATS_BT; }
+/* Rows so far apart have few places in L1 for the same line of each. */
+#define ALIASED_BT 1024
 
 /* More rows of B at a time would compete for few places in the cache: often they lie a power of two
  * apart. */
@@ -346,11 +354,45 @@ static inline __attribute__((always_inline)) void direct_rows(float *c, size_t l
         DIRECT_LAST(1)
 }
 
+#if GEMM_LINES_BT
+/*
+ * Where a turn takes a part of a line, lines of aliased rows are gone before the next one. So they
+ * are copied first, a line of each row. n: whole tiles; k: whole lines.
+ */
+static inline __attribute__((always_inline)) void lines_bt(float *c, size_t ldc, const float *a,
+                                                           size_t as, const float *b, size_t ldb,
+                                                           const size_t m, size_t n, size_t k,
+                                                           int add) {
+    const size_t vectors = GEMM_VECTORS_BT(m), columns = vectors * VF_N;
+    const int far = is_far_bt(n, ldb);
+    float lines[GEMM_VECTORS_BT(1) * VF_N * CALL_STEPS_BT];
+    for (size_t j = 0; j < n; j += columns, b += columns * ldb) {
+        const float *strip = a;
+        vf t[GEMM_SUMS];
+        ISO_UNROLLED (i, m * vectors)
+            t[i] = vf_set1(0);
+        for (size_t p = 0; p < k; p += CALL_STEPS_BT) {
+            const float *from = b + p;
+            if (far)
+                call_rows_bt(from + columns * ldb, ldb, columns);
+            for (size_t l = 0; l < columns; l++, from += ldb)
+                ISO_UNROLLED (i, CALL_STEPS_BT / VF_N)
+                    vf_store(lines + l * CALL_STEPS_BT + i * VF_N, vf_load(from + i * VF_N));
+            ISO_NOT_UNROLLED
+            for (size_t s = 0; s < CALL_STEPS_BT; s += VF_TURN)
+                strip = direct_steps_bt(t, NULL, strip, as, lines + s, CALL_STEPS_BT, m, vectors, 1,
+                                        VF_N, 1, 0, VF_TURN);
+        }
+        direct_store(c + j, ldc, t, m, vectors, VF_N, add);
+    }
+}
+#endif
+
 static inline __attribute__((always_inline)) void
 direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t ldb,
                const size_t m, size_t n, size_t k, int add) {
     const size_t vectors = GEMM_VECTORS_BT(m), columns = vectors * VF_N;
-    const int far = ldb < 2 * k && n >= FAR_FLOATS_BT / ldb; /* not a block of longer rows */
+    const int far = ldb % ALIASED_BT && is_far_bt(n, ldb);
     vf t[GEMM_SUMS];
     if (n < VF_N) {
         direct_sums_bt(t, a, as, b, ldb, m, 1, 0, n, k, 0);
@@ -414,10 +456,13 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
 #endif
 #if GEMM_DIRECT_TALL == GEMM_DIRECT_MR
 #define TALL_EACH(X)
+#define NEXT_EACH(X)
 #elif GEMM_DIRECT_TALL == 16 && GEMM_DIRECT_MR == 8
 #define TALL_EACH(X) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16)
+#define NEXT_EACH(X) X(16, 1) X(8, 1) X(8, 2) X(8, 3)
 #elif GEMM_DIRECT_TALL == 12 && GEMM_DIRECT_MR == 6
 #define TALL_EACH(X) X(7) X(8) X(9) X(10) X(11) X(12)
+#define NEXT_EACH(X) X(12, 1) X(8, 1) X(6, 2)
 #endif
 #define DIRECT_ROWS(M)                                                                             \
     static ISO_ONE_COPY void direct_rows_##M(float *c, size_t ldc, const float *a, size_t lda,     \
@@ -451,6 +496,13 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
                                                 int add) {                                         \
         direct_rows_bt(c, ldc, a, as, b, ldb, M, n, k, add);                                       \
     }
+#define LINES_BT(M)                                                                                \
+    static ISO_ONE_COPY void lines_bt_##M(float *c, size_t ldc, const float *a, size_t as,         \
+                                          const float *b, size_t ldb, size_t n, size_t k,          \
+                                          int add) {                                               \
+        lines_bt(c, ldc, a, as, b, ldb, M, n, k, add);                                             \
+    }
+#define LINES_CASE(M) case M: lines_bt_##M(c, ldc, a, as, b, ldb, done, k, add); break;
 /* More rows with the columns of one vector: else there were too few chains to hide the latency of
  * the FMA. */
 #define TALL_ROWS(M)                                                                               \
@@ -464,6 +516,23 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
         else                                                                                       \
             direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, VF_N, k, add, 0, 0);              \
     }
+/* The rows that follow these are called, beside the first columns. NEXT_EACH: the tiles that a
+ * transposed B which is read as A meets. */
+#define NEXT_ROWS(M, vectors)                                                                      \
+    static ISO_ONE_COPY void next_rows_##M##_##vectors(float *c, size_t ldc, const float *a,       \
+                                                       size_t lda, const float *b, size_t bs,      \
+                                                       size_t bps, size_t n, size_t k, int add) {  \
+        const size_t j = vectors * VF_N;                                                           \
+        direct_tile(c, ldc, a, lda, b, bs, bps, M, vectors, VF_N, k, add, CALL_L2, 0);             \
+        if (j < n)                                                                                 \
+            DIRECT_FULL_ROWS(GEMM_DIRECT_MR)                                                       \
+            (c + j, ldc, a, lda, b + j / ISO_PANEL * bps, bs, bps, n - j, k, add);                 \
+    }
+#define NEXT_CASE(M, V)                                                                            \
+    if (m == M && (V == GEMM_VECTORS(M) ? n >= V * VF_N : n == V * VF_N)) {                        \
+        next_rows_##M##_##V(c, ldc, a, lda, b, bs, bps, n, k, add);                                \
+        return;                                                                                    \
+    }
 #define TALL_CASE(M) case M: direct_tall_##M(c, ldc, a, lda, b, bs, n, k, add); break;
 #define FAR_CASE(M) case M: far_rows_##M(c, ldc, a, lda, b, bs, bps, n, k, add, l2); return;
 #define DIRECT_CASE(M) case M: direct_rows_##M(c, ldc, a, lda, b, bs, bps, n, k, add); break;
@@ -472,6 +541,10 @@ DIRECT_EACH(DIRECT_ROWS)
 FAR_EACH(FAR_ROWS)
 TALL_EACH(TALL_ROWS)
 BT_EACH(DIRECT_ROWS_BT)
+NEXT_EACH(NEXT_ROWS)
+#if GEMM_LINES_BT
+BT_EACH(LINES_BT)
+#endif
 /* clang-format on */
 
 /* Sums with their biases, and ReLU after that, go to C. Without biases -0 is added, which changes
@@ -610,6 +683,9 @@ static void gemm_direct(float *c, size_t ldc, const float *a, size_t lda, const 
         gemm_along(c, ldc, a, lda, 1, b, bs, m, n, k, add ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
         return;
     }
+    if (mode & ISO_DIRECT_NEXT) {
+        NEXT_EACH(NEXT_CASE)
+    }
     /* So many rows call B. Fewer leave it to the hardware. */
     const size_t fewest = l2 ? 4 : bs == ISO_PANEL && n * k > ISO_L2_FLOATS ? FAR_FEWEST : 5;
     if (k > CALL_AHEAD_ROWS && n * k > FAR_FLOATS && m >= fewest &&
@@ -628,6 +704,18 @@ static void gemm_direct(float *c, size_t ldc, const float *a, size_t lda, const 
 static void gemm_strip_bt(float *c, size_t ldc, const float *a, size_t as, const float *b,
                           size_t ldb, size_t m, size_t n, size_t k, int add) {
     ISO_REQUIRE(m <= GEMM_MR && m <= GEMM_ROWS_IN_PLACE_BT && (m <= 1 || ldc >= n));
+#if GEMM_LINES_BT
+    const size_t tile = GEMM_VECTORS_BT(m) * VF_N, done = n - n % tile;
+    if (m > GEMM_HALVES_BT && ldb % ALIASED_BT == 0 && k % CALL_STEPS_BT == 0 && done > 0) {
+        switch (m) {
+            BT_EACH(LINES_CASE)
+        default: break;
+        }
+        if (done == n)
+            return;
+        c += done, b += done * ldb, n -= done;
+    }
+#endif
     switch (m) {
         BT_EACH(DIRECT_CASE_BT)
     default: break;

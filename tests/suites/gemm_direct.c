@@ -216,6 +216,13 @@ static void direct_cases(struct iso_cases *l) {
                     1);
     /* A transposed B in memory. */
     iso_add(l, 1, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, 3, 6300, 501, 0, 99, 0, 0, 1, 0);
+    /* Its rows share few places in L1: whole lines of them, and not, full tiles and more. */
+    for (size_t m = 1; m <= 6; m++)
+        for (size_t i = 0; i < 9; i++, t++)
+            iso_add(l, 20, t % 3 ? ISO_FILL_UNIFORM : ISO_FILL_INTEGER, ISO_CASE_TRAPLESS, m,
+                    i % 3 * 15 + 17, i * 16 + (i == 8), m % 2, 99, 0, 1,
+                    1024 * (1 + i % 2) - i * 16 - (i == 8), 1);
+    iso_add(l, 20, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, 4, 3100, 32, 0, 99, 0, 1, 992, 0);
 }
 
 /* -------------------------------------------------------------------------------- gemm_direct */
@@ -237,7 +244,8 @@ static void rows_call(const struct iso_kernels *t, const struct iso_case *c,
         size_t m = d.m - i < step ? d.m - i : step;
         t->gemm_direct(ISO_AT(float, o, D_C) + i * d.ldc, d.ldc,
                        ISO_AT(const float, o, D_A) + i * d.ai, d.ai, ISO_AT(const float, o, D_B),
-                       d.bs, d.bps, m, d.n, d.k, d.add | (d.k % 2 ? ISO_DIRECT_FAR : 0));
+                       d.bs, d.bps, m, d.n, d.k,
+                       d.add | (d.k % 2 ? ISO_DIRECT_FAR : 0) | (d.k % 3 ? ISO_DIRECT_NEXT : 0));
         i += m;
     } while (i < d.m);
 }
