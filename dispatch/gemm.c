@@ -26,6 +26,8 @@
  * many of them are read side by side. */
 #define ALIASED 1024
 #define ALIASED_ROWS 8
+/* Columns that go through all blocks of k: what prefetchers read beyond a block is the next one. */
+#define COLUMNS_BT 256
 #define NARROWEST 8        /* see is_narrow */
 #define NARROW_FLOATS 1024 /* of A, below which a product is tiny */
 #define MOST_OWNERS 64
@@ -661,6 +663,9 @@ static void plan(struct job *t, size_t threads, int sums) {
         t->column_chunk = COLUMN_BLOCK;
     else if (t->a_direct && t->k > ISO_K_BLOCK) /* the sums of all blocks of k stay in L2 */
         t->column_chunk = min_size(t->n, ISO_L2_FLOATS / 2 / min_size(t->m, ROW_BLOCK));
+    else if (t->b_turned && !t->own_b && !t->across && t->k > ISO_K_BLOCK &&
+             t->bps % ALIASED == 0 && is_in_memory(t->n, t->k) && (t->m == 1 || t->m > 4))
+        t->column_chunk = t->m == 1 ? ISO_PANEL : COLUMNS_BT;
     if (t->tasks > 1 && t->own_b) {
         t->column_chunk = min_size(own_columns(t->n, t->tasks), t->column_chunk);
     } else if (t->tasks > 1 && row_blocks < 4 * t->tasks) {

@@ -501,6 +501,8 @@ static void gemm_turns_rows_of_b_or_sums(void **state) {
         {.m = 3, .n = 97, .k = 1008, .trans_b = 1, .alpha = 1, .beta = 0.5f, .gap = 16},
         /* in memory */
         {.m = 17, .n = 4200, .k = 513, .trans_b = 1, .alpha = 1},
+        {.m = 1, .n = 5201, .k = 1024, .trans_b = 1, .alpha = 1, .bias = 1},
+        {.m = 5, .n = 5201, .k = 1010, .trans_b = 1, .alpha = 1, .residual = 1, .gap = 14},
     };
     for (size_t i = 0; i < (quick ? 1 : sizeof cases / sizeof *cases); i++)
         check_gemm(&cases[i], 0, quick ? isa_ways : way_count);
