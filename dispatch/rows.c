@@ -199,7 +199,7 @@ static void eltwise_rows(const struct job *t, size_t row, size_t rows) {
     const float *x = t->x + row * t->ldx;
     size_t n = t->n;
     e.far = is_far(rows, n);
-    e.past = goes_past(t, e.residual);
+    e.past = e.beta == 0.0f && goes_past(t, e.residual);
     if (e.residual)
         e.residual += row * e.ldr;
     if (t->ldx == n && t->ldy == n && !e.bias && (!e.residual || e.ldr == n))
@@ -232,6 +232,21 @@ iso_status iso_eltwise_f32(float *y, size_t ldy, const float *x, size_t ldx, siz
     if (!status && (iso_overlap_partly(y, rows, n, ldy, e.residual, e.ldr) ||
                     iso_overlap(y, rows, n, ldy, e.bias, 1, n, n)))
         status = ISOBIT_E_ALIAS;
+    return status ? status : run(&t, context);
+}
+
+iso_status iso_axpby_f32(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
+                         float alpha, float beta, const iso_context *context) {
+    struct iso_epilogue e = {.alpha = alpha, .beta = beta};
+    struct job t = {.run = eltwise_rows,
+                    .y = y,
+                    .ldy = ldy,
+                    .x = x,
+                    .ldx = ldx,
+                    .rows = rows,
+                    .n = n,
+                    .epilogue = &e};
+    iso_status status = check_rows(&t);
     return status ? status : run(&t, context);
 }
 
