@@ -22,6 +22,7 @@ import platform
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -43,11 +44,26 @@ def folder(name):
 
 
 def isobit_library():
-    """libisobit_blas.so.0: ISOBIT_BLAS, or that of the release build."""
+    """The path of libisobit_blas.so.0: ISOBIT_BLAS, or that of the release build."""
     path = os.environ.get("ISOBIT_BLAS") or os.path.join(ROOT, "build/lib/libisobit_blas.so.0")
     if not os.path.exists(path):
-        sys.exit("no %s: build it, or name one in ISOBIT_BLAS" % path)
-    return os.path.realpath(path)
+        sys.exit("there is no %s" % path)
+    return path
+
+
+def build_isobit():
+    """Brings the release build's library up to date, unless ISOBIT_BLAS names one."""
+    if os.environ.get("ISOBIT_BLAS"):
+        return
+    build = os.path.join(ROOT, "build")
+    steps = [["cmake", "--build", build, "-j", "2", "--target", "isobit_blas_shared"]]
+    if not os.path.exists(os.path.join(build, "CMakeCache.txt")):
+        steps.insert(0, ["cmake", "--preset", "release", "-DISOBIT_BENCH=OFF"])
+    for step in steps:
+        done = subprocess.run(step, cwd=ROOT, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        if done.returncode != 0:
+            sys.exit(done.stdout[-2000:] + "\nthe library was not built")
 
 
 class Library:
@@ -99,6 +115,12 @@ library = ctypes.CDLL("libopenblas.so.0")
 library.openblas_get_corename.restype = ctypes.c_char_p
 print(json.dumps(library.openblas_get_corename().decode()))
 """
+
+
+def kept_once(found):
+    """The keys of found: a library that chooses its fastest kernel itself stands there once."""
+    return [key for key in found
+            if not (key.endswith("_best") and found[key] is found.get(key[:-5]))]
 
 
 def cpu_flags():
@@ -153,6 +175,7 @@ def fastest(name, where, variable, choices, kernel_of, say):
 
 def libraries(say):
     """{"reference", "openblas", "openblas_best", "blis", "blis_best", "isobit"}: what is there."""
+    build_isobit()
     flags = cpu_flags()
     wide = "avx512f" in flags
     openblas = (["SkylakeX", "Cooperlake"] if wide else []) + (["Haswell"] if "avx2" in flags else [])
@@ -171,12 +194,25 @@ def libraries(say):
     return {key: library for key, library in found.items() if library is not None}
 
 
+def check_called(library, command, caller, symbol, **more):
+    """Ends the program unless caller's symbol is bound to isobit: nothing falls through silently.
+
+    What the dynamic linker says while the command runs is looked through for it."""
+    with tempfile.TemporaryDirectory() as folder:
+        library.run(command, LD_DEBUG="bindings", LD_DEBUG_OUTPUT=folder + "/bindings", **more)
+        for name in os.listdir(folder):
+            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as text:
+                for line in text:
+                    if "`%s'" % symbol in line and "libisobit_blas" in line and \
+                            caller in line.split(" to ")[0]:
+                        return
+    sys.exit("%s of %s does not reach libisobit_blas" % (symbol, caller))
+
+
 def instruction_sets():
     """The names that this machine can run, best first, as the library says."""
-    path = os.path.join(os.path.dirname(isobit_library()), "libisobit.so.0")
-    if not os.path.exists(path):
-        path = "libisobit.so.0"
-    names = ctypes.CDLL(path).iso_isa_names
+    # libisobit_blas brings libisobit, in whose scope the name is found.
+    names = ctypes.CDLL(isobit_library()).iso_isa_names
     names.restype = ctypes.c_char_p
     return names().decode().split(", ")
 
@@ -188,11 +224,6 @@ def thread_counts():
 def geometric_mean(values):
     values = list(values)
     return math.exp(sum(map(math.log, values)) / len(values)) if values else math.nan
-
-
-def times(value, digits=2):
-    """A ratio of times as it stands in a table."""
-    return "not measured" if math.isnan(value) else "%.*f times" % (digits, value)
 
 
 def machine():
@@ -218,8 +249,8 @@ def same_bits(hashes):
     sets = list(dict.fromkeys(key[0] for key in hashes))
     threads = sorted({key[1] for key in hashes})
     equal = len({json.dumps(value, sort_keys=True) for value in hashes.values()}) == 1
-    return equal, "%s on %s, %s %s" % (
-        "equal" if equal else "**NOT EQUAL**", ", ".join(reversed(sets)),
+    return equal, "%s: %s; %s %s" % (
+        "yes" if equal else "**NO**", ", ".join(reversed(sets)),
         " and ".join(map(str, threads)), "thread" if threads == [1] else "threads")
 
 
@@ -245,8 +276,8 @@ def span(values):
     if not values:
         return "not measured"
     if len(values) == 1:
-        return "%.2f times" % values[0]
-    return "%.2f times (%.2f to %.2f)" % (geometric_mean(values), min(values), max(values))
+        return "%.2f" % values[0]
+    return "%.2f (%.2f to %.2f)" % (geometric_mean(values), min(values), max(values))
 
 
 def report(program, found, seconds, default, best, difference, bits, busy, notes=()):
@@ -256,14 +287,13 @@ def report(program, found, seconds, default, best, difference, bits, busy, notes
     difference, bits: what stands in the last two columns; busy: the load before the first run."""
     to_default = ratios(seconds, default)
     to_best = ratios(seconds, best)
-    print("| program | lines changed | speed against its default build | against its best build "
-          "| largest difference | bits |")
+    print("| program | lines changed | speed, its default build = 1 | its best build = 1 "
+          "| largest difference | equal bits |")
     print("|---|---|---|---|---|---|")
     print("| %s | 0 | %s | %s | %s | %s |\n" % (program, span(to_default.values()),
                                              span(to_best.values()), difference, bits))
     shown = [(key, name + (", " + found[key].kernel if found[key].kernel else ""))
-             for key, name in COLUMNS if key in found
-             and not (key.endswith("_best") and found[key] is found.get(key[:-5]))]
+             for key, name in COLUMNS if key in kept_once(found)]
     print("%s. Load before the first run %.2f%s.\n" %
           (machine(), busy, "; **the machine was busy**" if busy > 0.5 else ""))
     print("| | threads | %s | against the best |" % " | ".join(name for _, name in shown))

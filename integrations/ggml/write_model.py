@@ -3,7 +3,7 @@
 
 usage: write_model.py FILE
 
-111 million parameters: large enough that a prompt is all matrix products, small enough that one
+120 million parameters: large enough that a prompt is all matrix products, small enough that one
 takes a second. It has no words; tokens are numbers. The same file is written everywhere.
 """
 

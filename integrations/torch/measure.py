@@ -21,8 +21,6 @@ import compare
 WORKLOADS = ("forward, batch 1", "forward, batch 8", "training step, batch 4")
 # The scalar kernels emulate the fused multiply-add: a batch of 1 keeps them within a minute.
 BITS = ("forward, batch 1", "training step, batch 1")
-# Debian's default takes seconds for a batch; it is timed once, without a run that warms up.
-SLOW = "reference"
 
 
 # ------------------------------------------------------------------------------- the child process
@@ -104,25 +102,34 @@ def run(library, threads=1, torch_threads=None, **order):
 def measure_times(found, say):
     """{(workload, threads, key of the library): seconds}."""
     seconds = {}
-    # One library stands twice where it chooses its fastest kernel itself.
-    keys = [key for key in found if key != SLOW and
-            not (key.endswith("_best") and found[key] is found[key[:-5]])]
-    rounds = 2
+    kept = compare.kept_once(found)
+    # A library's own choice of a slow kernel is timed as Debian's default is: once, and cold.
+    slow = [key for key in kept if key == "reference" or
+            key + "_best" in found and found[key] is not found[key + "_best"]]
+    fast = [key for key in kept if key not in slow]
+
+    def note(key, threads, **order):
+        try:
+            results = run(found[key], threads, workloads=WORKLOADS, **order)
+        except compare.Failed as failure:
+            say(str(failure))
+            return
+        for workload, result in results.items():
+            where = (workload, threads, key)
+            seconds[where] = min(seconds.get(where, float("inf")), result["best"])
+
     for threads in compare.thread_counts():
-        for turn in range(rounds):
-            for key in keys[turn % len(keys):] + keys[:turn % len(keys)]:  # in turns
-                try:
-                    results = run(found[key], threads, workloads=WORKLOADS, seconds=1.5, repeat=12)
-                except compare.Failed as failure:
-                    say(str(failure))
-                    continue
-                for workload, result in results.items():
-                    where = (workload, threads, key)
-                    seconds[where] = min(seconds.get(where, float("inf")), result["best"])
-    if SLOW in found:  # has no threads
-        for workload, result in run(found[SLOW], workloads=WORKLOADS, warm=False).items():
-            for threads in compare.thread_counts():
-                seconds[workload, threads, SLOW] = result["best"]
+        for turn in range(2):
+            for i in range(len(fast)):  # in turns
+                note(fast[(turn + i) % len(fast)], threads, seconds=1.0, repeat=12)
+        for key in slow:
+            if key != "reference":
+                note(key, threads, warm=False)
+    if "reference" in found:  # has no threads
+        note("reference", 1, warm=False)
+        for workload, threads, key in list(seconds):
+            if (workload, 1, "reference") in seconds:
+                seconds[workload, threads, "reference"] = seconds[workload, 1, "reference"]
     return seconds
 
 
@@ -171,6 +178,9 @@ def main():
 
     load = compare.load()
     found = compare.libraries(say)
+    compare.check_called(found["isobit"], [compare.PYTHON, os.path.abspath(__file__), "--child",
+                                           '{"workloads": ["forward, batch 1"], "threads": 1}'],
+                         "libtorch_cpu", "sgemm_")
     seconds = measure_times(found, say)
     with tempfile.TemporaryDirectory() as folder:
         differences = measure_differences(found, folder)
