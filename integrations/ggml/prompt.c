@@ -14,7 +14,8 @@
 
 static void quiet(enum ggml_log_level level, const char *text, void *user) {
     (void)user;
-    if (level == GGML_LOG_LEVEL_ERROR) fputs(text, stderr);
+    if (level == GGML_LOG_LEVEL_ERROR)
+        fputs(text, stderr);
 }
 
 static double seconds(void) {
@@ -25,7 +26,8 @@ static double seconds(void) {
 
 static uint64_t hash_of(const unsigned char *bytes, size_t size) { /* FNV-1a */
     uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < size; i++) hash = (hash ^ bytes[i]) * 0x100000001b3u;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ bytes[i]) * 0x100000001b3u;
     return hash;
 }
 
@@ -43,14 +45,16 @@ int main(int argc, char **argv) {
     llama_log_set(quiet, NULL);
     llama_backend_init();
     struct llama_model *model = llama_model_load_from_file(argv[1], llama_model_default_params());
-    if (model == NULL) return fail("the model can't be read");
+    if (model == NULL)
+        return fail("the model can't be read");
     struct llama_context_params options = llama_context_default_params();
     options.n_ctx = (uint32_t)tokens;
     options.n_batch = (uint32_t)tokens;
     options.n_threads = threads;
     options.n_threads_batch = threads;
     struct llama_context *context = llama_init_from_model(model, options);
-    if (context == NULL) return fail("no context");
+    if (context == NULL)
+        return fail("no context");
     const int words = llama_vocab_n_tokens(llama_model_get_vocab(model));
 
     struct llama_batch batch = llama_batch_init(tokens, 0, 1);
@@ -64,7 +68,8 @@ int main(int argc, char **argv) {
         batch.seq_id[i][0] = 0;
         batch.logits[i] = 1;
     }
-    if (llama_decode(context, batch) != 0) return fail("decode failed");
+    if (llama_decode(context, batch) != 0)
+        return fail("decode failed");
     const float *logits = llama_get_logits(context);
     const size_t count = (size_t)tokens * (size_t)words;
     const uint64_t hash = hash_of((const unsigned char *)logits, count * sizeof *logits);
@@ -76,14 +81,17 @@ int main(int argc, char **argv) {
     }
 
     double best = -1;
-    for (int i = 0; i < tokens; i++) batch.logits[i] = i == tokens - 1;
+    for (int i = 0; i < tokens; i++)
+        batch.logits[i] = i == tokens - 1;
     for (int run = 0; run < runs; run++) {
         llama_memory_clear(llama_get_memory(context), true);
         const double start = seconds();
-        if (llama_decode(context, batch) != 0) return fail("decode failed");
+        if (llama_decode(context, batch) != 0)
+            return fail("decode failed");
         llama_synchronize(context);
         const double time = seconds() - start;
-        if (best < 0 || time < best) best = time;
+        if (best < 0 || time < best)
+            best = time;
     }
     printf("{\"best\": %.9f, \"hash\": \"%016llx\"}\n", best, (unsigned long long)hash);
     llama_batch_free(batch);
