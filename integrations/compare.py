@@ -14,7 +14,6 @@ newer than they are. So each of their kernels that the CPU can run is tried, and
 counts as the library's best; what the library would have chosen is printed beside it.
 """
 
-import ctypes
 import json
 import math
 import os
@@ -209,12 +208,20 @@ def check_called(library, command, caller, symbol, **more):
     sys.exit("%s of %s does not reach libisobit_blas" % (symbol, caller))
 
 
-def instruction_sets():
-    """The names that this machine can run, best first, as the library says."""
-    # libisobit_blas brings libisobit, in whose scope the name is found.
-    names = ctypes.CDLL(isobit_library()).iso_isa_names
-    names.restype = ctypes.c_char_p
-    return names().decode().split(", ")
+def instruction_sets(library):
+    """The names that this machine can run, best first, each known to be taken when it is asked for.
+
+    Without that, results that are equal because ISOBIT_ISA was not heard would pass."""
+    ask = ("import ctypes, json, os\nlibrary = ctypes.CDLL(%r)\nname = library.%s\n"
+           "name.restype = ctypes.c_char_p\nprint(json.dumps(name().decode()))")
+    path = isobit_library()
+    names = library.run_json([PYTHON, "-c", ask % (path, "iso_isa_names")]).split(", ")
+    for name in names:
+        taken = library.run_json([PYTHON, "-c", ask % (path, "openblas_get_corename")],
+                                 ISOBIT_ISA=name)
+        if taken != name:
+            sys.exit("ISOBIT_ISA=%s gives %s" % (name, taken))
+    return names
 
 
 def thread_counts():

@@ -48,7 +48,7 @@ def backend_tests(library, work):
     results = []
     if not os.path.exists(command[0]):
         return results
-    for isa in compare.instruction_sets():
+    for isa in compare.instruction_sets(library):
         for operation in ("MUL_MAT", "OUT_PROD"):
             printed = library.run(command + [operation], 2, ISOBIT_ISA=isa)
             counts = re.findall(r"(\d+)/(\d+) tests passed", printed)
@@ -102,7 +102,7 @@ def main(work):
     differences = {key: abs(values - logits[base]).max() / scale for key, values in logits.items()}
 
     hashes = {}
-    for isa in compare.instruction_sets():
+    for isa in compare.instruction_sets(found["isobit"]):
         for threads in compare.thread_counts():
             hashes[isa, threads] = found["isobit"].run_json(
                 prompt + [str(BITS), str(threads), "0"], threads, ISOBIT_ISA=isa)["hash"]

@@ -132,7 +132,7 @@ def main():
                                                                    skip=SLOW).values())
                    for key in ("isobit", "openblas_best", "blis_best") if key in found}
     hashes = {}
-    for isa in compare.instruction_sets():
+    for isa in compare.instruction_sets(found["isobit"]):
         for threads in compare.thread_counts():
             hashes[isa, threads] = {name: result["hash"] for name, result in run(
                 found["isobit"], threads, {"ISOBIT_ISA": isa}, skip=SLOW).items()}

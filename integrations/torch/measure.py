@@ -154,7 +154,7 @@ def measure_differences(found, folder):
 def measure_bits(found, say):
     """{(instruction set, threads of isobit, threads of PyTorch): {workload: hash}}."""
     hashes = {}
-    for isa in compare.instruction_sets():
+    for isa in compare.instruction_sets(found["isobit"]):
         for threads in compare.thread_counts():
             for torch_threads in {1, threads}:
                 if isa == "scalar" and torch_threads != 1:
