@@ -83,8 +83,11 @@ class Library:
 
     def run(self, command, threads=1, timeout=600, **more):
         """What the command prints on stdout; Failed when it ends badly."""
-        done = subprocess.run(command, env=self.environment(threads, **more), text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout)
+        try:
+            done = subprocess.run(command, env=self.environment(threads, **more), text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            raise Failed("%s: not done after %d s" % (self.name, timeout)) from None
         if done.returncode != 0:
             raise Failed("%s: exit %d: %s" % (self.name, done.returncode,
                                               done.stderr.strip()[-2000:]))
@@ -177,7 +180,8 @@ def libraries(say):
     build_isobit()
     flags = cpu_flags()
     wide = "avx512f" in flags
-    openblas = (["SkylakeX", "Cooperlake"] if wide else []) + (["Haswell"] if "avx2" in flags else [])
+    openblas = (["SkylakeX", "Cooperlake"] if wide else []) + \
+        (["Haswell"] if "avx2" in flags else [])
     # BLIS counts its kernels: 0 is skx, 3 haswell.
     blis = (["0"] if wide else []) + (["3"] if "avx2" in flags else [])
     found = {}
@@ -252,7 +256,7 @@ COLUMNS = (("reference", "reference"), ("openblas", "OpenBLAS"), ("openblas_best
 
 
 def same_bits(hashes):
-    """Whether all results are equal, and of what, from {(instruction set, threads, ...): result}."""
+    """Whether all are equal, and what was compared: {(instruction set, threads, ...): result}."""
     sets = list(dict.fromkeys(key[0] for key in hashes))
     threads = sorted({key[1] for key in hashes})
     equal = len({json.dumps(value, sort_keys=True) for value in hashes.values()}) == 1

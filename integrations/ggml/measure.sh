@@ -81,7 +81,8 @@ build without-blas ggml -DGGML_BLAS=OFF
 libraries="-L$work/with-openblas/bin -Wl,-rpath-link,$work/with-openblas/bin"
 # shellcheck disable=SC2086 # two words
 quiet "$work/prompt.log" cc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -I"$source/include" \
-    -I"$source/ggml/include" "$here/prompt.c" -o "$work/prompt" $libraries -lllama -lggml -lggml-base
+    -I"$source/ggml/include" "$here/prompt.c" -o "$work/prompt" $libraries \
+    -lllama -lggml -lggml-base
 tests=$source/tests/test-backend-ops.cpp
 if [ -f "$tests" ] && [ ! -x "$work/test-backend-ops" ]; then
     say "building test-backend-ops"
