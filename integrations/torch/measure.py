@@ -201,8 +201,8 @@ def main():
     compare.report(
         "PyTorch " + torch.__version__, found, seconds, ("reference",), best,
         "%.1e" % differences[BITS[0], "isobit"], compare.same_bits(ours)[1], load,
-        ["Difference from float64, of a forward pass (the largest, over the largest true value) and "
-         "of all gradients (norm over norm): " + "; ".join(
+        ["Difference from float64, of a forward pass (the largest, over the largest true value) "
+         "and of all gradients (norm over norm): " + "; ".join(
              "%s %.1e and %.1e" % (found[key].name, *(differences[w, key] for w in BITS))
              for key in COMPARED if key in found) + ".",
          "PyTorch's own threads stood at 1 where bits are compared; with as many as isobit has, "
