@@ -138,6 +138,14 @@ ISOBIT_API iso_status iso_set_isa(const char *name);
  */
 ISOBIT_API iso_status iso_info_json(char *text, size_t bytes, size_t *needed);
 
+/*
+ * In the same way, the environment variables that libraries and tool of the project read, as a JSON
+ * array of objects: name, value (null: not set), source ("environment", "default" or "invalid"),
+ * problem (what is wrong with an invalid value, and what comes of it, else null), default, reader,
+ * effect. A byte beyond ASCII in a value stands for the character of the same number.
+ */
+ISOBIT_API iso_status iso_env_json(char *text, size_t bytes, size_t *needed);
+
 /* ---------------------------------------------------------------------------------- threads */
 
 /*
