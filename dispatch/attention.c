@@ -371,8 +371,6 @@ static iso_status attention_call(struct job *t, float *o, const float *q, const 
 }
 
 static const char *way_of(const struct job *t, int key_panels) {
-    if (t->tasks == 0)
-        return "nothing to do";
     if (key_panels)
         return "keys in panels";
     if (t->rows)
@@ -395,10 +393,10 @@ iso_status iso_attention_f32(float *o, const float *q, const float *k, const flo
         const iso_attention_options *x =
             options && options->size == sizeof *x ? options : &no_options;
         const uint64_t end = iso_verbose_clock();
-        char way[80] = "", past[32] = "";
-        if (!status)
+        char way[80] = "nothing to do", past[32] = "";
+        if (t.tasks)
             snprintf(way, sizeof way, "%s; tasks %zu%s", way_of(&t, x->key_panels), t.tasks,
-                     t.tasks && t.whole_heads ? "; by heads" : "");
+                     t.whole_heads ? "; by heads" : "");
         if (x->causal)
             snprintf(past, sizeof past, ":causal:past%zu", x->past);
         iso_verbose_end(begin, end, "attention_f32", context, status, way,

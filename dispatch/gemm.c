@@ -1063,7 +1063,7 @@ gemm_with_line(float *c, size_t ldc, const float *a, size_t lda, const float *b,
     if (!begin)
         return status;
     const uint64_t end = iso_verbose_clock();
-    char way[64] = "tiny";
+    char way[80] = "tiny";
     if (!tiny && !status)
         say_way(way, sizeof way, c, ldc, ldb, m, n, k, options, context);
     iso_verbose_end(begin, end, "gemm_f32", context, status, way,
@@ -1221,7 +1221,7 @@ iso_status iso_linear_f32(float *y, size_t ldy, const float *x, size_t ldx, cons
         static const iso_linear_options none;
         const iso_linear_options *o = options && options->size == sizeof *o ? options : &none;
         const uint64_t end = iso_verbose_clock();
-        char way[64] = "no product";
+        char way[80] = "no product";
         if (w && w->n && w->k && m) /* small ones set no tasks */
             snprintf(way, sizeof way, "packed B; tasks %zu", t.tasks ? t.tasks : 1);
         iso_verbose_end(begin, end, "linear_f32", context, status, way,
@@ -1299,14 +1299,14 @@ iso_status iso_gemv_f32(float *y, const float *w, size_t ldw, const float *x, si
     const iso_status status = gemv_call(&t, y, w, ldw, x, n, k, trans_w, context);
     if (begin) {
         const uint64_t end = iso_verbose_clock();
-        char way[64];
-        snprintf(way, sizeof way, "%s; tasks %zu",
-                 t.tasks == 0                   ? "no product"
-                 : t.layout == ISO_GEMV_ROWS    ? "dot products of rows"
-                 : t.layout == ISO_GEMV_ABREAST ? "dot products of several rows at a time"
-                 : t.has_levels                 ? "adds up rows with scratch"
-                                                : "adds up rows",
-                 t.tasks);
+        char way[80] = "no product";
+        if (t.tasks)
+            snprintf(way, sizeof way, "%s; tasks %zu",
+                     t.layout == ISO_GEMV_ROWS      ? "dot products of rows"
+                     : t.layout == ISO_GEMV_ABREAST ? "dot products of several rows at a time"
+                     : t.has_levels                 ? "adds up rows with scratch"
+                                                    : "adds up rows",
+                     t.tasks);
         iso_verbose_end(begin, end, "gemv_f32", context, status, way, "n%zuk%zu:%c:ldw%zu", n, k,
                         trans_w ? 't' : 'n', ldw);
     }
