@@ -6,7 +6,6 @@
 #include "every_op.h"
 #include "kernels.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -19,6 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -327,6 +327,42 @@ static void wrong_values_are_told(void **state) {
         assert_int_equal(access(path, F_OK), -1);
         free(text);
     }
+}
+
+static void slowly(void *user, size_t n, void (*fn)(void *arg, size_t i), void *arg) {
+    (void)user;
+    const struct timespec nap = {.tv_nsec = 30000000};
+    nanosleep(&nap, NULL);
+    for (size_t i = 0; i < n; ++i) {
+        fn(arg, i);
+    }
+}
+
+static int slow_call(void) {
+    const iso_executor executor = {slowly, NULL, 3};
+    iso_context x = scalar();
+    x.executor = &executor;
+    iso_packed p;
+    return iso_pack_f32(&p, out, sizeof(out), in, 5, 3, 4, 0, &x) != ISOBIT_OK;
+}
+
+static void the_time_is_that_of_the_call(void **state) {
+    (void)state;
+    struct timespec begin, end;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    char *text = run("1", NULL, slow_call), *rest = text;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    const double most =
+        (double)(end.tv_sec - begin.tv_sec) * 1e3 + (double)(end.tv_nsec - begin.tv_nsec) * 1e-6;
+    is_header(next_line(&rest));
+    const char *line = next_line(&rest), call[] = "pack_f32,scalar,n3k4:n:ldw5,thr3";
+    is_call(line, call, NULL);
+    const double ms = strtod(strrchr(line, ',') + 1, NULL);
+    if (!(ms >= 30 && ms <= most)) {
+        fail_msg("%g ms is not between 30 and %g", ms, most);
+    }
+    assert_null(next_line(&rest));
+    free(text);
 }
 
 /* ------------------------------------------------------------------------------------- reasons */
@@ -817,6 +853,7 @@ int main(void) {
         cmocka_unit_test(no_operation_is_left_out),
         cmocka_unit_test(off_is_silent),
         cmocka_unit_test(wrong_values_are_told),
+        cmocka_unit_test(the_time_is_that_of_the_call),
         cmocka_unit_test(ways_are_told),
         cmocka_unit_test(refused_calls_are_told),
         cmocka_unit_test(wrong_isa_is_told),
