@@ -157,6 +157,9 @@ static const iso_attention_shape heads = {.B = 1,
                                           .v = STRIDES(10),
                                           .o = STRIDES(11)};
 
+static const char all_masks[] = "attention_f32,scalar,B1H2Sq3Sk5dh4:ldq8:ldk9:ldv10:ldo11:causal"
+                                ":past2:key_lengths:bias:weights:key_panels,thr1";
+
 /* Each operation plain, then with all its options. NULL: no more. */
 static const char *const each_line[] = {
     "gemm_f32,scalar,m2n3k4:nn:lda4:ldb5:ldc6,thr1",
@@ -179,8 +182,7 @@ static const char *const each_line[] = {
     "axpby_f32,scalar,rows2n3:ldx4:ldy5,thr1",
     "axpby_f32,scalar,rows2n3:ldx4:ldy5:alpha:beta,thr1",
     "attention_f32,scalar,B1H2Sq3Sk5dh4:ldq8:ldk9:ldv10:ldo11,thr1",
-    "attention_f32,scalar,B1H2Sq3Sk5dh4:ldq8:ldk9:ldv10:ldo11:causal:past2:key_lengths:bias:weights"
-    ":key_panels,thr1",
+    all_masks,
     "key_panels_append,scalar,first1count2dh3:ldk4,thr1",
     "embed_f32,scalar,count2d3:vocabulary4:ldy5,thr1",
     "embed_f32,scalar,count2d3:vocabulary4:ldy5:positions:position_rows,thr1",
@@ -615,7 +617,11 @@ static void a_file_that_cannot_be_opened(void **state) {
     is_call(next_line(&rest), one_line, NULL);
     assert_null(next_line(&rest));
     free(text);
-    free(text = run("1", "", one_call)); /* empty counts as none */
+    text = rest = run("1", "", one_call); /* empty counts as none */
+    is_header(next_line(&rest));
+    is_call(next_line(&rest), one_line, NULL);
+    assert_null(next_line(&rest));
+    free(text);
 }
 
 /* A program that closes all files gets another one with the number of ours. */
