@@ -2,7 +2,7 @@
 """A wheel that carries libraries is for one platform, any Python 3; without them it is pure."""
 import os
 
-from setuptools import setup
+from setuptools import Distribution, setup
 
 try:
     from setuptools.command.bdist_wheel import bdist_wheel
@@ -12,14 +12,14 @@ except ImportError:  # setuptools before 70.1
 platform = os.environ.get("ISOBIT_WHEEL_PLATFORM")
 
 
-class Wheel(bdist_wheel):
-    def finalize_options(self):
-        super().finalize_options()
-        if platform:
-            self.root_is_pure = False
+class Binary(Distribution):
+    def has_ext_modules(self):
+        return bool(platform)
 
+
+class Wheel(bdist_wheel):
     def get_tag(self):
         return ("py3", "none", platform) if platform else super().get_tag()
 
 
-setup(cmdclass={"bdist_wheel": Wheel})
+setup(distclass=Binary, cmdclass={"bdist_wheel": Wheel})

@@ -100,9 +100,11 @@ def _row_stride(array: npt.NDArray[Any]) -> Optional[int]:
     """In elements, of a matrix whose rows the library can take; None if it cannot."""
     rows, columns = array.shape
     item = array.itemsize
+    if array.size == 0:
+        return columns
     if not array.flags.aligned or (columns > 1 and array.strides[1] != item):
         return None
-    if rows <= 1 or columns == 0:
+    if rows == 1:
         return columns
     stride = array.strides[0]
     return stride // item if stride % item == 0 and stride // item >= columns else None
@@ -169,16 +171,18 @@ class Heads:
     @staticmethod
     def _strides(array: Floats) -> Optional[_c.iso_strides]:
         last = array.shape[-1]
+        if array.size == 0:
+            return _c.iso_strides(last, last, last)
         if not array.flags.aligned or (last > 1 and array.strides[-1] != _ITEM):
             return None
         found = []
         for length, stride in zip(array.shape[:-1], array.strides[:-1]):
-            if length <= 1 or array.size == 0:
+            if length == 1:
                 stride = last * _ITEM  # never stepped over
             if stride < 0 or stride % _ITEM:
                 return None
             found.append(stride // _ITEM)
-        if array.shape[-2] > 1 and found[-1] < last:
+        if array.shape[-2] > 1 and found[-1] < last:  # positions on top of each other
             return None
         return _c.iso_strides(*found)
 

@@ -11,7 +11,7 @@ import re
 from typing import Optional, Tuple
 
 from . import _c
-from ._errors import error_of
+from ._errors import Status, error_of
 
 CORE_NAME = "libisobit.so.0"
 MODEL_NAME = "libisobit_model.so.0"
@@ -96,7 +96,7 @@ def check(status: int, what: str, details: str = "") -> None:
     """Raises unless the status is OK: 'gemm: TEXT OF THE LIBRARY (details)'."""
     if status == 0:
         return
-    if status == 11 and not details:  # ISOBIT_E_ISA
+    if status == Status.E_ISA:  # the environment names one that cannot run
         details = (
             f"ISOBIT_ISA={os.environ.get('ISOBIT_ISA', '')}; "
             f"this machine has: {lib.iso_isa_names().decode()}"

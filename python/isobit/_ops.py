@@ -143,7 +143,7 @@ class PackedLinear:
         self._bias = None if bias is None else vector("bias", bias, self.n).copy()
         needed = ctypes.c_size_t()
         check(lib.iso_pack_f32_bytes(_byref(needed), self.n, self.k), "pack", f"{w.shape}")
-        self._data = aligned_floats((needed.value + 3) // 4)
+        self._data = aligned_floats(max(1, (needed.value + 3) // 4))
         self._packed = _c.iso_packed()
         w, ldw, trans = operand(w)
         pool = current_pool()
