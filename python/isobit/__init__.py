@@ -8,6 +8,7 @@ otherwise. Calls give up the GIL.
 """
 from ._arrays import Floats
 from ._errors import IsobitError, IsobitMemoryError, IsobitValueError, Status
+from ._library import blas_library
 from ._model import Hypothesis, Model, ModelInfo
 from ._ops import (
     PackedLinear,
@@ -48,6 +49,7 @@ __all__ = [
     "PackedLinear",
     "Status",
     "attention",
+    "blas_library",
     "gelu",
     "gemm",
     "get_isa",

@@ -15,6 +15,7 @@ from ._errors import Status, error_of
 
 CORE_NAME = "libisobit.so.0"
 MODEL_NAME = "libisobit_model.so.0"
+BLAS_NAME = "libisobit_blas.so.0"
 OWN_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libraries")
 OLDEST = (0, 1)  # the version whose headers _c.py mirrors
 
@@ -86,6 +87,16 @@ def model_lib() -> ctypes.CDLL:
     if _model is None:
         raise ImportError(f"isobit: cannot load {MODEL_NAME}: {_why_no_model}")
     return _model
+
+
+def blas_library() -> Optional[str]:
+    """
+    The path of libisobit_blas beside the library in use, or None: with it in LD_PRELOAD the
+    single-precision BLAS of another program (Debian's NumPy, PyTorch) is isobit's.
+    """
+    folder = _places()[1]
+    path = os.path.join(folder, BLAS_NAME) if folder else ""
+    return path if os.path.exists(path) else None
 
 
 def strerror(status: int) -> str:

@@ -112,9 +112,9 @@ def _product(
     status = lib.iso_gemm_f32(
         y.address,
         y.ld,
-        left.ctypes.data,
+        address(left),
         lda,
-        right.ctypes.data,
+        address(right),
         ldb,
         m,
         n,
@@ -149,9 +149,9 @@ class PackedLinear:
         pool = current_pool()
         status = lib.iso_pack_f32(
             _byref(self._packed),
-            self._data.ctypes.data,
+            address(self._data),
             needed.value,
-            w.ctypes.data,
+            address(w),
             ldw,
             self.n,
             self.k,

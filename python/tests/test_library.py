@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Where the libraries are looked for, and what is said when they are not there."""
+import json
 import os
 import shutil
 
@@ -170,3 +171,41 @@ def test_the_status_texts_are_the_library_s():
     with pytest.raises(ValueError) as caught:
         isobit.rmsnorm(np.ones(3, np.float32), eps=-1)
     assert _library.strerror(isobit.Status.E_OPTION) in str(caught.value)
+
+
+def module(*arguments, **environment):
+    code = f"""
+import runpy, sys
+sys.argv = ["isobit", *{list(arguments)!r}]
+runpy.run_module("isobit", run_name="__main__")
+"""
+    return run_python(code, **environment)
+
+
+def test_as_a_command(copied):
+    done = module()
+    assert done.returncode == 0 and json.loads(done.stdout) == isobit.info()
+    done = module("--help")
+    assert done.returncode == 2 and done.stderr.startswith("usage:") and not done.stdout
+    done = module("--blas", ISOBIT_LIBRARY=str(copied))
+    assert done.returncode == 1 and "libisobit_blas.so.0" in done.stderr
+
+
+def test_the_blas_library():
+    path = isobit.blas_library()
+    if path is None:
+        pytest.skip("it was not built")
+    assert module("--blas").stdout == path + "\n"
+    code = """
+import ctypes, numpy
+config = ctypes.CDLL(None).openblas_get_config
+config.restype = ctypes.c_char_p
+print(config().decode())
+import isobit
+a = numpy.ones((8, 8), numpy.float32)
+print((a @ a).sum(), isobit.gemm(a, a).sum())
+"""
+    done = run_python(code, LD_PRELOAD=path)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and lines[0].startswith("isobit "), done
+    assert lines[1] == "512.0 512.0"
