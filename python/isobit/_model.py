@@ -202,17 +202,16 @@ class Model:
             raise TypeError(f"texts: a list of str expected, got {type(texts).__name__}")
         if "hypotheses" in options or "attention" in options:
             raise TypeError("translate takes neither hypotheses nor attention; use generate")
-        self._need_tokenizer("translate")
         sources: List[Ids] = []
         counts: List[int] = []
         for text in texts:
             words = self.tokenize(text)
             sources += words
             counts.append(len(words))
-        found = iter(self.generate(sources, **options))
-        return [
-            " ".join(self.detokenize(next(found)[0].ids) for _ in range(count)) for count in counts
-        ]
+        found = self.generate(sources, **options)
+        # Where the search found nothing, as the command line has it: no text.
+        answers = iter(self.detokenize(best[0].ids) if best else "" for best in found)
+        return [" ".join(next(answers) for _ in range(count)) for count in counts]
 
     # ----------------------------------------------------------------------------------- ids
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Optional, Tuple, Union
+from typing import Any, Literal, Optional, Tuple, Union, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -464,6 +464,38 @@ def _broadcast(name: str, array: Floats, shape: Tuple[int, ...], out_of: str) ->
     raise ValueError(f"{name}: shape {shape} expected {out_of}, got {array.shape}")
 
 
+@overload
+def attention(
+    q: npt.ArrayLike,
+    k: npt.ArrayLike,
+    v: npt.ArrayLike,
+    *,
+    scale: Optional[float] = None,
+    causal: bool = False,
+    past: int = 0,
+    key_lengths: Optional[npt.ArrayLike] = None,
+    bias: Optional[npt.ArrayLike] = None,
+    return_weights: Literal[False] = False,
+    out: Optional[Floats] = None,
+) -> Floats: ...
+
+
+@overload
+def attention(
+    q: npt.ArrayLike,
+    k: npt.ArrayLike,
+    v: npt.ArrayLike,
+    *,
+    scale: Optional[float] = None,
+    causal: bool = False,
+    past: int = 0,
+    key_lengths: Optional[npt.ArrayLike] = None,
+    bias: Optional[npt.ArrayLike] = None,
+    return_weights: Literal[True],
+    out: Optional[Floats] = None,
+) -> Tuple[Floats, Floats]: ...
+
+
 def attention(
     q: npt.ArrayLike,
     k: npt.ArrayLike,
@@ -518,8 +550,10 @@ def attention(
             )
         scores = scores.reshape((1,) * (4 - scores.ndim) + scores.shape)
         added = Heads("bias", scores, (B, H, Sq, Sk))
-    held = [Heads(name, x, (B, H, n, dh)) for name, x, n in
-            (("q", queries, Sq), ("k", keys, Sk), ("v", values, Sk))]
+    held = [
+        Heads(name, x, (B, H, n, dh))
+        for name, x, n in (("q", queries, Sq), ("k", keys, Sk), ("v", values, Sk))
+    ]
     shape = _c.iso_attention_shape(
         B, H, Sq, Sk, dh, held[0].strides, held[1].strides, held[2].strides, o.strides
     )

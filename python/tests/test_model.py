@@ -102,8 +102,19 @@ def test_options_have_an_effect(model):
         for p in (0.0, 1.0)
     }
     assert scores[0.0] < scores[1.0] < 0
-    for stopping in (False, True, "never"):
-        assert model.generate([source], beams=2, early_stopping=stopping)[0]
+    # A word where the three ways to stop give three answers.
+    answers = {
+        model.translate(["acuate"], beams=3, length_penalty=3.0, early_stopping=stopping)[0]
+        for stopping in (False, True, "never")
+    }
+    assert len(answers) == 3
+
+
+def test_a_search_that_finds_nothing(model):
+    """So many tokens, none of them twice: there are not enough."""
+    impossible = {"min_length": 96, "no_repeat_ngram": 1, "beams": 4}
+    assert model.generate(model.tokenize("a word"), hypotheses=4, **impossible) == [[], []]
+    assert model.translate(["a word", "b"], **impossible) == [" ", ""]
 
 
 def test_results_depend_on_nothing_else(model):

@@ -210,7 +210,9 @@ def attend(q, k, v, scale, seen, bias=0.0):
     return p @ v, p, relative * (p @ np.abs(v)) + 1e-40, relative * p + 1e-40
 
 
-@pytest.mark.parametrize("B, H, Sq, Sk, dh", [(1, 1, 1, 1, 1), (2, 3, 5, 7, 8), (1, 2, 70, 130, 64)])
+@pytest.mark.parametrize(
+    "B, H, Sq, Sk, dh", [(1, 1, 1, 1, 1), (2, 3, 5, 7, 8), (1, 2, 70, 130, 64)]
+)
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention(rng, isa, B, H, Sq, Sk, dh, causal):
     q, k, v = normal(rng, B, H, Sq, dh), normal(rng, B, H, Sk, dh), normal(rng, B, H, Sk, dh)
@@ -316,6 +318,14 @@ def test_other_views_are_copied(rng, monkeypatch):
         assert same_bits(isobit.attention(view, view, view), isobit.attention(*[compact] * 3))
         gamma = view[0]
         assert same_bits(isobit.layernorm(compact, gamma), isobit.layernorm(compact, gamma.copy()))
+    q = normal(rng, 2, 3, 5, 8)
+    packed = np.zeros((2, 3, 5), np.dtype({"names": ["x"], "formats": ["(8,)f4"], "itemsize": 34}))
+    packed["x"] = q  # 34 bytes from one position to the next
+    for view in (q[::-1], q[:, ::-1], q[:, :, ::-1], q[..., ::-1], packed["x"]):
+        made.clear()
+        assert same_bits(isobit.attention(view, q, q), isobit.attention(view.copy(), q, q))
+        assert same_bits(isobit.attention(q, view, view), isobit.attention(q, *[view.copy()] * 2))
+        assert len(made) == 3
     three = normal(rng, 4, 6, 8).transpose(2, 1, 0)
     assert same_bits(isobit.softmax(three), isobit.softmax(three.copy()))
 

@@ -27,6 +27,22 @@ def test_number_of_threads():
     assert isobit.get_num_threads() == 1 and threads_of_process() == before
 
 
+def test_the_threads_compute(rng):
+    def processor_time(task):
+        with open(f"/proc/self/task/{task}/stat") as file:
+            return sum(int(n) for n in file.read().rsplit(")", 1)[1].split()[11:13])
+
+    gc.collect()
+    before = set(os.listdir("/proc/self/task"))
+    isobit.set_num_threads(2)
+    (task,) = set(os.listdir("/proc/self/task")) - before
+    a, b = normal(rng, 500, 500), normal(rng, 500, 500)
+    deadline = time.monotonic() + 20
+    while processor_time(task) < 3 and time.monotonic() < deadline:
+        isobit.gemm(a, b)
+    assert processor_time(task) >= 3  # hundredths of a second
+
+
 def test_other_threads_run_during_a_call(rng):
     # Slow on purpose: the plainest kernels.
     isobit.set_isa("scalar")
