@@ -206,7 +206,7 @@ def main():
              "%s %.1e and %.1e" % (found[key].name, *(differences[w, key] for w in BITS))
              for key in COMPARED if key in found) + ".",
          "PyTorch's own threads stood at 1 where bits are compared; with as many as isobit has, "
-         "the bits are %s." % ("the same" if everything_equal else
+         "the bits are %s." % ("the same, too" if everything_equal else
                                "others (sums of PyTorch's own, not of BLAS, depend on them)")])
 
 
