@@ -45,7 +45,8 @@ level > 1 && line ~ /^[A-Z0-9_]+ PASSED THE TESTS OF ERROR-EXITS$/ {
     exits[toupper($1)]++
     next
 }
-level > 1 && line ~ /^[A-Z0-9_]+ PASSED THE ((COLUMN|ROW)-MAJOR )?COMPUTATIONAL TESTS \( ?[1-9][0-9]* CALLS\)$/ {
+level > 1 && line ~ /^[A-Z0-9_]+ PASSED THE ((COLUMN|ROW)-MAJOR )?COMPUTATIONAL TESTS \(.*\)$/ &&
+    line ~ /\( ?[1-9][0-9]* CALLS\)$/ {
     computed[toupper($1)]++
     next
 }
