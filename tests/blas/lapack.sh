@@ -64,9 +64,9 @@ cat >known <<'LINES'
 LINES
 
 # run NAME PRELOAD PROGRAM INPUT: leaves what it says in NAME.out, NAME.err, NAME.bad. Which library
-# each symbol was found in goes into bindings.*.
+# each symbol was found in goes into bindings.*, and our calls into the file calls.
 run() {
-    env ${2:+LD_PRELOAD="$2"} LD_DEBUG=bindings LD_DEBUG_OUTPUT="$work/bindings" \
+    env ${2:+LD_PRELOAD="$2"} ISOBIT_VERBOSE="$verbose" LD_DEBUG=bindings LD_DEBUG_OUTPUT="$work/bindings" \
         "$3" <"$4" >"$1.out" 2>"$1.err"
     code=$?
     # A ratio between the limit, which is 30, and 100 may be another one.
@@ -134,7 +134,10 @@ suite() {
     unset ISOBIT_ISA
 }
 
+export ISOBIT_VERBOSE_FILE="$work/calls"
+verbose=1
 suite xlintstrfs xlintstrfs "$programs/stest_rfp.in" "$@"
+verbose=0
 suite xlintsts xlintsts "$programs/stest.in" "$@"
 suite xlintsts_larger xlintsts "$here/lapack.in" "$@"
 
@@ -144,5 +147,11 @@ for routine in $ours; do
     found="binding file $programs/liblapack.so.3 \[0\] to $library \[0\]: normal symbol"
     grep -q "$found .${routine}_'" bindings || problem "LAPACK did not find ${routine}_ in $library"
 done
+if grep -q iso_verbose_call "$library"; then
+    for routine in sgemm ssyrk; do
+        grep -q "^iso_verbose,1,exec,$routine," calls 2>/dev/null ||
+            problem "ISOBIT_VERBOSE shows no call of $routine"
+    done
+fi
 
 [ "$failures" -eq 0 ]
