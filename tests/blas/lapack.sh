@@ -52,7 +52,7 @@ cat >normal <<'LINES'
 ^ (S[A-Z0-9]{2}|REAL RFP) (routines|drivers) passed the tests of the error exits *$
 ^ All tests for .* passed( the threshold)?( *\( *[1-9][0-9]* tests run\))? *$
 ^ End of tests *$
-^ Total time used = 
+^ Total time used =
 LINES
 
 # With every library but the reference itself: the tests compare STFSM with STRSM, which do the
@@ -66,8 +66,8 @@ LINES
 # run NAME PRELOAD PROGRAM INPUT: leaves what it says in NAME.out, NAME.err, NAME.bad. Which library
 # each symbol was found in goes into bindings.*, and our calls into the file calls.
 run() {
-    env ${2:+LD_PRELOAD="$2"} ISOBIT_VERBOSE="$verbose" LD_DEBUG=bindings LD_DEBUG_OUTPUT="$work/bindings" \
-        "$3" <"$4" >"$1.out" 2>"$1.err"
+    env ${2:+LD_PRELOAD="$2"} ISOBIT_VERBOSE="$verbose" LD_DEBUG=bindings \
+        LD_DEBUG_OUTPUT="$work/bindings" "$3" <"$4" >"$1.out" 2>"$1.err"
     code=$?
     # A ratio between the limit, which is 30, and 100 may be another one.
     grep -v -E -f normal "$1.out" |
