@@ -723,7 +723,8 @@ static iso_status gemm_options(struct iso_epilogue *e, int *trans_a, int *trans_
     *trans_a = *trans_b = 0;
     if (!o)
         return ISOBIT_OK;
-    if (o->size != sizeof *o)
+    iso_gemm_options own;
+    if (!(o = ISO_OPTIONS(o, own, ldr)))
         return ISOBIT_E_SIZE;
     *e = (struct iso_epilogue){o->alpha, o->beta, o->bias, (int)o->act, o->residual, o->ldr, 0, 0};
     *trans_a = o->trans_a != 0, *trans_b = o->trans_b != 0;
@@ -1084,10 +1085,11 @@ iso_status iso_linear_f32_workspace_bytes(size_t *bytes, const iso_packed *w, si
 iso_status iso_linear_f32(float *y, size_t ldy, const float *x, size_t ldx, const iso_packed *w,
                           size_t m, const iso_linear_options *options, const iso_context *context) {
     struct iso_epilogue e = {.alpha = 1.0f};
+    iso_linear_options own;
     if (!w)
         return ISOBIT_E_NULL;
     if (options) {
-        if (options->size != sizeof *options)
+        if (!(options = ISO_OPTIONS(options, own, ldr)))
             return ISOBIT_E_SIZE;
         e.bias = options->bias, e.act = (int)options->act;
         e.residual = options->residual, e.ldr = options->ldr;

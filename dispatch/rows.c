@@ -88,16 +88,12 @@ static void softmax_rows(const struct job *t, size_t row, size_t rows) {
 
 iso_status iso_softmax_f32(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
                            const iso_softmax_options *options, const iso_context *context) {
-    struct job t = {.run = softmax_rows,
-                    .y = y,
-                    .ldy = ldy,
-                    .x = x,
-                    .ldx = ldx,
-                    .rows = rows,
-                    .n = n,
-                    .softmax = options};
-    if (options && options->size != sizeof *options)
+    struct job t = {
+        .run = softmax_rows, .y = y, .ldy = ldy, .x = x, .ldx = ldx, .rows = rows, .n = n};
+    iso_softmax_options own;
+    if (options && !(options = ISO_OPTIONS(options, own, ldm)))
         return ISOBIT_E_SIZE;
+    t.softmax = options;
     iso_status status = check_rows(&t);
     if (!status && options && options->mask)
         status = iso_check_matrix(options->mask, rows, n, options->ldm);
@@ -149,8 +145,9 @@ static void norm_rows(const struct job *t, size_t row, size_t rows) {
 
 static iso_status norm(struct job *t, const iso_norm_options *options, const iso_context *context) {
     struct iso_norm o = {.eps = 0};
+    iso_norm_options own;
     if (options) {
-        if (options->size != sizeof *options)
+        if (!(options = ISO_OPTIONS(options, own, lds)))
             return ISOBIT_E_SIZE;
         if (!(options->eps >= 0) || !isfinite(options->eps))
             return ISOBIT_E_OPTION;
@@ -218,8 +215,9 @@ iso_status iso_eltwise_f32(float *y, size_t ldy, const float *x, size_t ldx, siz
                     .rows = rows,
                     .n = n,
                     .epilogue = &e};
+    iso_eltwise_options own;
     if (options) {
-        if (options->size != sizeof *options)
+        if (!(options = ISO_OPTIONS(options, own, ldr)))
             return ISOBIT_E_SIZE;
         if (options->act < ISOBIT_ACT_NONE || options->act > ISOBIT_ACT_TANH)
             return ISOBIT_E_OPTION;
