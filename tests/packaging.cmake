@@ -64,3 +64,46 @@ if(ISOBIT_MODEL)
   target_include_directories(test_options BEFORE PRIVATE ${grown} ${PROJECT_SOURCE_DIR}/model)
   isobit_test(options test_options)
 endif()
+
+set(components core)
+foreach(layer model blas)
+  if(TARGET isobit_${layer})
+    list(APPEND components ${layer})
+  endif()
+endforeach()
+
+# What the shared libraries export.
+if(NOT ISOBIT_SANITIZE)
+  set(libraries $<TARGET_FILE:isobit_shared>)
+  foreach(layer model blas)
+    if(TARGET isobit_${layer}_shared)
+      list(APPEND libraries $<TARGET_FILE:isobit_${layer}_shared>)
+    endif()
+  endforeach()
+  isobit_test(abi_symbols sh ${CMAKE_CURRENT_SOURCE_DIR}/abi_symbols.sh
+              ${PROJECT_SOURCE_DIR}/packaging/debian ${libraries})
+endif()
+
+# The library inside of other projects, and installed; once is enough.
+if(NOT CMAKE_CROSSCOMPILING AND NOT ISOBIT_SANITIZE AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
+  set(consumers ${CMAKE_CURRENT_SOURCE_DIR}/consumers)
+  set(consumer ${CMAKE_CURRENT_BINARY_DIR}/consumer_fetched)
+  isobit_test(consumer_fetched ${CMAKE_CTEST_COMMAND}
+              --build-and-test ${consumers}/subdirectory ${consumer}
+              --build-generator ${CMAKE_GENERATOR} --build-noclean
+              --build-options -DISOBIT_SOURCE=${PROJECT_SOURCE_DIR} -DCMAKE_BUILD_TYPE=Debug
+              -DCMAKE_C_COMPILER=${CMAKE_C_COMPILER} -DCONSUMER_FETCHES=ON
+              --test-command ${consumer}/consumer)
+  isobit_test(consumer_fetched_nan ${consumer}/consumer_shared)
+  set_tests_properties(consumer_fetched_nan PROPERTIES DEPENDS consumer_fetched)
+  isobit_test(consumer_subdirectory ${CMAKE_COMMAND} -S ${consumers}/subdirectory
+              -B ${CMAKE_CURRENT_BINARY_DIR}/consumer_subdirectory
+              -DISOBIT_SOURCE=${PROJECT_SOURCE_DIR} -DCMAKE_C_COMPILER=${CMAKE_C_COMPILER})
+  isobit_test(consumer_core_alone sh ${consumers}/core_alone.sh ${PROJECT_SOURCE_DIR}
+              ${CMAKE_C_COMPILER})
+  isobit_test(consumer_installed sh ${consumers}/installed.sh ${PROJECT_SOURCE_DIR}
+              ${PROJECT_BINARY_DIR} ${CMAKE_C_COMPILER} ${components})
+  if(TARGET isobit_blas)
+    isobit_test(blas_command sh ${consumers}/blas_command.sh ${PROJECT_BINARY_DIR})
+  endif()
+endif()
