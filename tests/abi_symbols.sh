@@ -17,9 +17,10 @@ for library in "$@"; do
         here && /^ / { print $1 }' | LC_ALL=C sort >"$work/listed"
     # GNU readelf: number, value, size, type, bind, visibility, section, name.
     readelf --dyn-syms --wide "$library" | awk '
-        $1 ~ /^[0-9]+:$/ && $5 != "LOCAL" && $7 != "UND" && !($7 == "ABS" && $4 == "OBJECT") {
+        $1 ~ /^[0-9]+:$/ && $5 != "LOCAL" && $7 != "UND" {
             sub(/@@/, "@", $8)
-            print $8 ($8 ~ /@/ ? "" : "@Base")
+            version = $7 == "ABS" ? "@" $8 : "@Base" # a version is a symbol, too
+            print $8 ($8 ~ /@/ ? "" : version)
         }' | LC_ALL=C sort >"$work/exported"
     if ! [ -s "$work/listed" ] || ! [ -s "$work/exported" ]; then
         echo "abi_symbols.sh: $library: no list for '$soname', or nothing exported"
