@@ -14,7 +14,7 @@
 
 #define LANES 32
 #define LOCAL 512 /* floats on the stack */
-#define ROW 4096   /* floats of a long vector that a task takes */
+#define ROW 4096  /* floats of a long vector that a task takes */
 
 /* ------------------------------------------------------------------------------------ strides */
 

@@ -29,6 +29,10 @@ static inline size_t iso_round_up(size_t n, size_t unit) { return (n + unit - 1)
          : iso_older_options(&(own), sizeof(own), ISO_SIZE_UP_TO(__typeof__(own), last), options,  \
                              (options)->size))
 
+/* For what only tells of a call: `none` where there are no options, or none of a known size. */
+#define ISO_OPTIONS_OR(options, own, last, none)                                                   \
+    ((options) ? ISO_OPTIONS(options, own, last) ?: (none) : (none))
+
 static inline void *iso_older_options(void *own, size_t bytes, size_t first, const void *options,
                                       size_t size) {
     if (size < first || size >= bytes)

@@ -57,6 +57,10 @@ endfunction()
 set(now isobit $<TARGET_NAME_IF_EXISTS:isobit_model>)
 isobit_age_test(first_header "${now}" ${PROJECT_SOURCE_DIR}/include)
 isobit_age_test(older_header isobit_grown ${PROJECT_SOURCE_DIR}/include)
+# What is told of a call knows the options, too.
+isobit_test(consumer_older_header_verbose consumer_older_header)
+set_tests_properties(consumer_older_header_verbose PROPERTIES ENVIRONMENT ISOBIT_VERBOSE=1
+  PASS_REGULAR_EXPRESSION "gemm_f32[^\n]*:bias")
 isobit_age_test(newer_header "${now}" ${grown} NEWER)
 
 if(ISOBIT_MODEL)
