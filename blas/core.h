@@ -41,8 +41,8 @@ struct product {
     size_t lda, ldb, ldc;
 };
 void iso_blas_gemm(const struct product *p);
-/* The same on the calling thread. */
-void iso_blas_gemm_alone(const struct product *p);
+/* The same as a part of something larger. */
+void iso_blas_gemm_within(const struct product *p, const iso_context *context);
 
 /*
  * The product by its definition, one element after the other, with no memory of its own: what is
@@ -115,6 +115,16 @@ const iso_context *iso_blas_context(struct call *call, double work);
  * the same.
  */
 int iso_blas_again(iso_status status);
+
+/* ------------------------------------------------------------------------- what happens */
+
+/*
+ * A line about a call for who looks (ISOBIT_VERBOSE), beside those of the operations that it is
+ * made of: the time when it began, 0 when nobody looks; then its shape, as printf takes it.
+ */
+double iso_blas_begin(void);
+void iso_blas_end(double begin, const char *routine, const iso_context *context, const char *shape,
+                  ...) __attribute__((cold, format(printf, 4, 5)));
 
 /* ----------------------------------------------------------------------------------- errors */
 

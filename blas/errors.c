@@ -27,8 +27,19 @@ static void say(const char *routine, size_t length, int info) {
             routine);
 }
 
+/* For who looks at what happens. */
+static void note(const char *routine, size_t length, int info) {
+    char name[40], shape[32];
+    if (iso_verbose() == 0)
+        return;
+    snprintf(name, sizeof name, "%.*s", (int)length, routine);
+    snprintf(shape, sizeof shape, "parameter%d", info);
+    iso_verbose_call(name, NULL, shape, NULL, ISOBIT_E_OPTION, 0);
+}
+
 static void tell_c(const char *routine, int ilp64, int info, int exchanged, int row_major,
                    const char *what) {
+    note(routine, strlen(routine), exchanged);
     if (ilp64 ? !cblas_xerbla_64 : !cblas_xerbla) {
         say(routine, strlen(routine), exchanged);
         return;
@@ -55,7 +66,10 @@ void iso_blas_bad(const struct caller *caller, int info, int exchanged) {
         for (size_t i = 0; i < length; i++)
             routine[6 + i] = (char)(name[i] | 0x20);
         tell_c(routine, caller->ilp64, info + 1, exchanged + 1, caller->row_major, "");
-    } else if (caller->ilp64) {
+        return;
+    }
+    note(name, length, info);
+    if (caller->ilp64) {
         const int64_t number = info;
         if (xerbla_64_)
             xerbla_64_(name, &number, 6);

@@ -103,15 +103,19 @@ static double work_of(const struct product *p) {
     return (double)p->m * (double)p->n * (double)p->k;
 }
 
-void iso_blas_gemm(const struct product *p) {
-    struct call call;
+void iso_blas_gemm_within(const struct product *p, const iso_context *context) {
     if (!is_nothing(p))
-        run(p, iso_blas_context(&call, work_of(p)));
+        run(p, context);
 }
 
-void iso_blas_gemm_alone(const struct product *p) {
-    if (!is_nothing(p))
-        run(p, NULL);
+void iso_blas_gemm(const struct product *p) {
+    struct call call;
+    const double begin = iso_blas_begin();
+    const iso_context *context = iso_blas_context(&call, work_of(p));
+    iso_blas_gemm_within(p, context);
+    if (begin > 0) /* row-major */
+        iso_blas_end(begin, "sgemm", context, "m%zun%zuk%zu:%c%c:lda%zu:ldb%zu:ldc%zu", p->m, p->n,
+                     p->k, p->trans_a ? 't' : 'n', p->trans_b ? 't' : 'n', p->lda, p->ldb, p->ldc);
 }
 
 /* ------------------------------------------------------------------------------------ batches */
@@ -125,7 +129,7 @@ static void run_one(void *arg, size_t i) {
     const struct batch *batch = arg;
     struct product p;
     batch->make(&p, i, batch->arg);
-    iso_blas_gemm_alone(&p);
+    iso_blas_gemm_within(&p, NULL);
 }
 
 /* Threads share out the products where there are enough of them, else each product. */
@@ -133,16 +137,18 @@ void iso_blas_batch(size_t count, double work, void (*make)(struct product *p, s
                     void *arg) {
     struct batch batch = {make, arg};
     struct call call;
-    const iso_context *context = count > 1 ? iso_blas_context(&call, work) : NULL;
-    if (context && count >= 2 * call.executor.max_threads) {
+    const double begin = iso_blas_begin();
+    const iso_context *context = iso_blas_context(&call, work);
+    const int shared = context && count >= 2 * call.executor.max_threads;
+    if (shared)
         call.executor.parallel_for(call.executor.user, count, run_one, &batch);
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; !shared && i < count; i++) {
         struct product p;
         make(&p, i, arg);
-        iso_blas_gemm(&p);
+        iso_blas_gemm_within(&p, context);
     }
+    if (begin > 0)
+        iso_blas_end(begin, "sgemm_batch", context, "%zu", count);
 }
 
 /* -------------------------------------------------------------------------------------- ssyrk */
@@ -228,9 +234,9 @@ void iso_blas_syrk(int upper, int trans, size_t n, size_t k, float alpha, const 
                          .upper = upper};
     float local[SYRK_LOCAL * SYRK_LOCAL];
     struct call call;
-    if (is_nothing(&t.p))
-        return;
-    if (trans && alpha != 0 && !is_finite(a, k, n, lda)) {
+    const double begin = iso_blas_begin();
+    const int nothing = is_nothing(&t.p);
+    if (!nothing && trans && alpha != 0 && !is_finite(a, k, n, lda)) {
         const struct plain l = {.ai = 1,
                                 .ap = lda,
                                 .bs = 16,
@@ -240,16 +246,19 @@ void iso_blas_syrk(int upper, int trans, size_t n, size_t k, float alpha, const 
                                 .upper = upper,
                                 .skip = 1};
         iso_blas_plain(&t.p, &l);
-        return;
+    } else if (!nothing) {
+        t.context = iso_blas_context(&call, work_of(&t.p) / 2);
+        t.most = n < SYRK_BLOCK ? n : SYRK_BLOCK;
+        t.square = t.most > SYRK_LOCAL ? malloc(t.most * t.most * sizeof(float)) : NULL;
+        float *owned = t.square;
+        if (!owned) {
+            t.square = local;
+            t.most = n < SYRK_LOCAL ? n : SYRK_LOCAL;
+        }
+        triangle(&t, 0, n);
+        free(owned);
     }
-    t.context = iso_blas_context(&call, work_of(&t.p) / 2);
-    t.most = n < SYRK_BLOCK ? n : SYRK_BLOCK;
-    t.square = t.most > SYRK_LOCAL ? malloc(t.most * t.most * sizeof(float)) : NULL;
-    float *owned = t.square;
-    if (!owned) {
-        t.square = local;
-        t.most = n < SYRK_LOCAL ? n : SYRK_LOCAL;
-    }
-    triangle(&t, 0, n);
-    free(owned);
+    if (begin > 0)
+        iso_blas_end(begin, "ssyrk", t.context, "n%zuk%zu:%s:%c:lda%zu:ldc%zu", n, k,
+                     upper ? "upper" : "lower", trans ? 't' : 'n', lda, ldc);
 }

@@ -297,50 +297,78 @@ void cblas_ssyrk(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE trans, bl
 
 #define SIZE(n) ((size_t)((n) > 0 ? (n) : 0))
 
+static void looked_at(double begin, const char *routine, blas_int n, blas_int incx, blas_int incy) {
+    if (begin > 0)
+        iso_blas_end(begin, routine, NULL, "n%zu:incx%td:incy%td", SIZE(n), (ptrdiff_t)incx,
+                     (ptrdiff_t)incy);
+}
+
 float cblas_sdot(blas_int n, const float *x, blas_int incx, const float *y, blas_int incy) {
-    return n <= 0 ? 0
-                  : iso_blas_dot((size_t)n, const_vector_of(x, (size_t)n, (ptrdiff_t)incx),
-                                 const_vector_of(y, (size_t)n, (ptrdiff_t)incy));
+    const double begin = iso_blas_begin();
+    const float sum = n <= 0
+                          ? 0
+                          : iso_blas_dot((size_t)n, const_vector_of(x, (size_t)n, (ptrdiff_t)incx),
+                                         const_vector_of(y, (size_t)n, (ptrdiff_t)incy));
+    looked_at(begin, "sdot", n, incx, incy);
+    return sum;
 }
 
 void cblas_saxpy(blas_int n, float alpha, const float *x, blas_int incx, float *y, blas_int incy) {
+    const double begin = iso_blas_begin();
     if (n > 0 && alpha != 0)
         iso_blas_axpby((size_t)n, alpha, const_vector_of(x, (size_t)n, (ptrdiff_t)incx), 1,
                        vector_of(y, (size_t)n, (ptrdiff_t)incy));
+    looked_at(begin, "saxpy", n, incx, incy);
 }
 
 void cblas_sscal(blas_int n, float alpha, float *x, blas_int incx) {
+    const double begin = iso_blas_begin();
     if (n > 0 && incx > 0 && alpha != 1)
         iso_blas_axpby((size_t)n, alpha, (struct const_vector){x, (ptrdiff_t)incx}, 0,
                        (struct vector){x, (ptrdiff_t)incx});
+    looked_at(begin, "sscal", n, incx, 0);
 }
 
 float cblas_snrm2(blas_int n, const float *x, blas_int incx) {
-    return n <= 0 ? 0 : iso_blas_nrm2((size_t)n, const_vector_of(x, (size_t)n, (ptrdiff_t)incx));
+    const double begin = iso_blas_begin();
+    const float norm =
+        n <= 0 ? 0 : iso_blas_nrm2((size_t)n, const_vector_of(x, (size_t)n, (ptrdiff_t)incx));
+    looked_at(begin, "snrm2", n, incx, 0);
+    return norm;
 }
 
 float cblas_sasum(blas_int n, const float *x, blas_int incx) {
-    return n <= 0 || incx <= 0
-               ? 0
-               : iso_blas_asum((size_t)n, (struct const_vector){x, (ptrdiff_t)incx});
+    const double begin = iso_blas_begin();
+    const float sum = n <= 0 || incx <= 0
+                          ? 0
+                          : iso_blas_asum((size_t)n, (struct const_vector){x, (ptrdiff_t)incx});
+    looked_at(begin, "sasum", n, incx, 0);
+    return sum;
 }
 
 size_t cblas_isamax(blas_int n, const float *x, blas_int incx) {
-    return n <= 0 || incx <= 0
-               ? 0
-               : iso_blas_iamax((size_t)n, (struct const_vector){x, (ptrdiff_t)incx});
+    const double begin = iso_blas_begin();
+    const size_t at = n <= 0 || incx <= 0
+                          ? 0
+                          : iso_blas_iamax((size_t)n, (struct const_vector){x, (ptrdiff_t)incx});
+    looked_at(begin, "isamax", n, incx, 0);
+    return at;
 }
 
 void cblas_scopy(blas_int n, const float *x, blas_int incx, float *y, blas_int incy) {
+    const double begin = iso_blas_begin();
     if (n > 0)
         iso_blas_copy((size_t)n, const_vector_of(x, (size_t)n, (ptrdiff_t)incx),
                       vector_of(y, (size_t)n, (ptrdiff_t)incy));
+    looked_at(begin, "scopy", n, incx, incy);
 }
 
 void cblas_sswap(blas_int n, float *x, blas_int incx, float *y, blas_int incy) {
+    const double begin = iso_blas_begin();
     if (n > 0)
         iso_blas_swap((size_t)n, vector_of(x, (size_t)n, (ptrdiff_t)incx),
                       vector_of(y, (size_t)n, (ptrdiff_t)incy));
+    looked_at(begin, "sswap", n, incx, incy);
 }
 
 ISOBIT_API float BLAS_F77(sdot)(const blas_int *n, const float *x, const blas_int *incx,

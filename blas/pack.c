@@ -76,25 +76,29 @@ static void copy_panels(float *dst, const float *src, size_t ld, size_t rows, si
 void iso_blas_pack(void *dest, int left, const float *src, size_t ld, size_t rows, size_t k,
                    int k_major, float alpha) {
     struct header h = {.magic = MAGIC(left), .rows = rows, .k = k, .alpha = alpha};
-    const uintptr_t begin = (uintptr_t)dest + sizeof h;
-    h.offset = (uint32_t)(sizeof h + (ALIGNMENT - begin % ALIGNMENT) % ALIGNMENT);
+    const double begin = iso_blas_begin();
+    const uintptr_t place = (uintptr_t)dest + sizeof h;
+    h.offset = (uint32_t)(sizeof h + (ALIGNMENT - place % ALIGNMENT) % ALIGNMENT);
     memcpy(dest, &h, sizeof h);
     float *data = (float *)(void *)((char *)dest + h.offset);
-    if (left) {
-        copy_rows(data, src, ld, rows, k, k_major);
-        return;
-    }
     struct call call;
     iso_packed packed;
-    const iso_context *context = iso_blas_context(&call, (double)rows * (double)k);
+    const iso_context *context = left ? NULL : iso_blas_context(&call, (double)rows * (double)k);
     size_t bytes = 0;
-    iso_status status = iso_pack_f32_bytes(&bytes, rows, k);
-    if (!status)
+    iso_status status = ISOBIT_OK;
+    if (left)
+        copy_rows(data, src, ld, rows, k, k_major);
+    else
+        status = iso_pack_f32_bytes(&bytes, rows, k);
+    if (!left && !status)
         status = iso_pack_f32(&packed, data, bytes, src, ld, rows, k, k_major, context);
     if (status && iso_blas_again(status))
         status = iso_pack_f32(&packed, data, bytes, src, ld, rows, k, k_major, context);
     if (status)
         copy_panels(data, src, ld, rows, k, k_major);
+    if (begin > 0)
+        iso_blas_end(begin, "sgemm_pack", context, "n%zuk%zu:%c:ld%zu", rows, k,
+                     k_major ? 't' : 'n', ld);
 }
 
 /* C = the product of A [m][lda] and the panels, where alpha and beta allow it in one call. */
@@ -126,10 +130,10 @@ static iso_status linear(const struct product *p, const float *panels, const iso
     return status;
 }
 
-void iso_blas_compute(const struct product *p, int packed_a, int packed_b) {
+static void compute(const struct product *p, int packed_a, int packed_b,
+                    const iso_context *context) {
     struct product q = *p;
     struct header h;
-    struct call call;
     q.alpha = 1;
     if (packed_a) {
         header_of(&h, p->a);
@@ -137,7 +141,7 @@ void iso_blas_compute(const struct product *p, int packed_a, int packed_b) {
         q.alpha *= h.alpha;
     }
     if (!packed_b) {
-        iso_blas_gemm(&q);
+        iso_blas_gemm_within(&q, context);
         return;
     }
     header_of(&h, p->b);
@@ -145,12 +149,11 @@ void iso_blas_compute(const struct product *p, int packed_a, int packed_b) {
     const float *panels = data_of(p->b, &h);
     if (q.alpha == 0 || q.k == 0) { /* as sgemm: nothing else is read */
         q.b = q.a, q.ldb = q.n, q.trans_b = 0, q.k = 0;
-        iso_blas_gemm(&q);
+        iso_blas_gemm_within(&q, context);
         return;
     }
     if (q.m == 0 || q.n == 0)
         return;
-    const iso_context *context = iso_blas_context(&call, (double)q.m * (double)q.n * (double)q.k);
     float *rows = NULL;
     iso_status status = ISOBIT_OK;
     if (q.trans_a) { /* the kernels of packed panels read rows */
@@ -178,4 +181,20 @@ void iso_blas_compute(const struct product *p, int packed_a, int packed_b) {
         q.b = panels;
         iso_blas_plain(&q, &l);
     }
+}
+
+void iso_blas_compute(const struct product *p, int packed_a, int packed_b) {
+    struct call call;
+    const double begin = iso_blas_begin();
+    const iso_context *context =
+        iso_blas_context(&call, (double)p->m * (double)p->n * (double)p->k);
+    compute(p, packed_a, packed_b, context);
+    if (begin > 0)
+        iso_blas_end(begin, "sgemm_compute", context, "m%zun%zuk%zu:%c%c", p->m, p->n, p->k,
+                     packed_a     ? 'p'
+                     : p->trans_a ? 't'
+                                  : 'n',
+                     packed_b     ? 'p'
+                     : p->trans_b ? 't'
+                                  : 'n');
 }

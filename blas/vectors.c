@@ -223,18 +223,15 @@ static void gemv_plain(struct vector y, int trans, size_t n, size_t k, float alp
     }
 }
 
-void iso_blas_gemv(int trans, size_t n, size_t k, float alpha, const float *w, size_t ldw,
-                   struct const_vector x, float beta, struct vector y) {
+static void gemv(int trans, size_t n, size_t k, float alpha, const float *w, size_t ldw,
+                 struct const_vector x, float beta, struct vector y, const iso_context *context) {
     float local_x[LOCAL], local_y[LOCAL], *owned_x, *owned_y = NULL;
-    struct call call;
     if (alpha == 0) { /* neither W nor x is read */
         const float zero = 0;
         axpby_strided(n, 1, (struct const_vector){&zero, 0}, beta, y);
         return;
     }
     const float *in = contiguous(x, k, local_x, &owned_x);
-    /* A quarter of the multiplications of a product take as long: each float of W is used once. */
-    const iso_context *context = iso_blas_context(&call, 4.0 * (double)n * (double)k);
     if (in && y.inc == 1 && alpha == 1 && beta == 0 &&
         !try_gemv(y.p, trans, n, k, w, ldw, in, context)) {
         free(owned_x);
@@ -258,6 +255,18 @@ void iso_blas_gemv(int trans, size_t n, size_t k, float alpha, const float *w, s
     }
     free(owned_x);
     free(owned_y);
+}
+
+void iso_blas_gemv(int trans, size_t n, size_t k, float alpha, const float *w, size_t ldw,
+                   struct const_vector x, float beta, struct vector y) {
+    struct call call;
+    const double begin = iso_blas_begin();
+    /* A quarter of the multiplications of a product take as long: each float of W is used once. */
+    const iso_context *context = iso_blas_context(&call, 4.0 * (double)n * (double)k);
+    gemv(trans, n, k, alpha, w, ldw, x, beta, y, context);
+    if (begin > 0)
+        iso_blas_end(begin, "sgemv", context, "n%zuk%zu:%c:lda%zu:incx%td:incy%td", n, k,
+                     trans ? 't' : 'n', ldw, x.inc, y.inc);
 }
 
 struct ger {
@@ -286,6 +295,7 @@ void iso_blas_ger(size_t rows, size_t n, float alpha, struct const_vector x, str
     float local[LOCAL], *owned;
     struct call call;
     struct ger t = {a, lda, rows, n, rows, alpha, x, y};
+    const double begin = iso_blas_begin();
     const float *copy = contiguous(x, n, local, &owned);
     if (copy)
         t.x = (struct const_vector){copy, 1};
@@ -298,4 +308,7 @@ void iso_blas_ger(size_t rows, size_t n, float alpha, struct const_vector x, str
         ger_rows(&t, 0);
     }
     free(owned);
+    if (begin > 0)
+        iso_blas_end(begin, "sger", context, "m%zun%zu:lda%zu:incx%td:incy%td", rows, n, lda, y.inc,
+                     x.inc);
 }
