@@ -87,7 +87,7 @@ static void shim_start(void) {
 /* The context for a call of so many multiplications, or elements times some ten. */
 static const iso_context *shim_context(size_t work) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    if (work < (size_t)1 << 16)
+    if (work < (size_t)1 << 14)
         return NULL;
     pthread_once(&once, shim_start);
     return &shim_parallel;
