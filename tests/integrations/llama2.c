@@ -122,7 +122,7 @@ static void attend(void) {
 }
 
 static void program(void) {
-    enum { DIM = 120, HIDDEN = 331, WORDS = 1003 };
+    enum { DIM = 120, HIDDEN = 331, WORDS = 8003 }; /* the last product is for threads */
     /* Seven ints lie before the weights, so that they are aligned to four bytes only. */
     float *file = numbers(7 + DIM * HIDDEN * 2 + DIM * DIM + WORDS * DIM + 2 * DIM, 0.3);
     float *weight = file + 7, *wq = weight + DIM, *w1 = wq + DIM * DIM, *w2 = w1 + DIM * HIDDEN;
