@@ -73,7 +73,7 @@ called() {
     shift
     for function in "$@"; do
         grep -q "^isobit_.* $function [1-9]" "$counts" ||
-            die "$function of the shim was not called: the compiler has put the program's own inline"
+            die "the shim's $function was not called: is the program's own one put inline?"
     done
 }
 

@@ -3,7 +3,8 @@
 # The shims of integrations/ in small programs of ours that call them as the programs do for which
 # they are made, built as integrations/README.md says: global functions are not put inline, and
 # those that the shim replaces are made weak in the program's object.
-if(CMAKE_OBJCOPY)
+# Not with the thread sanitizer, which has threads of its own where they are counted.
+if(CMAKE_OBJCOPY AND NOT ISOBIT_SANITIZE STREQUAL "thread")
   # isobit_integration(name SOURCE program.c SHIM shim.c FUNCTIONS f... [OPENMP])
   function(isobit_integration name)
     cmake_parse_arguments(ARG "OPENMP" "SOURCE;SHIM" "FUNCTIONS" ${ARGN})
@@ -39,12 +40,11 @@ if(CMAKE_OBJCOPY)
               gelu_forward residual_forward softmax_forward)
   isobit_integration(llama2c SOURCE integrations/llama2.c SHIM llama2c/isobit_llama2c.c
     FUNCTIONS matmul softmax rmsnorm)
-  # The thread sanitizer does not see how OpenMP's threads wait for each other.
   if(NOT ISOBIT_SANITIZE)
     find_package(OpenMP COMPONENTS C QUIET)
-    if(OpenMP_C_FOUND)
-      isobit_integration(llama2c_openmp SOURCE integrations/llama2.c
-        SHIM llama2c/isobit_llama2c.c FUNCTIONS matmul softmax rmsnorm OPENMP)
-    endif()
+  endif()
+  if(OpenMP_C_FOUND)
+    isobit_integration(llama2c_openmp SOURCE integrations/llama2.c SHIM llama2c/isobit_llama2c.c
+      FUNCTIONS matmul softmax rmsnorm OPENMP)
   endif()
 endif()

@@ -142,10 +142,10 @@ static void check_layernorm(const float *out, const float *mean, const float *rs
         for (int i = 0; i < C; i++)
             squares += ((double)x[i] - m) * ((double)x[i] - m);
         const double r = 1 / sqrt(squares / C + 1e-5);
-        close_to("mean", (size_t)row, mean[row], m, 2 * ULP * fabs(m) + 1e-12 * size / C);
-        close_to("rstd", (size_t)row, rstd[row], r, 2 * ULP * r);
+        close_to("mean", row, mean[row], m, 2 * ULP * fabs(m) + 1e-12 * size / C);
+        close_to("rstd", row, rstd[row], r, 2 * ULP * r);
         for (int i = 0; i < C; i++)
-            close_to("layernorm", (size_t)(row * C + i), out[row * C + i],
+            close_to("layernorm", row * C + i, out[row * C + i],
                      ((double)x[i] - m) * r * (double)weight[i] + (double)bias[i],
                      16 * ULP *
                          (fabs((double)weight[i]) * r * (fabs((double)x[i]) + size / C) +
@@ -165,8 +165,7 @@ static void check_product(const char *what, const float *out, const float *start
                 sum += product;
                 size += fabs(product);
             }
-            close_to(what, (size_t)(row * cols + col), out[row * cols + col], sum,
-                     (n + 2) * ULP * size);
+            close_to(what, row * cols + col, out[row * cols + col], sum, (n + 2) * ULP * size);
         }
 }
 
@@ -186,7 +185,7 @@ static void check_attention(const float *out, const float *preatt, const float *
                 score += product, size += fabs(product);
             }
             const double bound = (hs + 3) * ULP * size / sqrt(hs);
-            close_to("preatt", (size_t)(row * T + j), preatt[row * T + j], score / sqrt(hs), bound);
+            close_to("preatt", row * T + j, preatt[row * T + j], score / sqrt(hs), bound);
             off = fmax(off, bound);
             p[j] = exp(score / sqrt(hs));
             total += p[j];
@@ -194,7 +193,7 @@ static void check_attention(const float *out, const float *preatt, const float *
         off = 2 * off + (T + 16) * ULP;
         for (int j = 0; j < T; j++) {
             const double expect = j <= t ? p[j] / total : 0;
-            close_to("att", (size_t)(row * T + j), att[row * T + j], expect, off * expect);
+            close_to("att", row * T + j, att[row * T + j], expect, off * expect);
         }
         for (int i = 0; i < hs; i++) {
             double value = 0, size = 0;
@@ -203,7 +202,7 @@ static void check_attention(const float *out, const float *preatt, const float *
                 value += p[j] / total * v, size += p[j] / total * fabs(v);
             }
             const int at = (b * T + t) * C + h * hs + i;
-            close_to("attention", (size_t)at, out[at], value, (off + T * ULP) * size);
+            close_to("attention", at, out[at], value, (off + T * ULP) * size);
         }
     }
     free(p);
@@ -217,7 +216,7 @@ static void check_softmax(const float *probs, const float *logits, int rows, int
             total += exp((double)x[i]), largest = fmax(largest, fabs((double)x[i]));
         for (int i = 0; i < Vp; i++) {
             const double expect = i < V ? exp((double)x[i]) / total : 0;
-            close_to("probs", (size_t)(row * Vp + i), probs[row * Vp + i], expect,
+            close_to("probs", row * Vp + i, probs[row * Vp + i], expect,
                      (4 * largest + 32) * ULP * expect);
         }
     }
@@ -234,7 +233,7 @@ static float *part(int n) {
 }
 
 static void linear(float *out, const float *inp, int in, int to, int with_bias) {
-    float *weight = numbers((size_t)(in * to), 0.2), *bias = numbers((size_t)to, 0.5);
+    float *weight = numbers((size_t)in * (size_t)to, 0.2), *bias = numbers((size_t)to, 0.5);
     matmul_forward(out, inp, weight, with_bias ? bias : NULL, B, T, in, to);
     check_product("matmul", out, with_bias ? bias : NULL, 0, inp, in, 1, weight, 1, in, B * T, to,
                   in);
@@ -254,7 +253,7 @@ static void norm(float *out, float *inp) {
 static void residual(float *out, float *a, float *b) {
     residual_forward(out, a, b, B * T * C);
     for (int i = 0; i < B * T * C; i++)
-        close_to("residual", (size_t)i, out[i], (double)(a[i] + b[i]), 0);
+        close_to("residual", i, out[i], (double)(a[i] + b[i]), 0);
 }
 
 static void backward(const float *inp, int in, int to, int with_bias) {
@@ -275,7 +274,7 @@ static void backward(const float *inp, int in, int to, int with_bias) {
         check_product("dbias", dbias, dbias0, 0, ones, 0, 1, dout, to, 1, 1, to, B * T);
     else
         for (size_t i = 0; i < m; i++)
-            close_to("no dbias", i, dbias[i], (double)dbias0[i], 0);
+            close_to("no dbias", (int)i, dbias[i], (double)dbias0[i], 0);
     add_to_hash(dinp, rows * n);
     add_to_hash(dweight, n * m);
     add_to_hash(dbias, m);
@@ -304,7 +303,7 @@ static void program(void) {
 
     encoder_forward(encoded, tokens, wte, wpe, B, T, C);
     for (int i = 0; i < B * T * C; i++)
-        close_to("encoded", (size_t)i, encoded[i],
+        close_to("encoded", i, encoded[i],
                  (double)(wte[tokens[i / C] * C + i % C] + wpe[i / C % T * C + i % C]), 0);
     norm(ln1, encoded);
     linear(qkv, ln1, C, 3 * C, 1);
@@ -318,8 +317,7 @@ static void program(void) {
     gelu_forward(fch_gelu, fch, odd);
     gelu_forward(fch_gelu + odd, fch + odd, 37);
     for (int i = 0; i < B * T * 4 * C; i++)
-        close_to("gelu", (size_t)i, fch_gelu[i], gelu((double)fch[i]),
-                 16 * ULP * fabs((double)fch[i]));
+        close_to("gelu", i, fch_gelu[i], gelu((double)fch[i]), 16 * ULP * fabs((double)fch[i]));
     linear(fcproj, fch_gelu, 4 * C, C, 1);
     residual(residual3, residual2, fcproj);
     norm(lnf, residual3);

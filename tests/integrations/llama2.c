@@ -51,7 +51,7 @@ static void product(float *to, float *x, float *w, int n, int d) {
             const double term = (double)w[i * n + j] * (double)x[j];
             sum += term, size += fabs(term);
         }
-        close_to("matmul", (size_t)i, to[i], sum, (n + 2) * ULP * size);
+        close_to("matmul", i, to[i], sum, (n + 2) * ULP * size);
     }
     add_to_hash(to, (size_t)d);
 }
@@ -65,7 +65,7 @@ static void norm(float *to, float *x, float *weight, int n) {
         squares += (double)before[i] * (double)before[i];
     for (int i = 0; i < n; i++) {
         const double expect = (double)weight[i] * (double)before[i] / sqrt(squares / n + 1e-5);
-        close_to("rmsnorm", (size_t)i, to[i], expect, 16 * ULP * fabs(expect));
+        close_to("rmsnorm", i, to[i], expect, 16 * ULP * fabs(expect));
     }
     add_to_hash(to, (size_t)n);
     free(before);
@@ -113,7 +113,7 @@ static void attend(void) {
             sum += exp((double)x[i]);
         for (int i = 0; i < ROOM; i++) {
             const double expect = i < seen ? exp((double)x[i]) / sum : (double)x[i];
-            close_to("softmax", (size_t)(h * ROOM + i), scores[h][i], expect,
+            close_to("softmax", h * ROOM + i, scores[h][i], expect,
                      i < seen ? 48 * ULP * expect : 0);
         }
         add_to_hash(scores[h], ROOM);

@@ -45,13 +45,13 @@ static float *numbers(size_t n, double size) {
     return x;
 }
 
-static void fail(const char *what, size_t i, double got, double expect, double bound) {
+static void fail(const char *what, int i, double got, double expect, double bound) {
     if (failures++ < 10)
-        printf("%s: %s[%zu] is %.9g, not %.9g +- %.3g\n", set_name, what, i, got, expect, bound);
+        printf("%s: %s[%d] is %.9g, not %.9g +- %.3g\n", set_name, what, i, got, expect, bound);
 }
 
 /* One result against its true value; a NaN is a failure. */
-static void close_to(const char *what, size_t i, float got, double expect, double bound) {
+static void close_to(const char *what, int i, float got, double expect, double bound) {
     if (!(fabs((double)got - expect) <= bound))
         fail(what, i, (double)got, expect, bound);
 }

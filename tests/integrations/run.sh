@@ -16,7 +16,8 @@ value() { printf '%s\n' "$2" | sed -n "s/^$1 //p"; }
 unset ISOBIT_ISA OMP_NUM_THREADS ISOBIT_COUNT
 for threads in 1 2 3; do
     # A program with OpenMP has a loop of its own, which is to start no threads here.
-    printed=$(OMP_NUM_THREADS=1 ISOBIT_NUM_THREADS=$threads "$@") || fail "$threads threads: $printed"
+    printed=$(OMP_NUM_THREADS=1 ISOBIT_NUM_THREADS=$threads "$@") ||
+        fail "$threads threads: $printed"
     hash=$(value hash "$printed")
     running=$(value threads "$printed")
     [ -n "$hash" ] || fail "no hash"
@@ -25,7 +26,8 @@ for threads in 1 2 3; do
         alone=$running
     }
     [ "$hash" = "$first" ] || fail "$threads threads give other bits: $hash, not $first"
-    [ "$running" -eq $((alone + threads - 1)) ] || fail "$running threads run, $alone without a pool"
+    [ "$running" -eq $((alone + threads - 1)) ] ||
+        fail "$threads threads: $running run, $alone with one thread"
 done
 
 # OMP_NUM_THREADS counts where ISOBIT_NUM_THREADS is not set; it may be a list.
