@@ -5,7 +5,8 @@
 # usage: llama2c FOLDER    llama2.c's run.c from a checkout: Llama 2 of 110 M random weights
 #
 # Builds it as its Makefile does for `make run` (-O3) and `make runomp` (-Ofast -march=native
-# -fopenmp), and with isobit's functions in the place of its own.
+# -fopenmp), and at -O3 with isobit's functions in the place of its own: with a pool of isobit's, and
+# for comparison with OpenMP's threads.
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
@@ -19,21 +20,26 @@ steps=64
 begin
 library
 
-say "building $source three times"
-shimmed="-w -O3 -fopenmp -fPIC -fsemantic-interposition"
-compile -std=c11 -O2 -fopenmp $isobit_flags -c "$here/isobit_llama2c.c" \
-    -o "$work/isobit_llama2c.o"
+say "building $source"
 compile -w -O3 -o "$work/default" "$source" -lm
 compile -w -Ofast -march=native -fopenmp -o "$work/best" "$source" -lm
-compile $shimmed -c "$source" -o "$work/run.o"
-weaken "$work/run.o" $functions
-compile -fopenmp "$work/run.o" "$work/isobit_llama2c.o" -o "$work/isobit" $isobit_libs
+# with_isobit NAME FLAG...
+with_isobit() {
+    built=$1
+    shift
+    compile -std=c11 -O2 "$@" $isobit_flags -c "$here/isobit_llama2c.c" -o "$work/$built.shim.o"
+    compile -w -O3 -fPIC -fsemantic-interposition "$@" -c "$source" -o "$work/$built.o"
+    weaken "$work/$built.o" $functions
+    compile "$@" "$work/$built.o" "$work/$built.shim.o" -o "$work/$built" $isobit_libs
+}
+with_isobit isobit
+with_isobit isobit_openmp -fopenmp
 # The same with our main, which shows logits.
 drive -O3 -o "$work/default.logits" -lm
 drive -Ofast -march=native -fopenmp -o "$work/best.logits" -lm
-drive $shimmed -c -o "$work/driver.o"
+drive -O3 -fPIC -fsemantic-interposition -c -o "$work/driver.o"
 weaken "$work/driver.o" $functions
-compile -fopenmp "$work/driver.o" "$work/isobit_llama2c.o" -o "$work/isobit.logits" $isobit_libs
+compile "$work/driver.o" "$work/isobit.shim.o" -o "$work/isobit.logits" $isobit_libs
 compile -std=c11 -D_GNU_SOURCE -O2 "$here/make_checkpoint.c" -o "$work/make_checkpoint" -lm
 compile -std=c11 -O2 "$root/integrations/compare.c" -o "$work/compare" -lm
 
@@ -74,10 +80,11 @@ best_of() { # BUILD: the best of three runs
     echo "$fastest"
 }
 ours=$(best_of isobit)
+best_of isobit_openmp >/dev/null
 best=$(best_of best)
 default=$(best_of default)
 called "$work/isobit.err" $functions
-for build in default best; do
+for build in default best isobit_openmp; do
     cmp -s "$work/isobit.txt" "$work/$build.txt" || die "other text than the $build build"
 done
 words=$(wc -w <"$work/isobit.txt")

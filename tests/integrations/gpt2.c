@@ -222,7 +222,7 @@ static void check_softmax(const float *probs, const float *logits, int rows, int
     }
 }
 
-enum { B = 3, T = 70, C = 96, NH = 3, V = 301, Vp = 384 };
+enum { B = 3, T = 76, C = 72, NH = 3, V = 301, Vp = 320 };
 
 static float *block; /* of activations and what they are made of, in one piece as in llm.c */
 static size_t used;
