@@ -8,10 +8,12 @@
  * first.
  */
 #include "check.h"
+#include "verbose.h"
 
 #include <isobit/ops.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define MAX_HEAD_WIDTH 512
@@ -331,36 +333,79 @@ iso_status iso_attention_f32_workspace_bytes(size_t *bytes, const iso_attention_
     return status;
 }
 
-iso_status iso_attention_f32(float *o, const float *q, const float *k, const float *v,
-                             const iso_attention_shape *shape, const iso_attention_options *options,
-                             const iso_context *context) {
+/* *t becomes the job, as far as it gets. */
+static iso_status attention_call(struct job *t, float *o, const float *q, const float *k,
+                                 const float *v, const iso_attention_shape *shape,
+                                 const iso_attention_options *options, const iso_context *context) {
     iso_attention_options defaults;
-    struct job t = {.o = o, .q = q, .k = k, .v = v, .s = shape};
+    *t = (struct job){.o = o, .q = q, .k = k, .v = v, .s = shape};
     if (!shape)
         return ISOBIT_E_NULL;
-    t.opt = options_or_default(options, &defaults, shape);
-    iso_status status = check(&t);
+    t->opt = options_or_default(options, &defaults, shape);
+    iso_status status = check(t);
     if (!status)
-        status = iso_context_kernels(&t.kernels, context);
+        status = iso_context_kernels(&t->kernels, context);
     if (status || !shape->B || !shape->H || !shape->Sq || !shape->dh)
         return status;
-    t.scale = t.opt->scale;
+    t->scale = t->opt->scale;
 
     size_t floats;
     float *scratch;
     void *owned;
-    status = plan(&t, &floats, iso_context_threads(context));
+    status = plan(t, &floats, iso_context_threads(context));
     if (!status)
         status = iso_scratch(&scratch, &owned, context, floats);
     if (status)
         return status;
-    t.scratch = scratch;
-    t.heads = scratch + t.tasks * t.scratch_task;
-    if (!t.whole_heads && t.panels_head + t.values_head)
-        iso_parallel(context, t.tasks, pack_heads, &t);
-    iso_parallel(context, t.tasks, t.rows ? run_rows : t.whole_heads ? run_heads : run_blocks, &t);
+    t->scratch = scratch;
+    t->heads = scratch + t->tasks * t->scratch_task;
+    if (!t->whole_heads && t->panels_head + t->values_head)
+        iso_parallel(context, t->tasks, pack_heads, t);
+    iso_parallel(context, t->tasks,
+                 t->rows          ? run_rows
+                 : t->whole_heads ? run_heads
+                                  : run_blocks,
+                 t);
     free(owned);
     return ISOBIT_OK;
+}
+
+static const char *way_of(const struct job *t, int key_panels) {
+    if (key_panels)
+        return "keys in panels";
+    if (t->rows)
+        return "one query with keys in place";
+    if (!t->panels_head)
+        return "keys in place";
+    return t->values_head ? "packs keys and values" : "packs keys";
+}
+
+iso_status iso_attention_f32(float *o, const float *q, const float *k, const float *v,
+                             const iso_attention_shape *shape, const iso_attention_options *options,
+                             const iso_context *context) {
+    struct job t;
+    const uint64_t begin = iso_verbose_begin();
+    const iso_status status = attention_call(&t, o, q, k, v, shape, options, context);
+    if (begin) {
+        static const iso_attention_options no_options;
+        static const iso_attention_shape no_shape;
+        const iso_attention_shape *s = shape ? shape : &no_shape;
+        const iso_attention_options *x =
+            options && options->size == sizeof *x ? options : &no_options;
+        const uint64_t end = iso_verbose_clock();
+        char way[80] = "nothing to do", past[32] = "";
+        if (t.tasks)
+            snprintf(way, sizeof way, "%s; tasks %zu%s", way_of(&t, x->key_panels), t.tasks,
+                     t.whole_heads ? "; by heads" : "");
+        if (x->causal)
+            snprintf(past, sizeof past, ":causal:past%zu", x->past);
+        iso_verbose_end(begin, end, "attention_f32", context, status, way,
+                        "B%zuH%zuSq%zuSk%zudh%zu:ldq%zu:ldk%zu:ldv%zu:ldo%zu%s%s%s%s%s", s->B, s->H,
+                        s->Sq, s->Sk, s->dh, s->q.seq, s->k.seq, s->v.seq, s->o.seq, past,
+                        x->key_lengths ? ":key_lengths" : "", x->bias ? ":bias" : "",
+                        x->weights ? ":weights" : "", x->key_panels ? ":key_panels" : "");
+    }
+    return status;
 }
 
 size_t iso_key_panels_floats(size_t capacity, size_t dh) {
@@ -371,8 +416,8 @@ size_t iso_key_panels_floats(size_t capacity, size_t dh) {
     return floats;
 }
 
-iso_status iso_key_panels_append(float *panels, size_t first, const float *k, size_t ldk,
-                                 size_t count, size_t dh, const iso_context *context) {
+static iso_status key_panels_call(float *panels, size_t first, const float *k, size_t ldk,
+                                  size_t count, size_t dh, const iso_context *context) {
     const struct iso_kernels *kernels;
     size_t floats = 0;
     iso_status status = iso_check_matrix(k, count, dh, ldk);
@@ -390,5 +435,15 @@ iso_status iso_key_panels_append(float *panels, size_t first, const float *k, si
         status = iso_context_kernels(&kernels, context);
     if (!status && count && dh)
         kernels->key_panels(panels, first, k, ldk, count, dh);
+    return status;
+}
+
+iso_status iso_key_panels_append(float *panels, size_t first, const float *k, size_t ldk,
+                                 size_t count, size_t dh, const iso_context *context) {
+    const uint64_t begin = iso_verbose_begin();
+    const iso_status status = key_panels_call(panels, first, k, ldk, count, dh, context);
+    if (begin)
+        iso_verbose_end(begin, iso_verbose_clock(), "key_panels_append", context, status, NULL,
+                        "first%zucount%zudh%zu:ldk%zu", first, count, dh, ldk);
     return status;
 }

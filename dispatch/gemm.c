@@ -8,10 +8,12 @@
  * is needed in the end. Work is cut by rows and columns of C only, never by k.
  */
 #include "check.h"
+#include "verbose.h"
 
 #include <isobit/ops.h>
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #define ROW_BLOCK 128    /* rows of A packed at a time, at most */
@@ -915,9 +917,12 @@ static int maybe_refused(const iso_context *context) {
     return context && context->workspace && context->workspace_bytes < TINY_WORKSPACE;
 }
 
-/* A plain product of tiny matrices, if nothing about it is unusual; else 0, and nothing is done. */
-static int run_tiny(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t ldb,
-                    size_t m, size_t n, size_t k, int trans_b, const iso_context *context) {
+/* A plain product of tiny matrices, if nothing about it is unusual; else 0, and nothing is done. In
+ * line, although there are two callers: one of them does not count. */
+static inline __attribute__((always_inline)) int run_tiny(float *c, size_t ldc, const float *a,
+                                                          size_t lda, const float *b, size_t ldb,
+                                                          size_t m, size_t n, size_t k, int trans_b,
+                                                          const iso_context *context) {
     const struct iso_kernels *kernels;
     const size_t b_rows = trans_b ? n : k, b_columns = trans_b ? k : n;
     if (m - 1 >= TINY || n - 1 >= TINY || k - 1 >= TINY || (lda | ldb | ldc) >> 24 || lda < k ||
@@ -1010,9 +1015,71 @@ run_gemm(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_
     return ISOBIT_OK;
 }
 
+/* The way of a product and its tasks, in words: what choose and plan make of the call. */
+static void say_way(char *text, size_t bytes, float *c, size_t ldc, size_t ldb, size_t m, size_t n,
+                    size_t k, const iso_gemm_options *options, const iso_context *context) {
+    struct iso_epilogue e;
+    int trans_a, trans_b;
+    struct job t = {.c = c, .ldc = ldc, .m = m, .n = n, .k = k, .e = &e};
+    const size_t threads = iso_context_threads(context);
+    size_t floats;
+    if (gemm_options(&e, &trans_a, &trans_b, options) || iso_context_kernels(&t.kernels, context))
+        return;
+    if (m == 0 || n == 0 || k == 0 || e.alpha == 0.0f) {
+        snprintf(text, bytes, "no product");
+        return;
+    }
+    choose(&t, trans_a, trans_b, ldb, threads);
+    if (gemm_scratch(&floats, &t, threads, needs_own_sums(&t)))
+        return;
+    const char *way = "B in place";
+    if (t.columns)
+        way = "packs B for all tasks";
+    else if (t.own_b)
+        way = "packs B by blocks";
+    else if (t.across)
+        way = "transposed product that packs A";
+    else if (t.b_turned)
+        way = "transposed B in registers";
+    else if (t.far)
+        way = "along rows of B";
+    else if (t.called)
+        way = "B in place and prefetched";
+    snprintf(text, bytes, "%s; tasks %zu", way, t.tasks);
+}
+
+/* iso_gemm_f32 with a line about it. */
+static __attribute__((cold, noinline)) iso_status
+gemm_with_line(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t ldb,
+               size_t m, size_t n, size_t k, const iso_gemm_options *options,
+               const iso_context *context) {
+    static const iso_gemm_options none = {.alpha = 1.0f};
+    const iso_gemm_options *o = options && options->size == sizeof *o ? options : &none;
+    const uint64_t begin = iso_verbose_clock();
+    const int tiny = is_plain(options) && run_tiny(c, ldc, a, lda, b, ldb, m, n, k,
+                                                   options && options->trans_b, context);
+    const iso_status status =
+        tiny ? ISOBIT_OK : run_gemm(c, ldc, a, lda, b, ldb, m, n, k, options, context);
+    if (!begin)
+        return status;
+    const uint64_t end = iso_verbose_clock();
+    char way[80] = "tiny";
+    if (!tiny && !status)
+        say_way(way, sizeof way, c, ldc, ldb, m, n, k, options, context);
+    iso_verbose_end(begin, end, "gemm_f32", context, status, way,
+                    "m%zun%zuk%zu:%c%c:lda%zu:ldb%zu:ldc%zu%s%s%s%s%s", m, n, k,
+                    o->trans_a ? 't' : 'n', o->trans_b ? 't' : 'n', lda, ldb, ldc,
+                    o->alpha != 1.0f ? ":alpha" : "", o->beta != 0.0f ? ":beta" : "",
+                    o->bias ? ":bias" : "", iso_verbose_act((int)o->act),
+                    o->residual ? ":residual" : "");
+    return status;
+}
+
 iso_status iso_gemm_f32(float *c, size_t ldc, const float *a, size_t lda, const float *b,
                         size_t ldb, size_t m, size_t n, size_t k, const iso_gemm_options *options,
                         const iso_context *context) {
+    if (!iso_verbose_is_off())
+        return gemm_with_line(c, ldc, a, lda, b, ldb, m, n, k, options, context);
     if (is_plain(options) &&
         run_tiny(c, ldc, a, lda, b, ldb, m, n, k, options && options->trans_b, context))
         return ISOBIT_OK;
@@ -1031,8 +1098,9 @@ iso_status iso_pack_f32_bytes(size_t *bytes, size_t n, size_t k) {
     return ISOBIT_OK;
 }
 
-iso_status iso_pack_f32(iso_packed *p, void *packed, size_t packed_bytes, const float *w,
-                        size_t ldw, size_t n, size_t k, int trans_w, const iso_context *context) {
+static iso_status pack_call(iso_packed *p, void *packed, size_t packed_bytes, const float *w,
+                            size_t ldw, size_t n, size_t k, int trans_w,
+                            const iso_context *context) {
     size_t bytes;
     if (!p)
         return ISOBIT_E_NULL;
@@ -1063,6 +1131,16 @@ iso_status iso_pack_f32(iso_packed *p, void *packed, size_t packed_bytes, const 
     return ISOBIT_OK;
 }
 
+iso_status iso_pack_f32(iso_packed *p, void *packed, size_t packed_bytes, const float *w,
+                        size_t ldw, size_t n, size_t k, int trans_w, const iso_context *context) {
+    const uint64_t begin = iso_verbose_begin();
+    const iso_status status = pack_call(p, packed, packed_bytes, w, ldw, n, k, trans_w, context);
+    if (begin)
+        iso_verbose_end(begin, iso_verbose_clock(), "pack_f32", context, status, NULL,
+                        "n%zuk%zu:%c:ldw%zu", n, k, trans_w ? 't' : 'n', ldw);
+    return status;
+}
+
 iso_status iso_linear_f32_workspace_bytes(size_t *bytes, const iso_packed *w, size_t m,
                                           const iso_context *context) {
     static const struct iso_epilogue e = {.alpha = 1.0f};
@@ -1081,8 +1159,10 @@ iso_status iso_linear_f32_workspace_bytes(size_t *bytes, const iso_packed *w, si
     return status;
 }
 
-iso_status iso_linear_f32(float *y, size_t ldy, const float *x, size_t ldx, const iso_packed *w,
-                          size_t m, const iso_linear_options *options, const iso_context *context) {
+/* *t becomes the job, as far as it gets. */
+static iso_status linear_call(struct job *t, float *y, size_t ldy, const float *x, size_t ldx,
+                              const iso_packed *w, size_t m, const iso_linear_options *options,
+                              const iso_context *context) {
     struct iso_epilogue e = {.alpha = 1.0f};
     if (!w)
         return ISOBIT_E_NULL;
@@ -1093,10 +1173,10 @@ iso_status iso_linear_f32(float *y, size_t ldy, const float *x, size_t ldx, cons
         e.residual = options->residual, e.ldr = options->ldr;
     }
     const size_t n = w->n, k = w->k;
-    struct job t = {.c = y, .ldc = ldy, .m = m, .n = n, .k = k, .e = &e, .a_direct = 1};
+    *t = (struct job){.c = y, .ldc = ldy, .m = m, .n = n, .k = k, .e = &e, .a_direct = 1};
     iso_status status = check_epilogue(y, ldy, m, n, &e);
     if (!status)
-        status = iso_context_kernels(&t.kernels, context);
+        status = iso_context_kernels(&t->kernels, context);
     if (status || m == 0 || n == 0)
         return status;
     if ((status = iso_check_matrix(x, m, k, ldx)) || (status = iso_check_matrix(w->data, k, n, n)))
@@ -1104,31 +1184,52 @@ iso_status iso_linear_f32(float *y, size_t ldy, const float *x, size_t ldx, cons
     if (iso_overlap(y, m, n, ldy, x, m, k, ldx))
         return ISOBIT_E_ALIAS;
     if (k == 0) {
-        finish_zeros(&t);
+        finish_zeros(t);
         return ISOBIT_OK;
     }
-    t.a = x, t.ai = ldx, t.ap = 1;
-    t.b = w->data, t.bs = ISO_PANEL, t.bps = k * ISO_PANEL;
+    t->a = x, t->ai = ldx, t->ap = 1;
+    t->b = w->data, t->bs = ISO_PANEL, t->bps = k * ISO_PANEL;
     size_t floats;
     void *owned;
     if (context && context->workspace) {
-        plan(&t, iso_context_threads(context), 1);
-        if (iso_mul_overflows(&floats, t.scratch_stride, t.tasks))
+        plan(t, iso_context_threads(context), 1);
+        if (iso_mul_overflows(&floats, t->scratch_stride, t->tasks))
             return ISOBIT_E_OVERFLOW;
         if ((status = check_workspace(context, floats)))
             return status;
     }
-    if (run_small(&t))
+    if (run_small(t))
         return ISOBIT_OK;
-    plan(&t, iso_context_threads(context), needs_own_sums(&t));
-    if (iso_mul_overflows(&floats, t.scratch_stride, t.tasks))
+    plan(t, iso_context_threads(context), needs_own_sums(t));
+    if (iso_mul_overflows(&floats, t->scratch_stride, t->tasks))
         return ISOBIT_E_OVERFLOW;
-    status = iso_scratch(&t.scratch, &owned, context, floats);
+    status = iso_scratch(&t->scratch, &owned, context, floats);
     if (status)
         return status;
-    run_all(context, &t);
+    run_all(context, t);
     free(owned);
     return ISOBIT_OK;
+}
+
+iso_status iso_linear_f32(float *y, size_t ldy, const float *x, size_t ldx, const iso_packed *w,
+                          size_t m, const iso_linear_options *options, const iso_context *context) {
+    struct job t;
+    t.tasks = 0;
+    const uint64_t begin = iso_verbose_begin();
+    const iso_status status = linear_call(&t, y, ldy, x, ldx, w, m, options, context);
+    if (begin) {
+        static const iso_linear_options none;
+        const iso_linear_options *o = options && options->size == sizeof *o ? options : &none;
+        const uint64_t end = iso_verbose_clock();
+        char way[80] = "no product";
+        if (w && w->n && w->k && m) /* small ones set no tasks */
+            snprintf(way, sizeof way, "packed B; tasks %zu", t.tasks ? t.tasks : 1);
+        iso_verbose_end(begin, end, "linear_f32", context, status, way,
+                        "m%zun%zuk%zu:ldx%zu:ldy%zu%s%s%s", m, w ? w->n : 0, w ? w->k : 0, ldx, ldy,
+                        o->bias ? ":bias" : "", iso_verbose_act((int)o->act),
+                        o->residual ? ":residual" : "");
+    }
+    return status;
 }
 
 /* ------------------------------------------------------------------------------------- gemv */
@@ -1140,6 +1241,7 @@ struct gemv_job {
     size_t ldw, n, k, tasks;
     int layout;
     float *levels; /* of each task, or NULL */
+    int has_levels;
     size_t levels_floats;
 };
 
@@ -1154,9 +1256,11 @@ static void run_gemv(void *arg, size_t task) {
                          t->levels ? t->levels + task * t->levels_floats : NULL);
 }
 
-iso_status iso_gemv_f32(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                        int trans_w, const iso_context *context) {
-    struct gemv_job t = {.y = y, .w = w, .x = x, .ldw = ldw, .n = n, .k = k};
+/* *t becomes the job, as far as it gets. */
+static iso_status gemv_call(struct gemv_job *t, float *y, const float *w, size_t ldw,
+                            const float *x, size_t n, size_t k, int trans_w,
+                            const iso_context *context) {
+    *t = (struct gemv_job){.y = y, .w = w, .x = x, .ldw = ldw, .n = n, .k = k};
     const size_t rows = trans_w ? k : n, columns = trans_w ? n : k;
     iso_status status = iso_check_matrix(y, 1, n, n);
     if (!status)
@@ -1164,7 +1268,7 @@ iso_status iso_gemv_f32(float *y, const float *w, size_t ldw, const float *x, si
     if (!status && n)
         status = iso_check_matrix(x, 1, k, k);
     if (!status)
-        status = iso_context_kernels(&t.kernels, context);
+        status = iso_context_kernels(&t->kernels, context);
     if (status || n == 0)
         return status;
     if (iso_overlap(y, 1, n, n, x, 1, k, k) || iso_overlap(y, 1, n, n, w, rows, columns, ldw))
@@ -1173,16 +1277,38 @@ iso_status iso_gemv_f32(float *y, const float *w, size_t ldw, const float *x, si
         memset(y, 0, n * sizeof *y);
         return ISOBIT_OK;
     }
-    t.layout = trans_w                 ? ISO_GEMV_COLUMNS
-               : l3_is_slow(t.kernels) ? ISO_GEMV_ABREAST
-                                       : ISO_GEMV_ROWS;
-    t.tasks = n * k / n == k && n * k < SMALL_WORK / 4 ? 1 : iso_context_threads(context);
+    t->layout = trans_w                  ? ISO_GEMV_COLUMNS
+                : l3_is_slow(t->kernels) ? ISO_GEMV_ABREAST
+                                         : ISO_GEMV_ROWS;
+    t->tasks = n * k / n == k && n * k < SMALL_WORK / 4 ? 1 : iso_context_threads(context);
     void *owned = NULL;
     if (trans_w && iso_gemv_runs(n, k)) { /* where there is no memory for it levels is NULL */
-        t.levels_floats = iso_round_up(ISO_GEMV_FLOATS(n), ISO_LINE);
-        (void)iso_scratch(&t.levels, &owned, context, t.tasks * t.levels_floats);
+        t->levels_floats = iso_round_up(ISO_GEMV_FLOATS(n), ISO_LINE);
+        (void)iso_scratch(&t->levels, &owned, context, t->tasks * t->levels_floats);
     }
-    iso_parallel(context, t.tasks, run_gemv, &t);
+    t->has_levels = t->levels != NULL;
+    iso_parallel(context, t->tasks, run_gemv, t);
     free(owned);
     return ISOBIT_OK;
+}
+
+iso_status iso_gemv_f32(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
+                        int trans_w, const iso_context *context) {
+    struct gemv_job t;
+    const uint64_t begin = iso_verbose_begin();
+    const iso_status status = gemv_call(&t, y, w, ldw, x, n, k, trans_w, context);
+    if (begin) {
+        const uint64_t end = iso_verbose_clock();
+        char way[80] = "no product";
+        if (t.tasks)
+            snprintf(way, sizeof way, "%s; tasks %zu",
+                     t.layout == ISO_GEMV_ROWS      ? "dot products of rows"
+                     : t.layout == ISO_GEMV_ABREAST ? "dot products of several rows at a time"
+                     : t.has_levels                 ? "adds up rows with scratch"
+                                                    : "adds up rows",
+                     t.tasks);
+        iso_verbose_end(begin, end, "gemv_f32", context, status, way, "n%zuk%zu:%c:ldw%zu", n, k,
+                        trans_w ? 't' : 'n', ldw);
+    }
+    return status;
 }

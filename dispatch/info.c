@@ -7,7 +7,9 @@
 #include "threads.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifndef ISOBIT_SLEEF_VERSION
@@ -31,7 +33,8 @@ static void put(struct text *t, const char *s, size_t length) {
 
 static void puts_text(struct text *t, const char *s) { put(t, s, strlen(s)); }
 
-/* A quoted string. Only ASCII goes in (names are filtered, the rest is ours). */
+/* A quoted string. Bytes beyond ASCII, which only the environment has, stand for the characters of
+ * the same numbers. */
 static void put_string(struct text *t, const char *s) {
     puts_text(t, "\"");
     for (; *s; ++s) {
@@ -176,6 +179,74 @@ static void put_versions(struct text *t) {
     close_group(t, "}");
 }
 
+/* ------------------------------------------------------------------------------- environment */
+
+static const char *no_problem(const char *value) {
+    (void)value;
+    return NULL;
+}
+
+static const char *isa_problem(const char *value) {
+    return iso_pick(iso_machine()->cpu.usable, value)
+               ? NULL
+               : "no instruction set that can run here: calls are refused";
+}
+
+static const char *level_problem(const char *value) {
+    return strlen(value) == 1 && *value >= '0' && *value <= '2' ? NULL
+                                                                : "none of 0 1 2: counts as 0";
+}
+
+/* Of a list, as OMP_NUM_THREADS may be, the first number counts. */
+static const char *count_problem(const char *value) {
+    char *end;
+    const long count = strtol(value, &end, 10);
+    return end != value && (*end == '\0' || *end == ',') && count > 0 && count < INT_MAX
+               ? NULL
+               : "no number of threads: counts as not set";
+}
+
+static void put_env(struct text *t, const char *name, const char *(*problem_of)(const char *),
+                    const char *reader, const char *otherwise, const char *effect) {
+    const char *value = getenv(name);
+    const bool given = value && *value; /* an empty variable counts as none */
+    const char *problem = given ? problem_of(value) : NULL;
+    open_group(t, NULL, "{");
+    member_string(t, "name", name);
+    member_string(t, "value", value);
+    member_string(t, "source", problem ? "invalid" : given ? "environment" : "default");
+    member_string(t, "problem", problem);
+    member_string(t, "default", otherwise);
+    member_string(t, "reader", reader);
+    member_string(t, "effect", effect);
+    close_group(t, "}");
+}
+
+static iso_status end_text(const struct text *t, size_t *needed) {
+    if (t->bytes > 0) {
+        t->at[t->used < t->bytes ? t->used : t->bytes - 1] = '\0';
+    }
+    if (needed) {
+        *needed = t->used + 1;
+    }
+    return t->used < t->bytes ? ISOBIT_OK : ISOBIT_E_WORKSPACE;
+}
+
+iso_status iso_env_json(char *text, size_t bytes, size_t *needed) {
+    if (!text && bytes > 0) {
+        return ISOBIT_E_NULL;
+    }
+    struct text t = {text, bytes, 0, true};
+    open_group(&t, NULL, "[");
+#define ENV(name, ...) put_env(&t, #name, __VA_ARGS__);
+#include "env.def"
+#undef ENV
+    close_group(&t, "]");
+    return end_text(&t, needed);
+}
+
+/* ----------------------------------------------------------------------------------- machine */
+
 iso_status iso_info_json_of(char *text, size_t bytes, size_t *needed, const struct iso_cpu *cpu) {
     if (!text && bytes > 0) {
         return ISOBIT_E_NULL;
@@ -187,13 +258,7 @@ iso_status iso_info_json_of(char *text, size_t bytes, size_t *needed, const stru
     put_threads(&t);
     put_versions(&t);
     close_group(&t, "}");
-    if (bytes > 0) {
-        text[t.used < bytes ? t.used : bytes - 1] = '\0';
-    }
-    if (needed) {
-        *needed = t.used + 1;
-    }
-    return t.used < bytes ? ISOBIT_OK : ISOBIT_E_WORKSPACE;
+    return end_text(&t, needed);
 }
 
 iso_status iso_info_json(char *text, size_t bytes, size_t *needed) {

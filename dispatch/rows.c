@@ -4,6 +4,7 @@
  * evenly among tasks.
  */
 #include "check.h"
+#include "verbose.h"
 
 #include <isobit/ops.h>
 
@@ -86,8 +87,9 @@ static void softmax_rows(const struct job *t, size_t row, size_t rows) {
                         (o->log ? ISO_SOFTMAX_LOG : 0) | (o->safe ? ISO_SOFTMAX_SAFE : 0));
 }
 
-iso_status iso_softmax_f32(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
-                           const iso_softmax_options *options, const iso_context *context) {
+static iso_status softmax_call(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
+                               size_t n, const iso_softmax_options *options,
+                               const iso_context *context) {
     struct job t = {.run = softmax_rows,
                     .y = y,
                     .ldy = ldy,
@@ -107,12 +109,27 @@ iso_status iso_softmax_f32(float *y, size_t ldy, const float *x, size_t ldx, siz
     return status ? status : run(&t, context);
 }
 
+iso_status iso_softmax_f32(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
+                           const iso_softmax_options *options, const iso_context *context) {
+    const uint64_t begin = iso_verbose_begin();
+    const iso_status status = softmax_call(y, ldy, x, ldx, rows, n, options, context);
+    if (begin) {
+        static const iso_softmax_options none;
+        const iso_softmax_options *o = options && options->size == sizeof *o ? options : &none;
+        iso_verbose_end(begin, iso_verbose_clock(), "softmax_f32", context, status, NULL,
+                        "rows%zun%zu:ldx%zu:ldy%zu%s%s%s%s", rows, n, ldx, ldy,
+                        o->log ? ":log" : "", o->safe ? ":safe" : "", o->lengths ? ":lengths" : "",
+                        o->mask ? ":mask" : "");
+    }
+    return status;
+}
+
 static void logsumexp_rows(const struct job *t, size_t row, size_t rows) {
     t->kernels->logsumexp(t->y + row, t->log_sum + row, t->x + row * t->ldx, t->ldx, rows, t->n);
 }
 
-iso_status iso_logsumexp_f32(float *max, float *log_sum, const float *x, size_t ldx, size_t rows,
-                             size_t n, const iso_context *context) {
+static iso_status logsumexp_call(float *max, float *log_sum, const float *x, size_t ldx,
+                                 size_t rows, size_t n, const iso_context *context) {
     struct job t = {.run = logsumexp_rows,
                     .y = max,
                     .log_sum = log_sum,
@@ -130,6 +147,16 @@ iso_status iso_logsumexp_f32(float *max, float *log_sum, const float *x, size_t 
         iso_overlap(log_sum, 1, rows, rows, x, rows, n, ldx))
         return ISOBIT_E_ALIAS;
     return run(&t, context);
+}
+
+iso_status iso_logsumexp_f32(float *max, float *log_sum, const float *x, size_t ldx, size_t rows,
+                             size_t n, const iso_context *context) {
+    const uint64_t begin = iso_verbose_begin();
+    const iso_status status = logsumexp_call(max, log_sum, x, ldx, rows, n, context);
+    if (begin)
+        iso_verbose_end(begin, iso_verbose_clock(), "logsumexp_f32", context, status, NULL,
+                        "rows%zun%zu:ldx%zu", rows, n, ldx);
+    return status;
 }
 
 /* ------------------------------------------------------------------------------------ norms */
@@ -178,17 +205,32 @@ static iso_status norm(struct job *t, const iso_norm_options *options, const iso
     return status ? status : run(t, context);
 }
 
+/* Either norm, which differ in `kind`. */
+static iso_status norm_call(int kind, float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
+                            size_t n, const iso_norm_options *options, const iso_context *context) {
+    const uint64_t begin = iso_verbose_begin();
+    struct job t = {.y = y, .ldy = ldy, .x = x, .ldx = ldx, .rows = rows, .n = n, .kind = kind};
+    const iso_status status = norm(&t, options, context);
+    if (begin) {
+        static const iso_norm_options none;
+        const iso_norm_options *o = options && options->size == sizeof *o ? options : &none;
+        iso_verbose_end(begin, iso_verbose_clock(), kind ? "rmsnorm_f32" : "layernorm_f32", context,
+                        status, NULL, "rows%zun%zu:ldx%zu:ldy%zu%s%s%s%s", rows, n, ldx, ldy,
+                        o->gamma ? ":gamma" : "", o->beta ? ":beta" : "",
+                        o->residual ? ":residual" : "", o->sum ? ":sum" : "");
+    }
+    return status;
+}
+
 iso_status iso_layernorm_f32(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
                              size_t n, const iso_norm_options *options,
                              const iso_context *context) {
-    struct job t = {.y = y, .ldy = ldy, .x = x, .ldx = ldx, .rows = rows, .n = n, .kind = 0};
-    return norm(&t, options, context);
+    return norm_call(0, y, ldy, x, ldx, rows, n, options, context);
 }
 
 iso_status iso_rmsnorm_f32(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
                            const iso_norm_options *options, const iso_context *context) {
-    struct job t = {.y = y, .ldy = ldy, .x = x, .ldx = ldx, .rows = rows, .n = n, .kind = 1};
-    return norm(&t, options, context);
+    return norm_call(1, y, ldy, x, ldx, rows, n, options, context);
 }
 
 /* ------------------------------------------------------------------------------ element-wise */
@@ -199,7 +241,7 @@ static void eltwise_rows(const struct job *t, size_t row, size_t rows) {
     const float *x = t->x + row * t->ldx;
     size_t n = t->n;
     e.far = is_far(rows, n);
-    e.past = goes_past(t, e.residual);
+    e.past = e.beta == 0.0f && goes_past(t, e.residual);
     if (e.residual)
         e.residual += row * e.ldr;
     if (t->ldx == n && t->ldy == n && !e.bias && (!e.residual || e.ldr == n))
@@ -207,8 +249,9 @@ static void eltwise_rows(const struct job *t, size_t row, size_t rows) {
     t->kernels->gemm_epilogue(y, t->ldy, x, t->ldx, rows, n, &e);
 }
 
-iso_status iso_eltwise_f32(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
-                           const iso_eltwise_options *options, const iso_context *context) {
+static iso_status eltwise_call(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
+                               size_t n, const iso_eltwise_options *options,
+                               const iso_context *context) {
     struct iso_epilogue e = {.alpha = 1.0f};
     struct job t = {.run = eltwise_rows,
                     .y = y,
@@ -235,6 +278,43 @@ iso_status iso_eltwise_f32(float *y, size_t ldy, const float *x, size_t ldx, siz
     return status ? status : run(&t, context);
 }
 
+iso_status iso_eltwise_f32(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
+                           const iso_eltwise_options *options, const iso_context *context) {
+    const uint64_t begin = iso_verbose_begin();
+    const iso_status status = eltwise_call(y, ldy, x, ldx, rows, n, options, context);
+    if (begin) {
+        static const iso_eltwise_options none;
+        const iso_eltwise_options *o = options && options->size == sizeof *o ? options : &none;
+        iso_verbose_end(begin, iso_verbose_clock(), "eltwise_f32", context, status, NULL,
+                        "rows%zun%zu:ldx%zu:ldy%zu%s%s%s", rows, n, ldx, ldy,
+                        o->bias ? ":bias" : "", iso_verbose_act((int)o->act),
+                        o->residual ? ":residual" : "");
+    }
+    return status;
+}
+
+iso_status iso_axpby_f32(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
+                         float alpha, float beta, const iso_context *context) {
+    const uint64_t begin = iso_verbose_begin();
+    struct iso_epilogue e = {.alpha = alpha, .beta = beta};
+    struct job t = {.run = eltwise_rows,
+                    .y = y,
+                    .ldy = ldy,
+                    .x = x,
+                    .ldx = ldx,
+                    .rows = rows,
+                    .n = n,
+                    .epilogue = &e};
+    iso_status status = check_rows(&t);
+    if (!status)
+        status = run(&t, context);
+    if (begin)
+        iso_verbose_end(begin, iso_verbose_clock(), "axpby_f32", context, status, NULL,
+                        "rows%zun%zu:ldx%zu:ldy%zu%s%s", rows, n, ldx, ldy,
+                        alpha != 1.0f ? ":alpha" : "", beta != 0.0f ? ":beta" : "");
+    return status;
+}
+
 /* ------------------------------------------------------------------- embeddings and positions */
 
 static void embed_rows(const struct job *t, size_t row, size_t rows) {
@@ -246,10 +326,10 @@ static void embed_rows(const struct job *t, size_t row, size_t rows) {
                       goes_past(t, NULL));
 }
 
-iso_status iso_embed_f32(float *y, size_t ldy, const uint32_t *ids, size_t count,
-                         const float *table, size_t vocabulary, size_t d, float scale,
-                         const float *positions, const uint32_t *position_rows,
-                         size_t position_count, const iso_context *context) {
+static iso_status embed_call(float *y, size_t ldy, const uint32_t *ids, size_t count,
+                             const float *table, size_t vocabulary, size_t d, float scale,
+                             const float *positions, const uint32_t *position_rows,
+                             size_t position_count, const iso_context *context) {
     struct job t = {.run = embed_rows,
                     .y = y,
                     .ldy = ldy,
@@ -277,12 +357,26 @@ iso_status iso_embed_f32(float *y, size_t ldy, const uint32_t *ids, size_t count
     return run(&t, context);
 }
 
+iso_status iso_embed_f32(float *y, size_t ldy, const uint32_t *ids, size_t count,
+                         const float *table, size_t vocabulary, size_t d, float scale,
+                         const float *positions, const uint32_t *position_rows,
+                         size_t position_count, const iso_context *context) {
+    const uint64_t begin = iso_verbose_begin();
+    const iso_status status = embed_call(y, ldy, ids, count, table, vocabulary, d, scale, positions,
+                                         position_rows, position_count, context);
+    if (begin)
+        iso_verbose_end(begin, iso_verbose_clock(), "embed_f32", context, status, NULL,
+                        "count%zud%zu:vocabulary%zu:ldy%zu%s%s", count, d, vocabulary, ldy,
+                        positions ? ":positions" : "", position_rows ? ":position_rows" : "");
+    return status;
+}
+
 static void position_rows(const struct job *t, size_t row, size_t rows) {
     t->kernels->positions(t->y + row * t->ldy, t->ldy, t->first + row, rows, t->n, t->kind);
 }
 
-iso_status iso_positions_f32(float *y, size_t ldy, size_t first, size_t count, size_t d,
-                             iso_position_layout layout, const iso_context *context) {
+static iso_status positions_call(float *y, size_t ldy, size_t first, size_t count, size_t d,
+                                 iso_position_layout layout, const iso_context *context) {
     struct job t = {.run = position_rows,
                     .y = y,
                     .ldy = ldy,
@@ -297,4 +391,18 @@ iso_status iso_positions_f32(float *y, size_t ldy, size_t first, size_t count, s
         return ISOBIT_E_LIMIT;
     iso_status status = iso_check_matrix(y, count, d, ldy);
     return status ? status : run(&t, context);
+}
+
+iso_status iso_positions_f32(float *y, size_t ldy, size_t first, size_t count, size_t d,
+                             iso_position_layout layout, const iso_context *context) {
+    const uint64_t begin = iso_verbose_begin();
+    const iso_status status = positions_call(y, ldy, first, count, d, layout, context);
+    if (begin)
+        iso_verbose_end(begin, iso_verbose_clock(), "positions_f32", context, status, NULL,
+                        "first%zucount%zud%zu:ldy%zu:%s", first, count, d, ldy,
+                        layout == ISOBIT_POS_INTERLEAVED ? "interleaved"
+                        : layout == ISOBIT_POS_HALF_D    ? "half_d"
+                        : layout == ISOBIT_POS_HALF_HM1  ? "half_hm1"
+                                                         : "layout?");
+    return status;
 }

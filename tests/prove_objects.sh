@@ -6,7 +6,7 @@
 #      load or that the linker may merge with the code of another object.
 #  (b) Only they hold instructions beyond the plainest CPU of the architecture. One such
 #      instruction elsewhere ends the process on an older CPU.
-#  (c) The shared libraries export iso_* only.
+#  (c) The shared libraries export iso_* only; libisobit_blas.so names of the BLAS only.
 #  (d) libisobit.so needs the C library, SLEEF and libcpuid, and no more.
 #  (e) libisobit.so with the three sets of x86-64 stays below 1 MB (clang unrolls more: 1.2 MB).
 # NM, OBJDUMP and READELF may name the tools of a cross compiler.
@@ -103,7 +103,7 @@ done
 
 # (b)
 checked=0
-baseline="kernels/CMakeFiles/isobit_kernels_scalar.dir dispatch model tools"
+baseline="kernels/CMakeFiles/isobit_kernels_scalar.dir dispatch model blas tools"
 [ -n "$beyond" ] || baseline=
 if [ "$machine" = AArch64 ]; then
     baseline="$baseline kernels/CMakeFiles/isobit_kernels_neon.dir"
@@ -135,12 +135,16 @@ done
 
 # (c)
 libraries=0
-for library in "$build/lib/libisobit.so" "$build/lib/libisobit_model.so"; do
+for library in "$build/lib/libisobit.so" "$build/lib/libisobit_model.so" "$build/lib/libisobit_blas.so"; do
     [ -e "$library" ] || continue
     libraries=$((libraries + 1))
+    case $library in
+    *_blas.so) ours='((cblas_)?(s[a-z0-9_]+|isamax[0-9_]*)|openblas_[a-z_]+)' ;;
+    *) ours='(iso_[a-z0-9_]+|ISOBIT_[0-9.]+)' ;;
+    esac
     "$NM" -D --defined-only "$library" | awk '{sub(/@.*/, "", $NF); print $NF}' |
-        grep -vE '^(iso_[a-z0-9_]+|ISOBIT_[0-9.]+)$' >"$work/hits"
-    none "$library" "exports that are not iso_*"
+        grep -vE "^$ours\$" >"$work/hits"
+    none "$library" "exports that are not its own"
     "$READELF" -d "$library" | grep TEXTREL >"$work/hits"
     none "$library" "text relocations"
     "$READELF" -lW "$library" | grep -E 'GNU_STACK.* RWE ' >"$work/hits"

@@ -111,6 +111,58 @@ if command -v python3 >/dev/null 2>&1; then
     python3 -m json.tool "$work/out" >/dev/null || problem 'info --json: not valid JSON'
 fi
 
+# says TEXT TITLE: what the last command printed has such a line, blanks squeezed.
+says() {
+    checks=$((checks + 1))
+    tr -s ' ' <"$work/out" | grep -q -x -F -e "$1" || problem "$2: no line '$1'"
+}
+
+# ------------------------------------------------------------------------ info --env, as a table
+
+bare() {
+    env -u ISOBIT_VERBOSE -u ISOBIT_VERBOSE_FILE -u ISOBIT_NUM_THREADS -u OMP_NUM_THREADS "$@"
+}
+works 'info --env' bare "$@" info --env
+says 'ISOBIT_ISA default the best that can run' 'info --env'
+says 'ISOBIT_VERBOSE default 0' 'info --env'
+says 'ISOBIT_NUM_THREADS default OMP_NUM_THREADS' 'info --env'
+says ' libisobit: the instruction set of all calls that name none' 'info --env'
+works 'values of the environment' bare env ISOBIT_ISA=scalar ISOBIT_VERBOSE=2 OMP_NUM_THREADS=4,2 \
+    ISOBIT_VERBOSE_FILE="$work/v" "$@" info --env
+says 'ISOBIT_ISA environment scalar' 'valid value'
+says 'ISOBIT_VERBOSE environment 2' 'valid value'
+says "ISOBIT_VERBOSE_FILE environment $work/v" 'valid value'
+says 'OMP_NUM_THREADS environment 4,2' 'valid value'
+works 'invalid values' bare env ISOBIT_ISA=mmx ISOBIT_VERBOSE=3 ISOBIT_NUM_THREADS=0 \
+    OMP_NUM_THREADS=two "$@" info --env
+says 'ISOBIT_ISA invalid mmx (no instruction set that can run here: calls are refused)' 'invalid'
+says 'ISOBIT_VERBOSE invalid 3 (none of 0 1 2: counts as 0)' 'invalid'
+says 'ISOBIT_NUM_THREADS invalid 0 (no number of threads: counts as not set)' 'invalid'
+says 'OMP_NUM_THREADS invalid two (no number of threads: counts as not set)' 'invalid'
+works 'empty values' bare env ISOBIT_ISA= ISOBIT_VERBOSE= ISOBIT_NUM_THREADS= "$@" info --env
+says 'ISOBIT_ISA default the best that can run' 'empty value'
+says 'ISOBIT_VERBOSE default 0' 'empty value'
+works 'info --env --json' bare env ISOBIT_VERBOSE=3 ISOBIT_VERBOSE_FILE='a"\b' "$@" info --env \
+    --json
+lines_are 'info --env --json' 1
+for part in '"name": "ISOBIT_VERBOSE", "value": "3", "source": "invalid"' \
+    '"name": "ISOBIT_VERBOSE_FILE", "value": "a\"\\b", "source": "environment"' \
+    '"name": "ISOBIT_NUM_THREADS", "value": null, "source": "default", "problem": null'; do
+    checks=$((checks + 1))
+    grep -q -F -e "$part" "$work/out" || problem "info --env --json: no $part"
+done
+if command -v python3 >/dev/null 2>&1; then
+    python3 -m json.tool "$work/out" >/dev/null || problem 'info --env --json: not valid JSON'
+fi
+# The table names what the sources read, all of it and nothing else.
+checks=$((checks + 1))
+(cd "$source" && grep -r -h -o -E '(getenv|read_count)\("[A-Z_]+"\)' blas dispatch model tools) |
+    sed 's/.*"\(.*\)".*/\1/' | sort -u >"$work/in"
+sed -n 's/^ENV(\([A-Z_]*\),.*/\1/p' "$source/dispatch/env.def" | sort >"$work/table"
+cp "$work/table" "$work/out"
+cmp -s "$work/in" "$work/table" || problem 'dispatch/env.def is not what the sources read'
+input ''
+
 # ----------------------------------------------------------------------------------- the model
 
 fails 1 "$work/none" 'missing directory' "$@" run --model "$work/none" word

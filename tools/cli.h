@@ -48,14 +48,15 @@ enum {
     OPT_ALSO = 1 << 12,
     OPT_ROW = 1 << 13,
     OPT_BASE = 1 << 14,
-    OPT_SECONDS = 1 << 15
+    OPT_SECONDS = 1 << 15,
+    OPT_ENV = 1 << 16
 };
 
 struct options {
     const char *model, *isa, *attention, *text, *also;
     size_t beam, max_length, threads, layer; /* 0: not given */
     double seconds;                          /* 0: not given */
-    bool scores, json, hex, digest, row, base;
+    bool scores, json, hex, digest, row, base, env;
     int count; /* what is left: lines given as arguments */
     char **arguments;
 };

@@ -303,7 +303,8 @@ static int add_other(struct table *table, const struct options *options) {
 /* ------------------------------------------------------------------------------------ the table */
 
 static int print_table(const struct table *table) {
-    bool fancy = is_fancy_terminal(stdout) && getenv("NO_COLOR") == NULL;
+    const char *no_color = getenv("NO_COLOR"); /* as its convention has it, unless it is empty */
+    bool fancy = is_fancy_terminal(stdout) && (no_color == NULL || no_color[0] == '\0');
     const char *bold = fancy ? "\033[1m" : "", *plain = fancy ? "\033[0m" : "";
     printf("  %s%-32s %9s  hash (XXH3) of all outputs and scores%s\n", bold, "instruction set",
            "words/s", plain);

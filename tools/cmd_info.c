@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * isobit info: what the library sees of this machine and what it made of it, for people. --json
- * gives the library's own words; the table is only another way to print them.
+ * gives the library's own words; the table is only another way to print them. --env does the same
+ * for the environment variables.
  */
 #include "cli.h"
 
@@ -99,33 +100,53 @@ static void print_versions(const json_t *versions) {
            XXH_VERSION_MINOR, XXH_VERSION_RELEASE);
 }
 
-static int print_table(const char *text) {
-    json_error_t error;
-    json_t *root = json_loads(text, 0, &error);
-    if (root == NULL)
-        return fail("iso_info_json gave invalid JSON (please report this): %s", error.text);
+/* Two lines for each variable: where its value comes from and what it is; what it does. */
+static void print_env(const json_t *variables) {
+    size_t i;
+    json_t *variable;
+    json_array_foreach(variables, i, variable) {
+        const char *name = string_at(variable, "name"), *source = string_at(variable, "source");
+        const char *problem = json_string_value(json_object_get(variable, "problem"));
+        const char *value = getenv(name); /* JSON has another spelling */
+        printf("%-20s %-12s %s", name, source,
+               strcmp(source, "default") != 0 && value != NULL ? value
+                                                               : string_at(variable, "default"));
+        if (problem != NULL)
+            printf(" (%s)", problem);
+        printf("\n%-20s %s: %s\n", "", string_at(variable, "reader"),
+               string_at(variable, "effect"));
+    }
+}
+
+static void print_machine(const json_t *root) {
     print_cpu(json_object_get(root, "cpu"));
     print_isas(root);
     print_threads(json_object_get(root, "threads"));
     print_versions(json_object_get(root, "versions"));
-    json_decref(root);
-    return 0;
 }
 
 int cmd_info(const struct options *options) {
+    iso_status (*describe)(char *, size_t, size_t *) = options->env ? iso_env_json : iso_info_json;
     size_t needed = 0;
-    iso_info_json(NULL, 0, &needed);
-    char *text = malloc(needed + 1);
+    json_error_t error;
+    describe(NULL, 0, &needed);
+    char *text = malloc(needed);
     if (text == NULL)
         return fail("out of memory");
-    iso_status status = iso_info_json(text, needed + 1, NULL);
+    const iso_status status = describe(text, needed, NULL);
     int code = 0;
-    if (status != ISOBIT_OK)
+    if (status != ISOBIT_OK) {
         code = fail("%s", iso_strerror(status));
-    else if (options->json)
+    } else if (options->json) {
         puts(text);
-    else
-        code = print_table(text);
+    } else {
+        json_t *root = json_loads(text, 0, &error);
+        if (root == NULL)
+            code = fail("the library gave invalid JSON (please report this): %s", error.text);
+        else
+            (options->env ? print_env : print_machine)(root);
+        json_decref(root);
+    }
     free(text);
     return code;
 }

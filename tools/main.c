@@ -39,7 +39,7 @@ static const struct command commands[] = {
      "multiply-adds, and reading as many bytes as the decoder has weights.",
      OPT_MODEL | OPT_BASE | OPT_SECONDS | OPT_THREADS | OPT_ISA | OPT_JSON, false, cmd_bench, NULL},
     {"info", "", "the machine, its instruction sets, and which one was chosen and why", NULL,
-     OPT_JSON, false, cmd_info, NULL},
+     OPT_ENV | OPT_JSON, false, cmd_info, NULL},
     {"check", "", "every kernel on every instruction set, against the truth", NULL, 0, false, NULL,
      cmd_check},
     {"version", "", "the version of the library", NULL, 0, false, cmd_version, NULL},
@@ -84,7 +84,8 @@ static int help(void) {
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         printf("  %-9s %s\n", commands[i].name, commands[i].summary);
     puts("\nisobit COMMAND --help explains the options of a command.\n"
-         "ISOBIT_ISA=NAME in the environment chooses the instruction set, as --isa does.");
+         "ISOBIT_ISA=NAME in the environment chooses the instruction set, as --isa does;\n"
+         "isobit info --env lists all such variables.");
     return output_flush();
 }
 

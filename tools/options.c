@@ -51,6 +51,8 @@ static const struct {
      KIND_FLAG, offsetof(struct options, base)},
     {"seconds", "S", "measure each case for so long (default: 2)", OPT_SECONDS, KIND_SECONDS,
      offsetof(struct options, seconds)},
+    {"env", NULL, "the environment variables instead: value, source, effect", OPT_ENV, KIND_FLAG,
+     offsetof(struct options, env)},
 };
 enum { OPTION_COUNT = sizeof table / sizeof table[0], FIRST_CODE = 256, HELP_CODE = 'h' };
 

@@ -7,8 +7,9 @@
  *
  * General rules of the library
  *  - Every function returns an iso_status and leaves its outputs untouched when the arguments are
- *    refused. The library never prints, exits, aborts or changes signal handlers, the locale, the
- *    environment or the floating-point control registers.
+ *    refused. The library never prints (but what ISOBIT_VERBOSE asks for, see below), exits, aborts
+ *    or changes signal handlers, the locale, the environment or the floating-point control
+ *    registers.
  *  - All functions may be called from any number of threads at once. Objects that are passed as
  *    pointer to const may be shared between threads.
  *  - Matrices are row-major. Sizes are size_t and count elements; strides ("ld", the distance
@@ -137,6 +138,14 @@ ISOBIT_API iso_status iso_set_isa(const char *name);
  */
 ISOBIT_API iso_status iso_info_json(char *text, size_t bytes, size_t *needed);
 
+/*
+ * In the same way, the environment variables that libraries and tool of the project read, as a JSON
+ * array of objects: name, value (null: not set), source ("environment", "default" or "invalid"),
+ * problem (what is wrong with an invalid value, and what comes of it, else null), default, reader,
+ * effect. A byte beyond ASCII in a value stands for the character of the same number.
+ */
+ISOBIT_API iso_status iso_env_json(char *text, size_t bytes, size_t *needed);
+
 /* ---------------------------------------------------------------------------------- threads */
 
 /*
@@ -181,6 +190,41 @@ typedef struct iso_context {
     void *workspace;              /* NULL: allocated by the call */
     size_t workspace_bytes;
 } iso_context;
+
+/* --------------------------------------------------------------- looking at what happens */
+
+/*
+ * The environment variable ISOBIT_VERBOSE, read once, at the first call of an operation:
+ *   0 or none: nothing.
+ *   1: one line of CSV for each call of an operation of ops.h, also where another function of the
+ *      library makes the call, and when it is refused (functions that only compute a size have
+ *      none). A line says who writes them:
+ *        iso_verbose,1,info,isobit 0.1.0,numerics 2,NAME OF THE CPU,avx512 avx2 scalar
+ *      and each of the others names the operation, the instruction set, the shape, the threads
+ *      that the call may use, and the time; or in its place "error" and the sentence of
+ *      iso_strerror. What a refused call leaves unknown is "-".
+ *        iso_verbose,1,exec,gemm_f32,avx512,m128n512k512:nt:lda512:ldb512:ldc512,thr1,0.123456ms
+ *      The second field is the version of this format. Fields with a comma are in quotes. The
+ *      shape lists sizes, then strides, then the options that are in use.
+ *   2: one more field: the way that was taken, for matrix products and attention; else "-".
+ *   Anything else: one line that says so, and nothing more.
+ * The lines go to the standard error output, or are appended to the file that ISOBIT_VERBOSE_FILE
+ * names; each with one write(), so those of threads and processes do not mix. Programs that run
+ * with other rights than their user's (AT_SECURE) ignore both variables.
+ */
+
+/* The level: 0, 1 or 2. */
+ISOBIT_API int iso_verbose(void);
+
+/*
+ * For libraries above this one: writes such a line about a call of theirs, or nothing at level 0.
+ * Ask iso_verbose() first, so that a clock is read only when somebody looks. shape and reason are
+ * free text and may be NULL, for "-"; context may be NULL; ms is not used unless status is
+ * ISOBIT_OK. errno stays as it is.
+ */
+ISOBIT_API void iso_verbose_call(const char *operation, const iso_context *context,
+                                 const char *shape, const char *reason, iso_status status,
+                                 double ms);
 
 #ifdef __cplusplus
 }

@@ -185,6 +185,14 @@ ISOBIT_API iso_status iso_eltwise_f32(float *y, size_t ldy, const float *x, size
                                       size_t n, const iso_eltwise_options *options,
                                       const iso_context *context);
 
+/*
+ * y = alpha x + beta y over rows x n, alpha x rounded first: x [rows][ldx >= n], y [rows][ldy >=
+ * n], which may be x itself. y is read only when beta is not 0; x always, so that 0 times NaN is
+ * NaN.
+ */
+ISOBIT_API iso_status iso_axpby_f32(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
+                                    size_t n, float alpha, float beta, const iso_context *context);
+
 /* -------------------------------------------------------------------------------- attention */
 
 /*

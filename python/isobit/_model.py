@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: MIT
+"""Encoder-decoder Transformers of model.h: text or token ids in and out."""
+from __future__ import annotations
+
+import ctypes
+import os
+import weakref
+from dataclasses import dataclass
+from typing import Any, Iterable, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _c
+from ._arrays import Floats, concatenated, token_ids
+from ._errors import Status, error_of
+from ._library import check, model_lib, strerror
+from ._runtime import context_of, current_pool, number, size
+
+Ids = npt.NDArray[np.uint32]
+_byref = ctypes.byref
+_NO_ID = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """What the configuration says; an id that the model lacks is None."""
+
+    family: str
+    d: int
+    encoder_layers: int
+    decoder_layers: int
+    encoder_heads: int
+    decoder_heads: int
+    encoder_ffn: int
+    decoder_ffn: int
+    source_vocabulary: int
+    target_vocabulary: int
+    max_positions: int
+    pad_id: Optional[int]
+    bos_id: Optional[int]
+    decoder_start_id: Optional[int]
+    unk_id: Optional[int]
+    eos_ids: Tuple[int, ...]
+    default_beams: int
+    default_max_length: int
+    parameters: int
+    weight_bytes: int
+
+
+@dataclass(frozen=True, eq=False)
+class Hypothesis:
+    """One generated sequence, without the start token, its final EOS included if it has one."""
+
+    ids: Ids
+    score: float  # beams: the sum of log_probs / length^penalty; greedy: the sum
+    log_probs: Floats
+    attention: Optional[Floats]  # [decoder layer][head][target position][source position]
+
+
+def _raise(what: str, status: int, error: _c.iso_error) -> None:
+    if status:
+        text = error.message.decode("utf-8", "replace")
+        raise error_of(status, f"{what}: {text or strerror(status)}")
+
+
+def _sequences(name: str, values: Iterable[Any]) -> List[Ids]:
+    if isinstance(values, (str, bytes)):
+        raise TypeError(f"{name}: a list of sequences of token ids expected, got a str")
+    return [token_ids(f"{name}[{i}]", value) for i, value in enumerate(values)]
+
+
+def _array(pointer: Optional[int], shape: Tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
+    """A copy of memory of the library."""
+    result = np.empty(shape, dtype)
+    if result.size:
+        assert pointer is not None
+        ctypes.memmove(result.ctypes.data, pointer, result.nbytes)
+    return result
+
+
+class Model:
+    """A loaded model: immutable, may be used by any number of threads at once."""
+
+    def __init__(
+        self, directory: Union[str, "os.PathLike[str]"], *, reject_nonfinite: bool = False
+    ) -> None:
+        self._lib = model_lib()
+        path = os.fsencode(directory)
+        if b"\0" in path:
+            raise ValueError(f"directory: a NUL character in {directory!r}")
+        self.directory = os.fsdecode(directory)
+        options = _c.iso_load_options(
+            size=ctypes.sizeof(_c.iso_load_options), reject_nonfinite=bool(reject_nonfinite)
+        )
+        error = _c.iso_error()
+        self._handle = ctypes.c_void_p()
+        pool = current_pool()
+        status = self._lib.iso_model_load(
+            _byref(self._handle), path, _byref(options), context_of(pool), _byref(error)
+        )
+        _raise(f"Model.load({self.directory!r})", status, error)
+        weakref.finalize(self, self._lib.iso_model_free, self._handle).atexit = False
+        self.info = self._info()
+        # A model without a tokenizer is complete: only those who bring text need to hear of it.
+        self._tokenizer = ctypes.c_void_p()
+        self._no_tokenizer = _c.iso_error()
+        self._tokenizer_status = self._lib.iso_tokenizer_load(
+            _byref(self._tokenizer), path, _byref(self._no_tokenizer)
+        )
+        if self._tokenizer_status == 0:
+            free = weakref.finalize(self, self._lib.iso_tokenizer_free, self._tokenizer)
+            free.atexit = False
+
+    @classmethod
+    def load(
+        cls, directory: Union[str, "os.PathLike[str]"], *, reject_nonfinite: bool = False
+    ) -> "Model":
+        """
+        Reads a checkpoint directory: config.json, model.safetensors, and the tokenizer if it is
+        one that the library knows. reject_nonfinite: a NaN or infinite weight is an error.
+        """
+        return cls(directory, reject_nonfinite=reject_nonfinite)
+
+    def __repr__(self) -> str:
+        return f"<isobit.Model {self.directory!r}, {self.info.parameters} parameters>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Model cannot be pickled or copied; load it again")
+
+    def _info(self) -> ModelInfo:
+        c = self._lib.iso_model_get_info(self._handle).contents
+        values = {name: getattr(c, name) for name, _ in c._fields_ if not name.startswith("eos_")}
+        values["family"] = c.family.decode()
+        for name in ("pad_id", "bos_id", "decoder_start_id", "unk_id"):
+            values[name] = None if values[name] == _NO_ID else values[name]
+        eos = _array(c.eos_ids, (c.eos_count,), np.uint32)
+        return ModelInfo(eos_ids=tuple(int(i) for i in eos), **values)
+
+    # ---------------------------------------------------------------------------------- text
+
+    def _need_tokenizer(self, what: str) -> None:
+        _raise(what, self._tokenizer_status, self._no_tokenizer)
+
+    def tokenize(self, text: str) -> List[Ids]:
+        """
+        Cuts a text into sequences of source ids, each with its EOS: for a model of words, one for
+        each word.
+        """
+        self._need_tokenizer("tokenize")
+        if not isinstance(text, str):
+            raise TypeError(f"text: a str expected, got {type(text).__name__}")
+        data = text.encode()
+        error = _c.iso_error()
+        counts = (ctypes.c_size_t * 2)()
+        ids, lengths = np.empty(0, np.uint32), np.empty(0, np.uintp)
+        first = _byref(counts)
+        second = _byref(counts, ctypes.sizeof(ctypes.c_size_t))
+        size_pointer = ctypes.POINTER(ctypes.c_size_t)
+        while True:  # the first time for the sizes
+            status = self._lib.iso_tokenizer_encode(
+                self._tokenizer,
+                data,
+                len(data),
+                ids.ctypes.data,
+                len(ids),
+                ctypes.cast(first, size_pointer),
+                lengths.ctypes.data,
+                len(lengths),
+                ctypes.cast(second, size_pointer),
+                _byref(error),
+            )
+            if status != Status.E_WORKSPACE or (len(ids), len(lengths)) == tuple(counts):
+                break
+            ids, lengths = np.empty(counts[0], np.uint32), np.empty(counts[1], np.uintp)
+        _raise("tokenize", status, error)
+        ends = np.cumsum(lengths).astype(np.intp)
+        return [ids[end - int(n) : end] for end, n in zip(ends.tolist(), lengths)]
+
+    def detokenize(self, ids: npt.ArrayLike) -> str:
+        """The text of one generated sequence, special tokens left out."""
+        self._need_tokenizer("detokenize")
+        array = token_ids("ids", ids)
+        needed = ctypes.c_size_t(1)
+        buffer = ctypes.create_string_buffer(1)
+        while True:
+            status = self._lib.iso_tokenizer_decode(
+                self._tokenizer, array.ctypes.data, len(array), buffer, len(buffer), _byref(needed)
+            )
+            if status != Status.E_WORKSPACE or len(buffer) >= needed.value:
+                break
+            buffer = ctypes.create_string_buffer(needed.value)
+        check(status, "detokenize", f"{len(array)} ids")
+        return buffer.value.decode()
+
+    def translate(self, texts: Iterable[str], **options: Any) -> List[str]:
+        """
+        The model's answer to each text, one str for each. Options as for generate. For a model
+        of words each word is a sequence of its own, and the answers are joined by spaces.
+        """
+        if isinstance(texts, (str, bytes)):
+            raise TypeError(f"texts: a list of str expected, got {type(texts).__name__}")
+        if "hypotheses" in options or "attention" in options:
+            raise TypeError("translate takes neither hypotheses nor attention; use generate")
+        sources: List[Ids] = []
+        counts: List[int] = []
+        for text in texts:
+            words = self.tokenize(text)
+            sources += words
+            counts.append(len(words))
+        found = self.generate(sources, **options)
+        # Where the search found nothing, as the command line has it: no text.
+        answers = iter(self.detokenize(best[0].ids) if best else "" for best in found)
+        return [" ".join(next(answers) for _ in range(count)) for count in counts]
+
+    # ----------------------------------------------------------------------------------- ids
+
+    def generate(
+        self,
+        sources: Iterable[npt.ArrayLike],
+        *,
+        beams: Optional[int] = None,
+        hypotheses: int = 1,
+        max_length: Optional[int] = None,
+        max_new_tokens: Optional[int] = None,
+        length_penalty: Optional[float] = None,
+        early_stopping: Union[None, bool, str] = None,
+        repetition_penalty: Optional[float] = None,
+        no_repeat_ngram: Optional[int] = None,
+        min_length: Optional[int] = None,
+        attention: bool = False,
+        batch_tokens: Optional[int] = None,
+    ) -> List[List[Hypothesis]]:
+        """
+        For each source, a sequence of token ids, the best `hypotheses` (at most `beams`) target
+        sequences, best first; fewer where fewer were found.
+
+        None takes the model's default. beams 1 is greedy. max_length and min_length count the
+        decoder start token, max_new_tokens does not. early_stopping is False, True or "never".
+        Results do not depend on which sources are generated together.
+        """
+        arrays = _sequences("sources", sources)
+        try:
+            stopping = _c.EARLY_STOPPING[early_stopping]
+        except (KeyError, TypeError):
+            raise ValueError(
+                f"early_stopping: {early_stopping!r} is none of None, False, True, 'never'"
+            ) from None
+
+        def at_least_1(name: str, value: Optional[int]) -> int:
+            if value is None:
+                return 0
+            if size(name, value) == 0:
+                raise ValueError(f"{name}: at least 1 expected, got 0")
+            return size(name, value)
+
+        options = _c.iso_generate_options(
+            size=ctypes.sizeof(_c.iso_generate_options),
+            beams=at_least_1("beams", beams),
+            hypotheses=at_least_1("hypotheses", hypotheses),
+            max_length=at_least_1("max_length", max_length),
+            max_new_tokens=at_least_1("max_new_tokens", max_new_tokens),
+            has_length_penalty=length_penalty is not None,
+            length_penalty=0.0
+            if length_penalty is None
+            else number("length_penalty", length_penalty),
+            early_stopping=stopping,
+            repetition_penalty=0.0
+            if repetition_penalty is None
+            else number("repetition_penalty", repetition_penalty),
+            no_repeat_ngram=at_least_1("no_repeat_ngram", no_repeat_ngram),
+            min_length=at_least_1("min_length", min_length),
+            attention=bool(attention),
+            batch_tokens=at_least_1("batch_tokens", batch_tokens),
+        )
+        if not arrays:
+            return []
+        ids, lengths = concatenated(arrays)
+        error = _c.iso_error()
+        result = ctypes.POINTER(_c.iso_generation)()
+        pool = current_pool()
+        status = self._lib.iso_generate(
+            _byref(result),
+            self._handle,
+            ids.ctypes.data,
+            lengths.ctypes.data,
+            len(arrays),
+            _byref(options),
+            context_of(pool),
+            _byref(error),
+        )
+        _raise("generate", status, error)
+        try:
+            return self._hypotheses(result.contents, [len(a) for a in arrays])
+        finally:
+            self._lib.iso_generation_free(result)
+
+    def _hypotheses(
+        self, generation: _c.iso_generation, lengths: Sequence[int]
+    ) -> List[List[Hypothesis]]:
+        layers, heads = self.info.decoder_layers, self.info.decoder_heads
+        each = generation.hypotheses
+        found: List[List[Hypothesis]] = []
+        for i, source in enumerate(lengths):
+            found.append([])
+            for j in range(each):
+                best = generation.best[i * each + j]
+                n = best.length
+                if n == 0:
+                    continue
+                looked = None
+                if best.attention:
+                    looked = _array(best.attention, (layers, heads, n, source), np.float32)
+                found[i].append(
+                    Hypothesis(
+                        ids=_array(best.ids, (n,), np.uint32),
+                        score=float(best.score),
+                        log_probs=_array(best.log_probs, (n,), np.float32),
+                        attention=looked,
+                    )
+                )
+        return found
+
+    def score(
+        self, sources: Iterable[npt.ArrayLike], targets: Iterable[npt.ArrayLike]
+    ) -> List[Floats]:
+        """
+        The log-probability of each token of given targets, which do not include the decoder start
+        token; whether they end with EOS is the caller's choice.
+        """
+        source_ids, target_ids = _sequences("sources", sources), _sequences("targets", targets)
+        if len(source_ids) != len(target_ids):
+            raise ValueError(f"{len(source_ids)} sources and {len(target_ids)} targets")
+        if not source_ids:
+            return []
+        from_ids, from_lengths = concatenated(source_ids)
+        to_ids, to_lengths = concatenated(target_ids)
+        result = np.empty(len(to_ids), np.float32)
+        error = _c.iso_error()
+        pool = current_pool()
+        status = self._lib.iso_score_f32(
+            result.ctypes.data,
+            self._handle,
+            from_ids.ctypes.data,
+            from_lengths.ctypes.data,
+            to_ids.ctypes.data,
+            to_lengths.ctypes.data,
+            len(source_ids),
+            context_of(pool),
+            _byref(error),
+        )
+        _raise("score", status, error)
+        ends = np.cumsum([len(t) for t in target_ids]).tolist()
+        return [result[end - len(t) : end] for end, t in zip(ends, target_ids)]

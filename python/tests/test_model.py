@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: MIT
+"""Models, against the command line (ISOBIT_CLI) where it was built."""
+import os
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import isobit
+from conftest import ISAS, MODEL, same_bits
+
+TEXTS = ["attention", "attention is all you need", "", "well-known naïve words", "?!", "a\nb"]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return isobit.Model.load(MODEL)
+
+
+def command(*arguments, text):
+    tool = os.environ.get("ISOBIT_CLI")
+    if not tool:
+        pytest.skip("ISOBIT_CLI names no command line")
+    done = subprocess.run([tool, *arguments, "--model", MODEL], input=text, text=True,
+                          capture_output=True, check=True)
+    return done.stdout.split("\n")[:-1]
+
+
+def refuses(error, text, function, *arguments, **options):
+    with pytest.raises(error) as caught:
+        function(*arguments, **options)
+    assert text in str(caught.value), str(caught.value)
+    return caught.value
+
+
+def test_translate(model):
+    assert model.translate(["attention"]) == ["ɐtˈɛnʃən"]
+    found = model.translate(TEXTS)
+    assert found[0] == "ɐtˈɛnʃən" and found[1].split()[0] == "ɐtˈɛnʃən"
+    assert found[2] == found[4] == "" and len(found[3].split()) == 4
+    assert found[5] == model.translate(["a b"])[0]
+    assert model.translate([]) == [] == model.generate([]) == model.score([], [])
+
+
+@pytest.mark.parametrize("beams", [1, 4])
+def test_as_the_command_line(model, beams):
+    lines = [text for text in TEXTS if "\n" not in text]
+    wanted = command("run", "--beam", str(beams), text="\n".join(lines) + "\n")
+    assert model.translate(lines, beams=beams) == wanted
+    with_scores = command("run", "--beam", str(beams), "--scores", text=lines[1] + "\n")[0]
+    scores = with_scores.split("\t")[1].split()
+    found = model.generate(model.tokenize(lines[1]), beams=beams)
+    assert [np.float32(s) for s in scores] == [np.float32(best[0].score) for best in found]
+
+
+def test_score_as_the_command_line(model):
+    sources = model.tokenize("attention is all you need")
+    targets = [best[0].ids for best in model.generate(sources)]
+    lines = [" ".join(map(str, s)) + "\t" + " ".join(map(str, t)) for s, t in zip(sources, targets)]
+    found = model.score(sources, targets)
+    assert [len(f) for f in found] == [len(t) for t in targets]
+    wanted = command("score", "--hex", text="\n".join(lines) + "\n")
+    for line, log_probs in zip(wanted, found):
+        assert [float.fromhex(x) for x in line.split()] == log_probs.tolist()
+
+
+def test_generate(model):
+    sources = model.tokenize("attention please")
+    found = model.generate(sources, beams=4, hypotheses=3, attention=True, length_penalty=0.0)
+    assert len(found) == 2
+    for source, hypotheses in zip(sources, found):
+        assert len(hypotheses) == 3
+        scores = [h.score for h in hypotheses]
+        assert scores == sorted(scores, reverse=True)
+        for h in hypotheses:
+            assert h.ids.dtype == np.uint32 and h.ids[-1] in model.info.eos_ids
+            assert h.log_probs.shape == h.ids.shape and h.log_probs.dtype == np.float32
+            assert h.score == pytest.approx(h.log_probs.sum(dtype=np.float64), rel=1e-5)
+            layers, heads = model.info.decoder_layers, model.info.decoder_heads
+            assert h.attention.shape == (layers, heads, len(h.ids), len(source))
+            assert np.allclose(h.attention.sum(axis=-1), 1, atol=1e-5)
+            assert not model.detokenize(h.ids).endswith("</s>")
+        # What the search saw is what scoring gives, to the bit.
+        best = hypotheses[0]
+        assert same_bits(model.score([source], [best.ids])[0], best.log_probs)
+    assert model.generate(sources)[0][0].attention is None
+
+
+def test_options_have_an_effect(model):
+    (source,) = model.tokenize("incomprehensibilities")
+    plain = model.generate([source])[0][0].ids
+    assert len(model.generate([source], max_length=5)[0][0].ids) == 4  # and the start token
+    assert len(model.generate([source], max_new_tokens=5)[0][0].ids) == 5
+    assert len(model.generate([source], min_length=len(plain) + 4)[0][0].ids) >= len(plain) + 3
+    repeated = model.generate([source], repetition_penalty=8.0)[0][0].ids
+    assert len(set(plain.tolist())) < len(plain) and repeated.tolist() != plain.tolist()
+    once = model.generate([source], no_repeat_ngram=1)[0][0].ids.tolist()
+    assert len(set(once)) == len(once)
+    scores = {
+        p: model.generate([source], beams=3, length_penalty=p, early_stopping=True)[0][0].score
+        for p in (0.0, 1.0)
+    }
+    assert scores[0.0] < scores[1.0] < 0
+    # A word where the three ways to stop give three answers.
+    answers = {
+        model.translate(["acuate"], beams=3, length_penalty=3.0, early_stopping=stopping)[0]
+        for stopping in (False, True, "never")
+    }
+    assert len(answers) == 3
+
+
+def test_a_search_that_finds_nothing(model):
+    """So many tokens, none of them twice: there are not enough."""
+    impossible = {"min_length": 96, "no_repeat_ngram": 1, "beams": 4}
+    assert model.generate(model.tokenize("a word"), hypotheses=4, **impossible) == [[], []]
+    assert model.translate(["a word", "b"], **impossible) == [" ", ""]
+
+
+def test_results_depend_on_nothing_else(model):
+    sources = model.tokenize("Alice was beginning to get very tired of sitting by her sister")
+    wanted = model.generate(sources, beams=3)
+    one_by_one = [model.generate([s], beams=3)[0] for s in sources]
+    small_batches = model.generate(sources, beams=3, batch_tokens=20)
+    others = [one_by_one, small_batches]
+    for name in ISAS:
+        isobit.set_isa(name)
+        isobit.set_num_threads(2)
+        others.append(model.generate(sources, beams=3))
+        isobit.set_num_threads(1)
+    isobit.set_isa(None)
+    for found in others:
+        for a, b in zip(wanted, found):
+            assert a[0].ids.tolist() == b[0].ids.tolist() and a[0].score == b[0].score
+            assert same_bits(a[0].log_probs, b[0].log_probs)
+
+
+def test_ids_in_any_form(model):
+    (source,) = model.tokenize("form")
+    wanted = model.generate([source])[0][0].ids.tolist()
+    for form in (source.tolist(), tuple(source.tolist()), source.astype(np.int64)[None][0]):
+        assert model.generate([form])[0][0].ids.tolist() == wanted
+    assert model.generate(source[None].repeat(2, 0))[1][0].ids.tolist() == wanted
+    assert model.generate(iter([source]))[0][0].ids.tolist() == wanted
+
+
+def test_info(model):
+    info = model.info
+    assert info.family == "isobit-transformer" and info.d == 192 and info.encoder_heads == 4
+    assert (info.pad_id, info.bos_id, info.eos_ids, info.unk_id) == (0, 1, (2,), 3)
+    assert info.source_vocabulary == 77 and info.weight_bytes > 4 * info.parameters
+    assert "g2p-en" in repr(model) and str(info.parameters) in repr(model)
+
+
+def test_a_path_is_a_directory_too(tmp_path):
+    link = tmp_path / "modèle"
+    link.symlink_to(MODEL)
+    assert isobit.Model.load(link).translate(["two"]) == isobit.Model(MODEL).translate(["two"])
+
+
+# ------------------------------------------------------------------------------- bad inputs
+
+
+def test_bad_directories(tmp_path):
+    error = refuses(isobit.IsobitError, "config.json", isobit.Model.load, tmp_path)
+    assert error.status in (isobit.Status.E_MISSING, isobit.Status.E_IO)
+    assert not isinstance(error, ValueError)
+    refuses(isobit.IsobitError, "no/such", isobit.Model.load, "no/such")
+    refuses(ValueError, "directory: a NUL", isobit.Model.load, "a\0b")
+    refuses(TypeError, "int", isobit.Model.load, 3)
+    for name in os.listdir(MODEL):
+        shutil.copy(os.path.join(MODEL, name), tmp_path)
+    weights = tmp_path / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[:-10])
+    refuses(isobit.IsobitError, "of which the file has", isobit.Model.load, tmp_path)
+    # Not a number in the last weight.
+    weights.write_bytes(whole[:-4] + np.float32(np.nan).tobytes())
+    assert isobit.Model.load(tmp_path)
+    refuses(ValueError, "Model.load", isobit.Model.load, tmp_path, reject_nonfinite=True)
+    # A model without a tokenizer takes ids, and says what it lacks when it is given text.
+    weights.write_bytes(whole)
+    os.remove(tmp_path / "tokenizer_config.json")
+    ids_only = isobit.Model.load(tmp_path)
+    assert ids_only.generate([[5, 6, 2]])[0][0].ids.size
+    refuses(isobit.IsobitError, "tokenizer_config.json", ids_only.translate, ["text"])
+    refuses(isobit.IsobitError, "tokenizer_config.json", ids_only.tokenize, "text")
+    refuses(isobit.IsobitError, "tokenizer_config.json", ids_only.detokenize, [1])
+
+
+def test_bad_text(model):
+    refuses(TypeError, "texts: a list of str expected, got str", model.translate, "attention")
+    refuses(TypeError, "text: a str expected, got int", model.translate, [3])
+    refuses(TypeError, "use generate", model.translate, ["a"], hypotheses=2)
+    refuses(TypeError, "beam", model.translate, ["a"], beam=2)
+    refuses(ValueError, "surrogates", model.translate, ["\udc80"])
+    refuses(ValueError, "128", model.translate, ["a" * 128])  # with EOS one too long
+    refuses(ValueError, "detokenize", model.detokenize, [77])
+    assert model.detokenize([]) == ""
+
+
+def test_bad_ids(model):
+    refuses(TypeError, "sources: a list of sequences", model.generate, "abc")
+    refuses(ValueError, "sources[0]: 1 dimension expected, got 0", model.generate, [1, 2, 3])
+    refuses(ValueError, "sources[1]: 1 dimension expected, got 2", model.generate, [[1], [[2]]])
+    refuses(TypeError, "sources[0]: integers expected, got float64", model.generate, [[1.0]])
+    refuses(ValueError, "sources[0]: token ids are from 0", model.generate, [[-1]])
+    refuses(ValueError, "got 4294967296 to 4294967296", model.generate, [[2**32]])
+    error = refuses(ValueError, "77", model.generate, [[77]])
+    assert error.status == isobit.Status.E_RANGE
+    assert refuses(ValueError, "", model.generate, [[]]).status == isobit.Status.E_DIM
+    refuses(ValueError, "1 sources and 2 targets", model.score, [[4]], [[4], [5]])
+    refuses(ValueError, "targets[0]: 1 dimension expected", model.score, [[4]], [4])
+    assert refuses(ValueError, "", model.score, [[4]], [[77]]).status == isobit.Status.E_RANGE
+
+
+def test_bad_options(model):
+    for name in ("beams", "hypotheses", "max_length", "max_new_tokens", "no_repeat_ngram",
+                 "min_length", "batch_tokens"):
+        refuses(ValueError, f"{name}: at least 1 expected, got 0", model.generate, [[4]],
+                **{name: 0})
+        refuses(ValueError, f"{name}: -1 is out of range", model.generate, [[4]], **{name: -1})
+        refuses(TypeError, f"{name}: an int expected, got float", model.generate, [[4]],
+                **{name: 1.5})
+    refuses(ValueError, "early_stopping: 'maybe' is none of", model.generate, [[4]],
+            early_stopping="maybe")
+    refuses(TypeError, "length_penalty: a number", model.generate, [[4]], length_penalty="1")
+    refuses(ValueError, "generate: ", model.generate, [[4]], beams=2, hypotheses=3)
+    refuses(ValueError, "generate: ", model.generate, [[4]], max_length=1000)
