@@ -37,7 +37,7 @@ if(CMAKE_OBJCOPY AND NOT ISOBIT_SANITIZE STREQUAL "thread")
 
   isobit_integration(llmc SOURCE integrations/gpt2.c SHIM llmc/isobit_llmc.c
     FUNCTIONS encoder_forward layernorm_forward matmul_forward matmul_backward attention_forward
-              gelu_forward residual_forward softmax_forward)
+              attention_backward gelu_forward residual_forward softmax_forward)
   isobit_integration(llama2c SOURCE integrations/llama2.c SHIM llama2c/isobit_llama2c.c
     FUNCTIONS matmul softmax rmsnorm)
   if(NOT ISOBIT_SANITIZE)

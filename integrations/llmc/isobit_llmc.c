@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The layers of llm.c's train_gpt2.c on isobit: all forward layers but the loss, and
- * matmul_backward. The other backward layers and the optimiser stay the program's own.
+ * The layers of llm.c's train_gpt2.c on isobit: all forward layers but the loss, and the backward
+ * layers that are products. The other backward layers and the optimiser stay the program's own.
  * integrations/README.md says how to build it into the program.
  *
  * B sequences of T tokens, C channels, OC output channels, NH heads, V words, Vp words with
@@ -14,7 +14,9 @@
     X(encoder_forward)                                                                             \
     X(layernorm_forward)                                                                           \
     X(matmul_forward)                                                                              \
-    X(matmul_backward) X(attention_forward) X(gelu_forward) X(residual_forward) X(softmax_forward)
+    X(matmul_backward)                                                                             \
+    X(attention_forward)                                                                           \
+    X(attention_backward) X(gelu_forward) X(residual_forward) X(softmax_forward)
 #include "../shim.h"
 
 void encoder_forward(float *out, int *inp, float *wte, float *wpe, int B, int T, int C);
@@ -26,6 +28,8 @@ void matmul_backward(float *dinp, float *dweight, float *dbias, const float *dou
                      const float *weight, int B, int T, int C, int OC);
 void attention_forward(float *out, float *preatt, float *att, float *inp, int B, int T, int C,
                        int NH);
+void attention_backward(float *dinp, float *dpreatt, float *datt, float *dout, float *inp,
+                        float *att, int B, int T, int C, int NH);
 void gelu_forward(float *out, float *inp, int N);
 void residual_forward(float *out, float *inp1, float *inp2, int N);
 void softmax_forward(float *probs, float *logits, int B, int T, int V, int Vp);
@@ -207,6 +211,78 @@ void attention_forward(float *out, float *preatt, float *att, float *inp, int B,
                        .blocks = (t + QUERIES - 1) / QUERIES,
                        .scale = scale};
     each(context, b * h * s.blocks, scores_of_rows, &s);
+}
+
+/* A head of the backward layer. */
+struct slopes {
+    float *dinp, *dpreatt, *datt;
+    const float *dout, *inp, *att;
+    size_t T, C, NH;
+    float scale;
+};
+
+static void slopes_of_head(void *arg, size_t task) {
+    static const char function[] = "attention_backward";
+    const struct slopes *s = arg;
+    const size_t T = s->T, C = s->C, hs = C / s->NH, h = task % s->NH, b = task / s->NH;
+    const float *q = s->inp + b * T * 3 * C + h * hs, *k = q + C, *v = k + C;
+    float *dq = s->dinp + b * T * 3 * C + h * hs, *dk = dq + C, *dv = dk + C;
+    const float *dout = s->dout + b * T * C + h * hs, *att = s->att + task * T * T;
+    float *datt = s->datt + task * T * T, *dpreatt = s->dpreatt + task * T * T;
+    float *slope = calloc(T * T, sizeof *slope); /* of the scores; 0 beyond the diagonal */
+    if (!slope)
+        shim_die(function, "no memory");
+
+    iso_gemm_options o = {.size = sizeof o, .trans_b = 1, .alpha = 1.0f, .beta = 1.0f};
+    for (size_t i = 0; i < T; i += QUERIES) { /* up to the last key that one of the rows sees */
+        const size_t rows = T - i < QUERIES ? T - i : QUERIES;
+        shim_check(
+            iso_gemm_f32(datt + i * T, T, dout + i * C, C, v, 3 * C, rows, i + rows, hs, &o, NULL),
+            function);
+    }
+    for (size_t i = 0; i < T; i++) {
+        const float *p = att + i * T, *dp = datt + i * T;
+        double lanes[LANES] = {0};
+        for (size_t j = 0; j <= i; j++)
+            lanes[j % LANES] += (double)p[j] * dp[j];
+        const double sum = sum_of_lanes(lanes);
+        for (size_t j = 0; j <= i; j++) {
+            slope[i * T + j] = (float)(p[j] * (dp[j] - sum));
+            dpreatt[i * T + j] += slope[i * T + j];
+        }
+    }
+    o.trans_b = 0, o.trans_a = 1;
+    shim_check(iso_gemm_f32(dv, 3 * C, att, T, dout, C, T, hs, T, &o, NULL), function);
+    o.alpha = s->scale;
+    shim_check(iso_gemm_f32(dk, 3 * C, slope, T, q, 3 * C, T, hs, T, &o, NULL), function);
+    o.trans_a = 0;
+    shim_check(iso_gemm_f32(dq, 3 * C, slope, T, k, 3 * C, T, hs, T, &o, NULL), function);
+    free(slope);
+}
+
+/*
+ * Adds to dinp, dpreatt and datt what follows from dout; their forms are as those of
+ * attention_forward. The last two are defined up to the diagonal, as there. The slope of the scores
+ * begins at 0 in each call, so what was in dpreatt before does not enter dinp; the program clears
+ * it before each call.
+ */
+void attention_backward(float *dinp, float *dpreatt, float *datt, float *dout, float *inp,
+                        float *att, int B, int T, int C, int NH) {
+    SHIM_CALLED(attention_backward);
+    const size_t b = (size_t)B, t = (size_t)T, c = (size_t)C, h = (size_t)NH;
+    if (h == 0 || b * t * c == 0)
+        return;
+    struct slopes s = {.dinp = dinp,
+                       .dpreatt = dpreatt,
+                       .datt = datt,
+                       .dout = dout,
+                       .inp = inp,
+                       .att = att,
+                       .T = t,
+                       .C = c,
+                       .NH = h,
+                       .scale = (float)(1 / sqrt((double)(c / h)))};
+    each(shim_context(b * t * t * c), b * h, slopes_of_head, &s);
 }
 
 /* y = act(x) + residual over n elements: rows of 1024, which threads share, and the rest. */

@@ -15,7 +15,7 @@ name=llmc
 here=$root/integrations/$name
 source=$(program "${1:-}" train_gpt2.c)
 functions="encoder_forward layernorm_forward matmul_forward matmul_backward attention_forward
-    gelu_forward residual_forward softmax_forward"
+    attention_backward gelu_forward residual_forward softmax_forward"
 begin
 library
 

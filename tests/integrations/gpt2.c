@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A layer of a GPT-2 and its ends, and the backward product, with functions as those of llm.c:
+ * A layer of a GPT-2 and its ends, and backward products, with functions as those of llm.c:
  * dense tensors, queries, keys and values side by side, a matrix of attention weights, words with
  * padding. Each result is compared with a true value computed from what went in.
  */
@@ -15,6 +15,8 @@ void matmul_backward(float *dinp, float *dweight, float *dbias, const float *dou
                      const float *weight, int B, int T, int C, int OC);
 void attention_forward(float *out, float *preatt, float *att, float *inp, int B, int T, int C,
                        int NH);
+void attention_backward(float *dinp, float *dpreatt, float *datt, float *dout, float *inp,
+                        float *att, int B, int T, int C, int NH);
 void gelu_forward(float *out, float *inp, int N);
 void residual_forward(float *out, float *inp1, float *inp2, int N);
 void softmax_forward(float *probs, float *logits, int B, int T, int V, int Vp);
@@ -96,6 +98,35 @@ void attention_forward(float *out, float *preatt, float *att, float *inp, int B,
                 value += (double)att[row * T + j] *
                          (double)inp[(b * T + j) * 3 * C + 2 * C + h * hs + i];
             to[i] = (float)value;
+        }
+    }
+}
+
+void attention_backward(float *dinp, float *dpreatt, float *datt, float *dout, float *inp,
+                        float *att, int B, int T, int C, int NH) {
+    own_calls++;
+    const int hs = C / NH;
+    for (int row = 0; row < B * NH * T; row++) {
+        const int t = row % T, h = row / T % NH, b = row / T / NH,
+                  at = (b * T + t) * 3 * C + h * hs;
+        const float *d = dout + (b * T + t) * C + h * hs, *p = att + row * T;
+        double sum = 0;
+        for (int j = 0; j <= t; j++) {
+            const int key = (b * T + j) * 3 * C + C + h * hs;
+            for (int i = 0; i < hs; i++) {
+                datt[row * T + j] += inp[key + C + i] * d[i];
+                dinp[key + C + i] += p[j] * d[i];
+            }
+            sum += (double)p[j] * (double)datt[row * T + j];
+        }
+        for (int j = 0; j <= t; j++) {
+            const int key = (b * T + j) * 3 * C + C + h * hs;
+            const float slope = p[j] * (datt[row * T + j] - (float)sum) / sqrtf((float)hs);
+            dpreatt[row * T + j] += slope * sqrtf((float)hs);
+            for (int i = 0; i < hs; i++) {
+                dinp[at + i] += slope * inp[key + i];
+                dinp[key + i] += slope * inp[at + i];
+            }
         }
     }
 }
@@ -250,6 +281,62 @@ static void norm(float *out, float *inp) {
     free(bias);
 }
 
+/* Begins with zeros, as the program does. */
+static void attend_backward(float *inp, float *att) {
+    const int hs = C / NH;
+    float *dout = numbers(B * T * C, 1), *dinp = memory(B * T * 3 * C, sizeof *dinp);
+    float *datt = memory(B * NH * T * T, sizeof *datt);
+    float *dpreatt = memory(B * NH * T * T, sizeof *dpreatt);
+    double *true_value = memory(B * T * 3 * C, sizeof *true_value);
+    double *bound = memory(B * T * 3 * C, sizeof *bound);
+    attention_backward(dinp, dpreatt, datt, dout, inp, att, B, T, C, NH);
+    for (int row = 0; row < B * NH * T; row++) {
+        const int t = row % T, h = row / T % NH, b = row / T / NH;
+        const float *p = att + row * T, *d = dout + (b * T + t) * C + h * hs;
+        double slope[T], off[T], sum = 0, size = 0;
+        for (int j = 0; j <= t; j++) {
+            const float *v = inp + (b * T + j) * 3 * C + 2 * C + h * hs;
+            slope[j] = off[j] = 0;
+            for (int i = 0; i < hs; i++) {
+                slope[j] += (double)v[i] * (double)d[i];
+                off[j] += (hs + 2) * ULP * fabs((double)v[i] * (double)d[i]);
+            }
+            close_to("datt", row * T + j, datt[row * T + j], slope[j], off[j]);
+            sum += (double)p[j] * slope[j];
+            size += (double)p[j] * off[j];
+        }
+        const int to = (b * T + t) * 3 * C + h * hs; /* the query's place */
+        for (int j = 0; j <= t; j++) {
+            slope[j] = (double)p[j] * (slope[j] - sum);
+            off[j] = (double)p[j] * (off[j] + size) + 2 * ULP * fabs(slope[j]);
+            close_to("dpreatt", row * T + j, dpreatt[row * T + j], slope[j], off[j]);
+            const int from = (b * T + j) * 3 * C + h * hs;
+            for (int i = 0; i < hs; i++) {
+                const double scale = 1 / sqrt(hs), more = (T + 4) * ULP;
+                const double q = scale * (double)inp[to + i];
+                const double k = scale * (double)inp[from + C + i];
+                const double pv = (double)p[j] * (double)d[i];
+                true_value[to + i] += slope[j] * k;
+                bound[to + i] += fabs(k) * (off[j] + more * fabs(slope[j]));
+                true_value[from + C + i] += slope[j] * q;
+                bound[from + C + i] += fabs(q) * (off[j] + more * fabs(slope[j]));
+                true_value[from + 2 * C + i] += pv;
+                bound[from + 2 * C + i] += more * fabs(pv);
+            }
+        }
+        add_to_hash(dpreatt + row * T, (size_t)t + 1);
+    }
+    for (int i = 0; i < B * T * 3 * C; i++)
+        close_to("attention's dinp", i, dinp[i], true_value[i], bound[i]);
+    add_to_hash(dinp, B * T * 3 * C);
+    free(dout);
+    free(dinp);
+    free(datt);
+    free(dpreatt);
+    free(true_value);
+    free(bound);
+}
+
 static void residual(float *out, float *a, float *b) {
     residual_forward(out, a, b, B * T * C);
     for (int i = 0; i < B * T * C; i++)
@@ -309,6 +396,7 @@ static void program(void) {
     linear(qkv, ln1, C, 3 * C, 1);
     attention_forward(atty, preatt, att, qkv, B, T, C, NH);
     check_attention(atty, preatt, att, qkv, B, T, C, NH);
+    attend_backward(qkv, att);
     linear(attproj, atty, C, C, 1);
     residual(residual2, encoded, attproj);
     norm(ln2, residual2);
