@@ -48,3 +48,5 @@ if(CMAKE_OBJCOPY AND NOT ISOBIT_SANITIZE STREQUAL "thread")
       FUNCTIONS matmul softmax rmsnorm OPENMP)
   endif()
 endif()
+isobit_test(integration_measure sh ${CMAKE_CURRENT_SOURCE_DIR}/integrations/measure.sh
+            ${PROJECT_SOURCE_DIR})

@@ -5,8 +5,8 @@
 # usage: llama2c FOLDER    llama2.c's run.c from a checkout: Llama 2 of 110 M random weights
 #
 # Builds it as its Makefile does for `make run` (-O3) and `make runomp` (-Ofast -march=native
-# -fopenmp), and at -O3 with isobit's functions in the place of its own: with a pool of isobit's, and
-# for comparison with OpenMP's threads.
+# -fopenmp), and at -O3 with isobit's functions in the place of its own: with a pool of isobit's,
+# and for comparison with OpenMP's threads.
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
