@@ -340,7 +340,7 @@ static void attend_backward(float *inp, float *att) {
 static void residual(float *out, float *a, float *b) {
     residual_forward(out, a, b, B * T * C);
     for (int i = 0; i < B * T * C; i++)
-        close_to("residual", i, out[i], (double)(a[i] + b[i]), 0);
+        close_to("residual", i, out[i], (double)(float)(a[i] + b[i]), 0);
 }
 
 static void backward(const float *inp, int in, int to, int with_bias) {
@@ -391,7 +391,7 @@ static void program(void) {
     encoder_forward(encoded, tokens, wte, wpe, B, T, C);
     for (int i = 0; i < B * T * C; i++)
         close_to("encoded", i, encoded[i],
-                 (double)(wte[tokens[i / C] * C + i % C] + wpe[i / C % T * C + i % C]), 0);
+                 (double)(float)(wte[tokens[i / C] * C + i % C] + wpe[i / C % T * C + i % C]), 0);
     norm(ln1, encoded);
     linear(qkv, ln1, C, 3 * C, 1);
     attention_forward(atty, preatt, att, qkv, B, T, C, NH);
