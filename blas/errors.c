@@ -27,12 +27,14 @@ static void say(const char *routine, size_t length, int info) {
             routine);
 }
 
-/* For who looks at what happens. */
+/* For who looks at what happens; there a routine has the same name in every language. */
 static void note(const char *routine, size_t length, int info) {
-    char name[40], shape[32];
+    char name[40] = "", shape[32];
+    const size_t prefix = strncmp(routine, "cblas_", 6) == 0 ? 6 : 0;
     if (iso_verbose() == 0)
         return;
-    snprintf(name, sizeof name, "%.*s", (int)length, routine);
+    for (size_t i = prefix; i < length && i - prefix < sizeof name - 1; i++)
+        name[i - prefix] = (char)(routine[i] == '_' ? '_' : routine[i] | 0x20);
     snprintf(shape, sizeof shape, "parameter%d", info);
     iso_verbose_call(name, NULL, shape, NULL, ISOBIT_E_OPTION, 0);
 }

@@ -206,8 +206,6 @@ static iso_status check(const struct job *t) {
     const iso_attention_shape *s = t->s;
     const iso_attention_options *opt = t->opt;
     size_t work;
-    if (opt->size != sizeof *opt)
-        return ISOBIT_E_SIZE;
     if (s->dh > MAX_HEAD_WIDTH)
         return ISOBIT_E_DIM;
     if (iso_mul_overflows(&work, s->B, s->H) || iso_mul_overflows(&work, work, s->Sq) ||
@@ -253,13 +251,16 @@ static iso_status check(const struct job *t) {
     return ISOBIT_OK;
 }
 
+/* The options to read, in `own` where the caller's cannot be; NULL when their size is unknown. */
 static const iso_attention_options *options_or_default(const iso_attention_options *options,
-                                                       iso_attention_options *defaults,
+                                                       iso_attention_options *own,
                                                        const iso_attention_shape *s) {
-    *defaults = (iso_attention_options){.size = sizeof *defaults};
-    if (!options && s->dh)
-        defaults->scale = (float)(1.0 / sqrt((double)s->dh));
-    return options ? options : defaults;
+    if (options)
+        return ISO_OPTIONS(options, *own, key_panels);
+    *own = (iso_attention_options){.size = sizeof *own};
+    if (s->dh)
+        own->scale = (float)(1.0 / sqrt((double)s->dh));
+    return own;
 }
 
 /* Laying keys into panels pays from so many queries on; some kernels need it where few queries, or
@@ -313,13 +314,12 @@ static iso_status plan(struct job *t, size_t *floats, size_t threads) {
 iso_status iso_attention_f32_workspace_bytes(size_t *bytes, const iso_attention_shape *shape,
                                              const iso_attention_options *options,
                                              const iso_context *context) {
-    iso_attention_options defaults;
+    iso_attention_options own;
     struct job t = {.s = shape};
     size_t floats = 0, work;
     if (!bytes || !shape)
         return ISOBIT_E_NULL;
-    t.opt = options_or_default(options, &defaults, shape);
-    if (t.opt->size != sizeof *t.opt)
+    if (!(t.opt = options_or_default(options, &own, shape)))
         return ISOBIT_E_SIZE;
     if (shape->dh > MAX_HEAD_WIDTH)
         return ISOBIT_E_DIM;
@@ -337,11 +337,12 @@ iso_status iso_attention_f32_workspace_bytes(size_t *bytes, const iso_attention_
 static iso_status attention_call(struct job *t, float *o, const float *q, const float *k,
                                  const float *v, const iso_attention_shape *shape,
                                  const iso_attention_options *options, const iso_context *context) {
-    iso_attention_options defaults;
+    iso_attention_options own;
     *t = (struct job){.o = o, .q = q, .k = k, .v = v, .s = shape};
     if (!shape)
         return ISOBIT_E_NULL;
-    t->opt = options_or_default(options, &defaults, shape);
+    if (!(t->opt = options_or_default(options, &own, shape)))
+        return ISOBIT_E_SIZE;
     iso_status status = check(t);
     if (!status)
         status = iso_context_kernels(&t->kernels, context);
@@ -390,8 +391,8 @@ iso_status iso_attention_f32(float *o, const float *q, const float *k, const flo
         static const iso_attention_options no_options;
         static const iso_attention_shape no_shape;
         const iso_attention_shape *s = shape ? shape : &no_shape;
-        const iso_attention_options *x =
-            options && options->size == sizeof *x ? options : &no_options;
+        iso_attention_options own;
+        const iso_attention_options *x = ISO_OPTIONS_OR(options, own, key_panels, &no_options);
         const uint64_t end = iso_verbose_clock();
         char way[80] = "nothing to do", past[32] = "";
         if (t.tasks)

@@ -10,11 +10,36 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Floats between two tasks' scratch areas are a multiple of this: one cache line. */
 #define ISO_LINE 16
 
 static inline size_t iso_round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
+
+/*
+ * The options to read: those of the caller, or, where its header was older and its struct shorter,
+ * a copy in `own`, a struct of the same type, in which all that the caller does not know is 0, the
+ * default. NULL when no version has a struct of that size: `last` is the last member that the first
+ * version had. Without a member since then a comparison of two sizes is left of all this.
+ */
+#define ISO_OPTIONS(options, own, last)                                                            \
+    ((options)->size == sizeof(own)                                                                \
+         ? (options)                                                                               \
+         : iso_older_options(&(own), sizeof(own), ISO_SIZE_UP_TO(__typeof__(own), last), options,  \
+                             (options)->size))
+
+/* For what only tells of a call: `none` where there are no options, or none of a known size. */
+#define ISO_OPTIONS_OR(options, own, last, none)                                                   \
+    ((options) ? ISO_OPTIONS(options, own, last) ?: (none) : (none))
+
+static inline void *iso_older_options(void *own, size_t bytes, size_t first, const void *options,
+                                      size_t size) {
+    if (size < first || size >= bytes)
+        return NULL;
+    memset(own, 0, bytes);
+    return memcpy(own, options, size);
+}
 
 /* The bytes of `count` floats, or 0 when that does not fit (or is more than half of memory). */
 static inline int iso_mul_overflows(size_t *product, size_t a, size_t b) {

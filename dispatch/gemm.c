@@ -725,7 +725,8 @@ static iso_status gemm_options(struct iso_epilogue *e, int *trans_a, int *trans_
     *trans_a = *trans_b = 0;
     if (!o)
         return ISOBIT_OK;
-    if (o->size != sizeof *o)
+    iso_gemm_options own;
+    if (!(o = ISO_OPTIONS(o, own, ldr)))
         return ISOBIT_E_SIZE;
     *e = (struct iso_epilogue){o->alpha, o->beta, o->bias, (int)o->act, o->residual, o->ldr, 0, 0};
     *trans_a = o->trans_a != 0, *trans_b = o->trans_b != 0;
@@ -1054,7 +1055,8 @@ gemm_with_line(float *c, size_t ldc, const float *a, size_t lda, const float *b,
                size_t m, size_t n, size_t k, const iso_gemm_options *options,
                const iso_context *context) {
     static const iso_gemm_options none = {.alpha = 1.0f};
-    const iso_gemm_options *o = options && options->size == sizeof *o ? options : &none;
+    iso_gemm_options own;
+    const iso_gemm_options *o = ISO_OPTIONS_OR(options, own, ldr, &none);
     const uint64_t begin = iso_verbose_clock();
     const int tiny = is_plain(options) && run_tiny(c, ldc, a, lda, b, ldb, m, n, k,
                                                    options && options->trans_b, context);
@@ -1164,10 +1166,11 @@ static iso_status linear_call(struct job *t, float *y, size_t ldy, const float *
                               const iso_packed *w, size_t m, const iso_linear_options *options,
                               const iso_context *context) {
     struct iso_epilogue e = {.alpha = 1.0f};
+    iso_linear_options own;
     if (!w)
         return ISOBIT_E_NULL;
     if (options) {
-        if (options->size != sizeof *options)
+        if (!(options = ISO_OPTIONS(options, own, ldr)))
             return ISOBIT_E_SIZE;
         e.bias = options->bias, e.act = (int)options->act;
         e.residual = options->residual, e.ldr = options->ldr;
@@ -1219,7 +1222,8 @@ iso_status iso_linear_f32(float *y, size_t ldy, const float *x, size_t ldx, cons
     const iso_status status = linear_call(&t, y, ldy, x, ldx, w, m, options, context);
     if (begin) {
         static const iso_linear_options none;
-        const iso_linear_options *o = options && options->size == sizeof *o ? options : &none;
+        iso_linear_options own;
+        const iso_linear_options *o = ISO_OPTIONS_OR(options, own, ldr, &none);
         const uint64_t end = iso_verbose_clock();
         char way[80] = "no product";
         if (w && w->n && w->k && m) /* small ones set no tasks */

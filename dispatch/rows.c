@@ -90,16 +90,12 @@ static void softmax_rows(const struct job *t, size_t row, size_t rows) {
 static iso_status softmax_call(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
                                size_t n, const iso_softmax_options *options,
                                const iso_context *context) {
-    struct job t = {.run = softmax_rows,
-                    .y = y,
-                    .ldy = ldy,
-                    .x = x,
-                    .ldx = ldx,
-                    .rows = rows,
-                    .n = n,
-                    .softmax = options};
-    if (options && options->size != sizeof *options)
+    struct job t = {
+        .run = softmax_rows, .y = y, .ldy = ldy, .x = x, .ldx = ldx, .rows = rows, .n = n};
+    iso_softmax_options own;
+    if (options && !(options = ISO_OPTIONS(options, own, ldm)))
         return ISOBIT_E_SIZE;
+    t.softmax = options;
     iso_status status = check_rows(&t);
     if (!status && options && options->mask)
         status = iso_check_matrix(options->mask, rows, n, options->ldm);
@@ -115,7 +111,8 @@ iso_status iso_softmax_f32(float *y, size_t ldy, const float *x, size_t ldx, siz
     const iso_status status = softmax_call(y, ldy, x, ldx, rows, n, options, context);
     if (begin) {
         static const iso_softmax_options none;
-        const iso_softmax_options *o = options && options->size == sizeof *o ? options : &none;
+        iso_softmax_options own;
+        const iso_softmax_options *o = ISO_OPTIONS_OR(options, own, ldm, &none);
         iso_verbose_end(begin, iso_verbose_clock(), "softmax_f32", context, status, NULL,
                         "rows%zun%zu:ldx%zu:ldy%zu%s%s%s%s", rows, n, ldx, ldy,
                         o->log ? ":log" : "", o->safe ? ":safe" : "", o->lengths ? ":lengths" : "",
@@ -176,8 +173,9 @@ static void norm_rows(const struct job *t, size_t row, size_t rows) {
 
 static iso_status norm(struct job *t, const iso_norm_options *options, const iso_context *context) {
     struct iso_norm o = {.eps = 0};
+    iso_norm_options own;
     if (options) {
-        if (options->size != sizeof *options)
+        if (!(options = ISO_OPTIONS(options, own, lds)))
             return ISOBIT_E_SIZE;
         if (!(options->eps >= 0) || !isfinite(options->eps))
             return ISOBIT_E_OPTION;
@@ -213,7 +211,8 @@ static iso_status norm_call(int kind, float *y, size_t ldy, const float *x, size
     const iso_status status = norm(&t, options, context);
     if (begin) {
         static const iso_norm_options none;
-        const iso_norm_options *o = options && options->size == sizeof *o ? options : &none;
+        iso_norm_options own;
+        const iso_norm_options *o = ISO_OPTIONS_OR(options, own, lds, &none);
         iso_verbose_end(begin, iso_verbose_clock(), kind ? "rmsnorm_f32" : "layernorm_f32", context,
                         status, NULL, "rows%zun%zu:ldx%zu:ldy%zu%s%s%s%s", rows, n, ldx, ldy,
                         o->gamma ? ":gamma" : "", o->beta ? ":beta" : "",
@@ -261,8 +260,9 @@ static iso_status eltwise_call(float *y, size_t ldy, const float *x, size_t ldx,
                     .rows = rows,
                     .n = n,
                     .epilogue = &e};
+    iso_eltwise_options own;
     if (options) {
-        if (options->size != sizeof *options)
+        if (!(options = ISO_OPTIONS(options, own, ldr)))
             return ISOBIT_E_SIZE;
         if (options->act < ISOBIT_ACT_NONE || options->act > ISOBIT_ACT_TANH)
             return ISOBIT_E_OPTION;
@@ -284,7 +284,8 @@ iso_status iso_eltwise_f32(float *y, size_t ldy, const float *x, size_t ldx, siz
     const iso_status status = eltwise_call(y, ldy, x, ldx, rows, n, options, context);
     if (begin) {
         static const iso_eltwise_options none;
-        const iso_eltwise_options *o = options && options->size == sizeof *o ? options : &none;
+        iso_eltwise_options own;
+        const iso_eltwise_options *o = ISO_OPTIONS_OR(options, own, ldr, &none);
         iso_verbose_end(begin, iso_verbose_clock(), "eltwise_f32", context, status, NULL,
                         "rows%zun%zu:ldx%zu:ldy%zu%s%s%s", rows, n, ldx, ldy,
                         o->bias ? ":bias" : "", iso_verbose_act((int)o->act),

@@ -125,7 +125,7 @@ const char *iso_isa_names(void) { return iso_machine()->names; }
 iso_status iso_context_kernels(const struct iso_kernels **kernels, const iso_context *context) {
     const struct iso_isa *isa = NULL;
     if (context) {
-        if (context->size != sizeof(iso_context)) {
+        if (!iso_context_is_known(context)) {
             return ISOBIT_E_SIZE;
         }
         if (context->executor && !context->executor->parallel_for) {

@@ -11,6 +11,8 @@
 
 #include <isobit/isobit.h>
 
+#include <stddef.h>
+
 struct iso_isa {
     const char *name;
     const struct iso_kernels *kernels;
@@ -46,6 +48,21 @@ static inline int iso_l1_has_few_ways(void) { return iso_machine()->cpu.l1d <= 3
  * one of that name; NULL when there is none of that name or the features do not allow it.
  */
 const struct iso_isa *iso_pick(uint64_t usable, const char *wanted);
+
+/* What sizeof(type) was when `last` was its last member. */
+#define ISO_SIZE_UP_TO(type, last)                                                                 \
+    ((offsetof(type, last) + sizeof((type){0}.last) + _Alignof(type) - 1) / _Alignof(type) *       \
+     _Alignof(type))
+
+/*
+ * Whether a context has a size that this version knows. That of a caller with an older header ends
+ * earlier: members after workspace_bytes may be read only if `size` reaches them.
+ */
+static inline int iso_context_is_known(const iso_context *context) {
+    return context->size == sizeof(iso_context) ||
+           (context->size >= ISO_SIZE_UP_TO(iso_context, workspace_bytes) &&
+            context->size < sizeof(iso_context));
+}
 
 /*
  * The table for a call. context may be NULL. ISOBIT_E_SIZE: its size is not one that we know.

@@ -771,12 +771,13 @@ static size_t group_size(const plan *p, const model_item *items, size_t count) {
 static iso_status make_plan(plan *p, const iso_model *model, const iso_generate_options *o,
                             iso_error *error) {
     const model_config *c = &model->config;
+    iso_generate_options own;
     size_t max_length;
     *p = (plan){.model = model, .search = c->search, .hypotheses = 1, .tokens = GROUP_TOKENS};
     model_search *s = &p->search;
     max_length = s->max_length;
     if (o) {
-        if (o->size != sizeof *o)
+        if (!(o = MODEL_OPTIONS(o, own, batch_tokens)))
             return model_fail(error, ISOBIT_E_SIZE, "the options have an unknown size");
         s->beams = o->beams ? o->beams : s->beams;
         p->hypotheses = o->hypotheses ? o->hypotheses : 1;

@@ -13,6 +13,9 @@
 
 #include <isobit/model.h>
 
+#include <stddef.h>
+#include <string.h>
+
 #define MODEL_NO_ID UINT32_MAX
 
 /* ---------------------------------------------------------------------------------- errors */
@@ -266,6 +269,23 @@ iso_status model_take_rows(model_source *source, const float **out, const char *
 iso_status model_take_all(iso_model *model, model_source *source); /* families.c */
 
 /* ----------------------------------------------------------------------- the forward pass */
+
+/*
+ * Structs that begin with their size may come from an older header, and be shorter: not shorter
+ * than in the first version, which ended with `last`. Beyond that, members may be used only if
+ * `size` reaches them.
+ */
+#define MODEL_SIZE_UP_TO(type, last)                                                               \
+    ((offsetof(type, last) + sizeof((type){0}.last) + _Alignof(type) - 1) / _Alignof(type) *       \
+     _Alignof(type))
+#define MODEL_SIZE_IS_KNOWN(p, last)                                                               \
+    ((p)->size >= MODEL_SIZE_UP_TO(__typeof__(*(p)), last) && (p)->size <= sizeof *(p))
+
+/* The options in `own`, what their caller does not know being 0; NULL when the size is unknown. */
+#define MODEL_OPTIONS(options, own, last)                                                          \
+    (MODEL_SIZE_IS_KNOWN(options, last)                                                            \
+         ? memcpy(memset(&(own), 0, sizeof(own)), options, (options)->size)                        \
+         : NULL)
 
 /* One call: its memory, its context with a workspace for every op, and row buffers. */
 typedef struct model_run {

@@ -119,7 +119,8 @@ iso_status iso_model_load(iso_model **model, const char *directory, const iso_lo
                           const iso_context *context, iso_error *error) {
     if (!model || !directory)
         return model_fail(error, ISOBIT_E_NULL, "model and directory must not be NULL");
-    if (options && options->size != sizeof *options)
+    iso_load_options own;
+    if (options && !(options = MODEL_OPTIONS(options, own, max_header_bytes)))
         return model_fail(error, ISOBIT_E_SIZE, "the options have an unknown size");
     iso_status status = model_check_context(context, error);
     if (status)

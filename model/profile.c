@@ -26,7 +26,7 @@ void model_profile_lap(model_run *run, iso_profile_kind kind) {
 iso_status iso_model_set_profile(iso_model *model, iso_profile *profile) {
     if (!model)
         return ISOBIT_E_NULL;
-    if (profile && profile->size != sizeof *profile)
+    if (profile && !MODEL_SIZE_IS_KNOWN(profile, step_weight_bytes))
         return ISOBIT_E_SIZE;
     model->profile = profile;
     return ISOBIT_OK;

@@ -34,7 +34,7 @@ iso_status model_run_fail(model_run *run, iso_status status, const char *where) 
 }
 
 iso_status model_check_context(const iso_context *context, iso_error *error) {
-    if (context && context->size != sizeof *context)
+    if (context && !MODEL_SIZE_IS_KNOWN(context, workspace_bytes))
         return model_fail(error, ISOBIT_E_SIZE, "the context has an unknown size");
     return ISOBIT_OK;
 }

@@ -1080,6 +1080,41 @@ static void eltwise_is_near_the_truth(void **state) {
     }
 }
 
+/* By the written order, bit by bit; y = x, y not read where beta is 0, and sizes that go past the
+ * caches or to several threads. */
+static void axpby_is_as_written(void **state) {
+    (void)state;
+    static const float alphas[] = {1, -0.7f, 0}, betas[] = {0, 1, 1.3f};
+    static const size_t sizes[][2] = {{1, 1}, {3, 33}, {7, 64}, {260, 130}};
+    for (size_t s = 0; s < 4; s++)
+        for (int f = 0; f < 18; f++) {
+            const size_t rows = sizes[s][0], n = sizes[s][1], ld = n + (size_t)(f & 1);
+            const float alpha = alphas[f / 2 % 3], beta = betas[f / 6];
+            float *x = random_floats(rows * ld), *y0 = random_floats(rows * ld);
+            float *y = floats(rows * ld), *expect = floats(rows * ld);
+            for (size_t i = 0; i < rows * ld; i++) {
+                const float t = alpha == 1 ? x[i] : alpha * x[i];
+                expect[i] = beta == 0 ? t : fmaf(beta, y0[i], t);
+            }
+            for (size_t w = 0; w < way_count; w++) {
+                for (size_t i = 0; i < rows * ld; i++)
+                    y[i] = i % ld >= n ? CANARY : beta == 0 ? NAN : y0[i];
+                assert_ok(iso_axpby_f32(y, ld, x, ld, rows, n, alpha, beta, &ways[w].context));
+                assert_same("axpby", y, ld, expect, ld, rows, n);
+                assert_true(gaps_kept(y, ld, rows, n));
+                if (beta == 0) { /* in place */
+                    memcpy(y, x, rows * ld * sizeof *y);
+                    assert_ok(iso_axpby_f32(y, ld, y, ld, rows, n, alpha, 0, &ways[w].context));
+                    assert_same("axpby in place", y, ld, expect, ld, rows, n);
+                }
+            }
+            release(NULL);
+        }
+    float nan = NAN, out = 1;
+    assert_ok(iso_axpby_f32(&out, 1, &nan, 1, 1, 1, 0, 0, NULL)); /* x is read */
+    assert_true(isnan(out));
+}
+
 /* ----------------------------------------------------------------------------------- attention */
 
 struct attention_case {
@@ -1756,6 +1791,13 @@ static void rows_refuse(void **state) {
     e.act = ISOBIT_ACT_NONE, e.size = sizeof e + 8;
     refuses(ISOBIT_E_SIZE, ELTWISE(ec, EN, ea, EN));
 #undef ELTWISE
+    assert_ok(iso_axpby_f32(ec, EN, ea, EN, EM, EN, 1, 1, NULL));
+    refuses(ISOBIT_E_NULL, iso_axpby_f32(NULL, EN, ea, EN, EM, EN, 1, 1, NULL));
+    refuses(ISOBIT_E_NULL, iso_axpby_f32(ec, EN, NULL, EN, EM, EN, 1, 1, NULL));
+    refuses(ISOBIT_E_LD, iso_axpby_f32(ec, EN - 1, ea, EN, EM, EN, 1, 1, NULL));
+    refuses(ISOBIT_E_LD, iso_axpby_f32(ec, EN, ea, EN - 1, EM, EN, 1, 1, NULL));
+    refuses(ISOBIT_E_OVERFLOW, iso_axpby_f32(ec, huge, ea, EN, EM, EN, 1, 1, NULL));
+    refuses(ISOBIT_E_ALIAS, iso_axpby_f32(ec, EN, ec + 1, EN, EM, EN, 1, 1, NULL));
 }
 
 /* An executor for calls that are refused, or only asked what they need. */
@@ -2268,6 +2310,7 @@ int main(int argc, char **argv) {
         TEST(softmax_rows_do_not_meet),
         TEST(logsumexp_makes_the_log_softmax),
         TEST(eltwise_is_near_the_truth),
+        TEST(axpby_is_as_written),
         TEST(attention_is_right_and_the_same_every_way),
         TEST(attention_does_not_see_the_batch),
         TEST(attention_takes_views_of_one_buffer),

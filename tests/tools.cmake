@@ -50,15 +50,3 @@ foreach(header isobit ops model cblas)
                 ${CMAKE_CURRENT_SOURCE_DIR}/consumers/header.c)
   endforeach()
 endforeach()
-
-# The library inside of another project; once is enough.
-if(NOT CMAKE_CROSSCOMPILING AND NOT ISOBIT_SANITIZE AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
-  set(consumer ${CMAKE_CURRENT_BINARY_DIR}/consumer_subdirectory)
-  isobit_test(consumer_subdirectory ${CMAKE_CTEST_COMMAND}
-              --build-and-test ${CMAKE_CURRENT_SOURCE_DIR}/consumers/subdirectory ${consumer}
-              --build-generator ${CMAKE_GENERATOR} --build-noclean
-              --build-options -DISOBIT_SOURCE=${PROJECT_SOURCE_DIR} -DCMAKE_BUILD_TYPE=Debug
-              --test-command ${consumer}/consumer)
-  isobit_test(consumer_installed sh ${CMAKE_CURRENT_SOURCE_DIR}/consumers/installed.sh
-              ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${CMAKE_C_COMPILER})
-endif()

@@ -18,6 +18,7 @@
  *  - Outputs come first, then inputs, sizes, options and last the context.
  *  - An options struct begins with its own size, so that later versions can append members: set
  *    `.size = sizeof(the struct)` and leave the rest zero for defaults. NULL means all defaults.
+ *    A library takes the size of any older header, and of its own.
  *
  * The bits: with the default rounding mode (to nearest even, no flush to zero) a result depends
  * on the operands alone. It is the same on scalar, AVX2, AVX-512 and NEON, for any number of

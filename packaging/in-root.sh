@@ -1,0 +1,88 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# The part of test-install.sh that runs inside the bare root; /here has the packages and programs.
+set -eu
+cd /here
+say() { printf '%s\n' "in the root: $*"; }
+fail() {
+    say "$*"
+    exit 1
+}
+export DEBIAN_FRONTEND=noninteractive
+alternatives() { update-alternatives --query "libblas.so.3-$(uname -m)-linux-gnu"; }
+before=$(alternatives)
+find / -xdev -path /proc -prune -o -path /here -prune -o -name '*isobit*' -print >files.before
+
+apt-get update -q >apt.log 2>&1 || say "some package lists could not be fetched"
+apt-get install -q -y --no-install-recommends ./*.deb >>apt.log 2>&1 || {
+    tail -n 20 apt.log
+    fail "apt could not install the packages"
+}
+say "installed: $(dpkg-query -W -f '${Package} ${Version}, ' '*isobit*')"
+
+# The tool
+isobit version
+isobit info >information
+grep -q "^CPU" information
+[ -n "$(isobit run --model model attention)" ]
+[ -s /usr/share/man/man1/isobit.1.gz ] || grep -q man /etc/dpkg/dpkg.cfg.d/* || fail "no man page"
+
+# The example of the README, and one for models
+# shellcheck disable=SC2046 # flags are words
+gcc -std=c11 -Wall -Wextra -Werror -o readme readme.c $(pkg-config --cflags --libs isobit)
+sh readme_run.sh ./readme
+# shellcheck disable=SC2046
+gcc -std=c11 -Wall -Wextra -Werror -o model.bin model.c $(pkg-config --cflags --libs isobit_model)
+./model.bin model
+
+if command -v isobit-blas >/dev/null; then
+    # shellcheck disable=SC2046
+    gcc -std=c11 -Wall -Wextra -Werror -o blas blas.c $(pkg-config --cflags --libs isobit_blas)
+    ./blas >blas.out
+    # A program for any BLAS, linked with that of Debian.
+    # shellcheck disable=SC2046
+    gcc -std=c11 -o plain blas.c $(pkg-config --cflags isobit_blas) -lblas
+    ./plain >plain.out
+    LD_DEBUG=bindings ./plain 2>plain.bindings >/dev/null
+    ! grep -q libisobit plain.bindings || fail "isobit is there unasked"
+    isobit-blas ./plain >interposed.out
+    cmp blas.out interposed.out
+    LD_DEBUG=bindings isobit-blas ./plain 2>&1 >/dev/null |
+        grep -q './plain .* to .*libisobit_blas.so.0 .*cblas_sgemm' || fail "sgemm is not ours"
+
+    # NumPy: the same bits with every instruction set, and not those of the BLAS beneath.
+    cat >product.py <<'END'
+import hashlib
+import numpy
+x = numpy.random.default_rng(1).standard_normal((2, 300, 300), dtype=numpy.float32)
+product = x[0] @ x[1]
+assert abs(product - x[0].astype(float) @ x[1].astype(float)).max() < 1e-3
+print(hashlib.sha256(product.tobytes()).hexdigest())
+END
+    plain=$(python3 product.py)
+    hashes=
+    for isa in scalar avx2 avx512 neon; do
+        if ISOBIT_ISA=$isa isobit run --model model a >/dev/null 2>&1; then # it can
+            hash=$(ISOBIT_ISA=$isa isobit-blas python3 product.py)
+            say "NumPy, $isa: $hash"
+            hashes="$hashes$hash
+"
+        fi
+    done
+    [ "$(printf %s "$hashes" | sort -u | wc -l)" -eq 1 ] || fail "NumPy: not the same bits"
+    [ "$(printf %s "$hashes" | sort -u)" != "$plain" ] || fail "NumPy did not use isobit"
+
+    status=0
+    isobit-blas 2>/dev/null || status=$?
+    [ "$status" -eq 2 ] || fail "isobit-blas alone gives $status"
+fi
+# Installed or not, the BLAS of the system is what it was.
+[ "$(alternatives)" = "$before" ] || fail "libblas.so.3 has changed: $(alternatives)"
+
+apt-get purge -q -y '*isobit*' >>apt.log 2>&1 || {
+    tail -n 20 apt.log
+    fail "apt could not remove the packages"
+}
+find / -xdev -path /proc -prune -o -path /here -prune -o -name '*isobit*' -print >files.after
+cmp files.before files.after || fail "these files stay: $(diff files.before files.after)"
