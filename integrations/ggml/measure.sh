@@ -3,7 +3,7 @@
 #
 # Measures llama.cpp with each BLAS, runs ggml's own tests of its BLAS backend; prints Markdown.
 #
-# usage: integrations/measure ggml [SOURCE]
+# usage: ggml [SOURCE]     llama.cpp with each BLAS: a prompt for 120 M random weights, in float32
 #
 # SOURCE is a checkout of llama.cpp, or the source archive of the Python package llama-cpp-python,
 # which pip fetches where none is named. Nothing of it is changed. Builds stay in

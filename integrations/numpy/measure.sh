@@ -3,7 +3,7 @@
 #
 # Measures NumPy of Debian (python3-numpy) with each BLAS; prints Markdown.
 #
-# usage: integrations/measure numpy
+# usage: numpy             NumPy of Debian with each BLAS: products in shapes of Transformers
 #
 # Needs the packages python3-numpy, and to compare with: libblas3, libopenblas0-pthread,
 # libblis4-pthread. ISOBIT_BLAS names another libisobit_blas.so.0 than that of the release build.

@@ -3,7 +3,7 @@
 #
 # Measures PyTorch of Debian (python3-torch) with each BLAS; prints Markdown.
 #
-# usage: integrations/measure torch
+# usage: torch             PyTorch of Debian with each BLAS: nn.Transformer, training step
 #
 # Needs the packages python3-torch, and to compare with: libblas3, libopenblas0-pthread,
 # libblis4-pthread. ISOBIT_BLAS names another libisobit_blas.so.0 than that of the release build.
