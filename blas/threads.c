@@ -208,6 +208,8 @@ void openblas_set_num_threads(int threads) {
 
 int openblas_get_num_threads(void) { return wanted_threads(); }
 
+int openblas_get_parallel(void) { return 1; }
+
 /* OpenBLAS has no const here; nobody writes to it. */
 char *openblas_get_corename(void) {
     const iso_isa *isa = iso_isa_active();

@@ -1049,6 +1049,7 @@ static void test_threads(void **unused) {
     }
     openblas_set_num_threads(-1);
     assert_true(openblas_get_num_threads() >= 1);
+    assert_int_equal(openblas_get_parallel(), 1);
     assert_non_null(strstr(openblas_get_config(), "isobit"));
     assert_string_equal(openblas_get_corename(), iso_isa_name(iso_isa_active()));
 }

@@ -154,6 +154,7 @@ ISOBIT_API void cblas_sgemm_compute(CBLAS_LAYOUT layout, int trans_a, int trans_
  */
 ISOBIT_API void openblas_set_num_threads(int threads);
 ISOBIT_API int openblas_get_num_threads(void);
+ISOBIT_API int openblas_get_parallel(void); /* 1: threads of its own, not OpenMP's */
 ISOBIT_API char *openblas_get_config(void);
 ISOBIT_API char *openblas_get_corename(void);
 
