@@ -74,7 +74,12 @@ lines_are() {
 # ------------------------------------------------------------------------------ usage and help
 
 input ''
-fails 2 '--help' 'no command' "$@"
+checks=$((checks + 1))
+"$@" <"$work/in" >"$work/out" 2>"$work/err"
+if [ $? -ne 2 ] || [ -s "$work/out" ] || ! grep -q '^usage: isobit COMMAND' "$work/err" ||
+    ! grep -q '^  run  *text in' "$work/err"; then
+    problem "no command: not the usage on stderr and exit code 2"
+fi
 fails 2 'run, generate, score' 'unknown command' "$@" frobnicate
 fails 2 "'--frobnicate'" 'unknown option before a command' "$@" --frobnicate
 fails 2 "'--frobnicate'" 'unknown option' "$@" run --frobnicate

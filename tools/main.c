@@ -78,14 +78,20 @@ static int cmd_version(const struct options *options) {
     return 0;
 }
 
-static int help(void) {
-    puts("isobit: Transformers on the CPU, the same bits on every instruction set\n\n"
-         "usage: isobit COMMAND [OPTION...]\n");
+static void print_help(FILE *out) {
+    fputs("isobit: Transformers on the CPU, the same bits on every instruction set\n\n"
+          "usage: isobit COMMAND [OPTION...]\n\n",
+          out);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        printf("  %-9s %s\n", commands[i].name, commands[i].summary);
-    puts("\nisobit COMMAND --help explains the options of a command.\n"
-         "ISOBIT_ISA=NAME in the environment chooses the instruction set, as --isa does;\n"
-         "isobit info --env lists all such variables.");
+        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
+    fputs("\nisobit COMMAND --help explains the options of a command.\n"
+          "ISOBIT_ISA=NAME in the environment chooses the instruction set, as --isa does;\n"
+          "isobit info --env lists all such variables.\n",
+          out);
+}
+
+static int help(void) {
+    print_help(stdout);
     return output_flush();
 }
 
@@ -102,8 +108,10 @@ int main(int argc, char **argv) {
     /* A closed pipe and a limit of file sizes are errors like a full disk, and said so. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
-    if (argc < 2)
-        return usage("no command given; see isobit --help");
+    if (argc < 2) { /* who types the name alone wants to know what there is */
+        print_help(stderr);
+        return 2;
+    }
     const char *name = argv[1];
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
         return help();
