@@ -171,9 +171,10 @@ static void diagonal(const struct triangle *t, size_t first, size_t n) {
     q.c = t->square, q.ldc = n;
     for (size_t i = 0; i < n; i++) {
         const size_t j = t->upper ? i : 0, count = t->upper ? n - i : i + 1;
-        memset(q.c + i * n, 0, n * sizeof(float));
-        if (q.beta != 0)
+        if (q.beta != 0) {
+            memset(q.c + i * n, 0, n * sizeof(float));
             memcpy(q.c + i * n + j, c + i * t->p.ldc + j, count * sizeof(float));
+        }
     }
     run(&q, t->context);
     for (size_t i = 0; i < n; i++) {
