@@ -25,6 +25,9 @@ if(NOT ISOBIT_SANITIZE) # what they load needs their runtime
   endif()
 endif()
 isobit_test(blas test_blas ${plan})
+if(CMAKE_CROSSCOMPILING)
+  set_tests_properties(blas PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
+endif()
 isobit_test(blas.environment sh ${CMAKE_CURRENT_SOURCE_DIR}/blas/environment.sh
   ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:test_blas>)
 # The bits on older CPUs.
@@ -32,5 +35,6 @@ find_program(ISOBIT_QEMU_X86_64 qemu-x86_64)
 if(ISOBIT_QEMU_X86_64 AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT ISOBIT_SANITIZE)
   foreach(cpu Nehalem Haswell)
     isobit_test(blas.${cpu} ${ISOBIT_QEMU_X86_64} -cpu ${cpu} $<TARGET_FILE:test_blas> --quick)
+    set_tests_properties(blas.${cpu} PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
   endforeach()
 endif()
