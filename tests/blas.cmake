@@ -25,7 +25,7 @@ if(NOT ISOBIT_SANITIZE) # what they load needs their runtime
   endif()
 endif()
 isobit_test(blas test_blas ${plan})
-if(CMAKE_CROSSCOMPILING)
+if(CMAKE_CROSSCOMPILING OR ISOBIT_SANITIZE MATCHES "thread") # no threads in a forked child
   set_tests_properties(blas PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
 endif()
 isobit_test(blas.environment sh ${CMAKE_CURRENT_SOURCE_DIR}/blas/environment.sh

@@ -908,8 +908,8 @@ static void test_no_memory_and_alias(void **unused) {
         no_memory = true;
         cblas_sgemm_pack(CblasRowMajor, IsobitCblasBMatrix, flag(g.tb), g.m, g.n, g.k, g.alpha, b,
                          g.ldb, block);
-        cblas_sgemm_compute(CblasRowMajor, flag(g.ta), IsobitCblasPacked, g.m, g.n, g.k, a, g.lda,
-                            block, 0, g.beta, got, g.ldc);
+        cblas_sgemm_compute(CblasRowMajor, (int)flag(g.ta), IsobitCblasPacked, g.m, g.n, g.k, a,
+                            g.lda, block, 0, g.beta, got, g.ldc);
         no_memory = false;
         same(got, want, 90 * 90);
         free(block);
@@ -1089,7 +1089,7 @@ static void test_many_callers(void **unused) {
     openblas_set_num_threads(0);
 }
 
-/* qemu cannot start a thread in a child of a process that has threads. */
+/* qemu and the thread sanitizer cannot start a thread in a child of a process that has threads. */
 static void skip_emulated(void) {
     if (getenv("ISOBIT_EMULATED"))
         skip();
