@@ -23,10 +23,10 @@ struct const_vector {
 
 /* A negative increment walks from the end of the memory that x is the beginning of. */
 static inline struct vector vector_of(float *x, size_t n, ptrdiff_t inc) {
-    return (struct vector){n && inc < 0 ? x - (ptrdiff_t)(n - 1) * inc : x, inc};
+    return (struct vector){x && n && inc < 0 ? x - (ptrdiff_t)(n - 1) * inc : x, inc};
 }
 static inline struct const_vector const_vector_of(const float *x, size_t n, ptrdiff_t inc) {
-    return (struct const_vector){n && inc < 0 ? x - (ptrdiff_t)(n - 1) * inc : x, inc};
+    return (struct const_vector){x && n && inc < 0 ? x - (ptrdiff_t)(n - 1) * inc : x, inc};
 }
 
 /* ---------------------------------------------------------------------------------- level 3 */

@@ -16,6 +16,8 @@
 /* ------------------------------------------------------------------------------ by definition */
 
 static float plain_element(const struct product *p, const struct plain *l, size_t i, size_t j) {
+    if (p->k == 0) /* A and B may be NULL */
+        return 0;
     const float *a = p->a + i * l->ai, *b = p->b + j / 16 * l->bs + j % 16 * l->bj;
     float sum = 0;
     for (size_t first = 0; first < p->k; first += K_BLOCK) {
@@ -167,7 +169,9 @@ static void diagonal(const struct triangle *t, size_t first, size_t n) {
     struct product q = t->p;
     const size_t step = q.trans_a ? first : first * q.lda;
     float *c = q.c + first * q.ldc + first;
-    q.m = q.n = n, q.a += step, q.b += step;
+    q.m = q.n = n;
+    if (q.a) /* NULL where it is not read */
+        q.a += step, q.b += step;
     q.c = t->square, q.ldc = n;
     for (size_t i = 0; i < n; i++) {
         const size_t j = t->upper ? i : 0, count = t->upper ? n - i : i + 1;
@@ -196,8 +200,10 @@ static void triangle(const struct triangle *t, size_t first, size_t n) {
     const size_t top = first, bottom = first + half;
     const size_t rows = t->upper ? top : bottom, columns = t->upper ? bottom : top;
     q.m = t->upper ? half : left, q.n = t->upper ? left : half;
-    q.a += q.trans_a ? rows : rows * q.lda;
-    q.b += q.trans_a ? columns : columns * q.ldb;
+    if (q.a) {
+        q.a += q.trans_a ? rows : rows * q.lda;
+        q.b += q.trans_a ? columns : columns * q.ldb;
+    }
     q.c += rows * q.ldc + columns;
     triangle(t, top, half);
     triangle(t, bottom, left);
