@@ -534,12 +534,11 @@ void cblas_sgemm_batch_strided(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE trans_a,
         bad_c(FULL_NAME("cblas_sgemm_batch_strided"), info, "illegal value");
         return;
     }
+    /* The row-major product has A and B as they are, the column-major one exchanged. */
     struct strided t = {
         row_or_column(row_major, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc),
-        (ptrdiff_t)(row_major ? stride_b : stride_a), (ptrdiff_t)(row_major ? stride_a : stride_b),
+        (ptrdiff_t)(row_major ? stride_a : stride_b), (ptrdiff_t)(row_major ? stride_b : stride_a),
         (ptrdiff_t)stride_c};
-    t.a = (ptrdiff_t)(t.first.a == a ? stride_a : stride_b);
-    t.b = (ptrdiff_t)(t.first.b == b ? stride_b : stride_a);
     iso_blas_batch((size_t)batch_size, (double)m * (double)n * (double)k * (double)batch_size,
                    make_strided, &t);
 }

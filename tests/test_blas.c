@@ -987,6 +987,18 @@ static void test_batch(void **unused) {
         cblas_sgemm(CblasColMajor, CblasNoTrans, CblasTrans, 20, 30, D, 1, a, D, b + i * n, D, 1,
                     want + i * n, D);
     same(got, want, COUNT * n);
+    /* A and B begin at the same place, and step differently. */
+    for (int row = 0; row < 2; row++) {
+        const CBLAS_LAYOUT layout = row ? CblasRowMajor : CblasColMajor;
+        memcpy(got, c, COUNT * n * sizeof *c);
+        memcpy(want, c, COUNT * n * sizeof *c);
+        cblas_sgemm_batch_strided(layout, CblasNoTrans, CblasTrans, 20, 30, D, 1, a, D, (int)n, a,
+                                  D, 0, 1, got, D, (int)n, COUNT);
+        for (size_t i = 0; i < COUNT; i++)
+            cblas_sgemm(layout, CblasNoTrans, CblasTrans, 20, 30, D, 1, a + i * n, D, a, D, 1,
+                        want + i * n, D);
+        same(got, want, COUNT * n);
+    }
     free(a), free(b), free(c), free(want), free(got);
     assert_int_equal(reports, 0);
 }

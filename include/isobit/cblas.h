@@ -8,8 +8,8 @@
  * hidden string lengths that may be left out), CBLAS with a layout argument. Sizes are int; with
  * ISOBIT_ILP64 defined before this header they are int64_t, and the names end in _64 (Fortran:
  * sgemm_64_). The same library has both, and cblas_sgemm64_ as a third name.
- *  - beta = 0: the output is not read. alpha = 0: A, B and x are not read (sgemm, sgemv, ssyrk,
- * sger, saxpy). A negative increment walks a vector from its end.
+ *  - beta = 0: the output is not read. alpha = 0: A, B and x are not read (but sscal reads x). A
+ *    negative increment walks a vector from its end.
  *  - A bad argument: nothing is computed, and xerbla_ (Fortran) or cblas_xerbla is called if the
  *    program or another library has one; else a line on stderr says which parameter was wrong. This
  *    library never ends the program.
@@ -18,8 +18,8 @@
  *    openblas_set_num_threads, else ISOBIT_NUM_THREADS, else OMP_NUM_THREADS, else as many as the
  *    affinity mask and the cgroup quota allow. Where none of the first two is given and the program
  *    has loaded an OpenMP runtime, omp_get_max_threads() is a limit, too. Inside an OpenMP parallel
- *    region, and while another thread has the pool, a call runs on its own thread. A child of
- * fork() makes a pool of its own.
+ *    region, and while another thread has the pool, a call runs on its own thread. After fork()
+ *    the child makes a pool of its own.
  *
  * The bits: those of docs/numerics.md, the same for any instruction set and number of threads, from
  * Fortran and from C, row-major or column-major, packed or not, in a batch or alone.
