@@ -37,7 +37,12 @@ if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/test_ops.c)
   # Counts allocations, to prove that a workspace is enough.
   target_link_options(test_ops PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
     -Wl,--wrap=aligned_alloc,--wrap=posix_memalign)
-  isobit_test(ops test_ops ${plan})
+  # The whole plan once, with gcc: it looks at the ways of dispatch/, not at what a compiler does.
+  if(CMAKE_C_COMPILER_ID MATCHES "Clang")
+    isobit_test(ops test_ops --quick)
+  else()
+    isobit_test(ops test_ops ${plan})
+  endif()
 endif()
 
 # The sets that older CPUs have, on emulated older CPUs: also proves that none of their
@@ -48,8 +53,12 @@ if(ISOBIT_QEMU_X86_64 AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT 
   foreach(cpu Nehalem Haswell)
     foreach(program kernels ops)
       if(TARGET test_${program})
+        set(sets)
+        if(program STREQUAL "kernels" AND cpu STREQUAL "Haswell")
+          set(sets --isa avx2) # scalar ran as Nehalem
+        endif()
         add_test(NAME ${program}.${cpu} COMMAND ${ISOBIT_QEMU_X86_64} -cpu ${cpu}
-          $<TARGET_FILE:test_${program}> --quick)
+          $<TARGET_FILE:test_${program}> --quick ${sets})
         set_tests_properties(${program}.${cpu} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200)
       endif()
     endforeach()

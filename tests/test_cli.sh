@@ -310,8 +310,8 @@ esac
 
 # --------------------------------------------------------------------------------------- bench
 
-# Under an emulator it would take minutes, and say nothing.
-if [ $# -eq 1 ]; then
+# Under an emulator or the thread sanitizer it would take minutes, and say nothing.
+if [ $# -eq 1 ] && [ "${ISOBIT_TEST_SLOW:-0}" -eq 0 ]; then
     input ''
     works 'bench' "$@" bench --model "$model" --seconds 0.01
     for text in '^encode 1 x 128 .*%' '^encode 32 x 32 ' '^decode 1, greedy .* (GB|GFLOP)/s$' \

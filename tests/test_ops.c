@@ -995,7 +995,7 @@ static void softmax_rows_do_not_meet(void **state) {
         x[9 * ld + n / 2] = NAN;
         x[10 * ld + n - 1] = INFINITY;
         x[11 * ld] = -INFINITY;
-        for (size_t w = 0; w < way_count; w++) {
+        for (size_t w = 0; w < (quick ? isa_ways : way_count); w++) {
             for (int safe = 0; safe < 2; safe++) {
                 iso_softmax_options o = {.size = sizeof o, .safe = safe};
                 assert_ok(iso_softmax_f32(y, n, x, ld, ROWS, n, &o, &ways[w].context));
@@ -2100,7 +2100,9 @@ static void workspace_for_more_rows_is_enough(void **state) {
         float *a = random_floats(rows * k), *b = random_floats(n * k);
         float *c = floats(rows * n), *expect = floats(rows * n);
         /* the large one takes its time: the best set alone, on all numbers of threads */
-        const size_t count = n > 8000 ? isa_ways + way_count / isa_ways - 1 : way_count;
+        const size_t count = n > 8000 ? isa_ways + way_count / isa_ways - 1
+                             : quick  ? isa_ways
+                                      : way_count;
         assert_ok(iso_gemm_f32(expect, n, a, k, b, ldb, rows, n, k, &o, NULL));
         for (size_t w = 0; w < count; w++)
             for (size_t m = rows + 1; m <= 200; m += 199 - rows) {
@@ -2150,24 +2152,25 @@ static void scratch_of_all_threads_may_overflow(void **state) {
  * is written only, and what was promised before C was known covers it. */
 static void workspace_covers_a_residual_in_place(void **state) {
     (void)state;
-    enum { M = 140, N = 520, K = 550 };
-    float *a = random_floats((size_t)M * K), *b = random_floats((size_t)N * K);
-    float *c = floats((size_t)M * N), *expect = floats((size_t)M * N);
-    float *before = random_floats((size_t)M * N);
+    enum { M = 140, K = 550 };
+    const size_t n = quick ? 130 : 520;
+    float *a = random_floats((size_t)M * K), *b = random_floats(n * K);
+    float *c = floats(M * n), *expect = floats(M * n);
+    float *before = random_floats(M * n);
     for (int trans_b = 0; trans_b < 2; trans_b++) {
-        const size_t ldb = trans_b ? K : N;
+        const size_t ldb = trans_b ? K : n;
         const iso_gemm_options o = {
-            .size = sizeof o, .trans_b = trans_b, .alpha = 1, .residual = c, .ldr = N};
-        memcpy(c, before, sizeof(float) * M * N);
-        assert_ok(iso_gemm_f32(c, N, a, K, b, ldb, M, N, K, &o, NULL));
-        memcpy(expect, c, sizeof(float) * M * N);
-        for (size_t w = 0; w < way_count; w++) {
+            .size = sizeof o, .trans_b = trans_b, .alpha = 1, .residual = c, .ldr = n};
+        memcpy(c, before, sizeof(float) * M * n);
+        assert_ok(iso_gemm_f32(c, n, a, K, b, ldb, M, n, K, &o, NULL));
+        memcpy(expect, c, sizeof(float) * M * n);
+        for (size_t w = 0; w < (quick ? isa_ways : way_count); w++) {
             size_t bytes = SIZE_MAX;
-            assert_ok(iso_gemm_f32_workspace_bytes(&bytes, M, N, K, &o, &ways[w].context));
+            assert_ok(iso_gemm_f32_workspace_bytes(&bytes, M, n, K, &o, &ways[w].context));
             iso_context x = with_workspace(&ways[w].context, bytes);
-            memcpy(c, before, sizeof(float) * M * N);
-            assert_ok(iso_gemm_f32(c, N, a, K, b, ldb, M, N, K, &o, &x));
-            assert_same(ways[w].name, c, N, expect, N, M, N);
+            memcpy(c, before, sizeof(float) * M * n);
+            assert_ok(iso_gemm_f32(c, n, a, K, b, ldb, M, n, K, &o, &x));
+            assert_same(ways[w].name, c, n, expect, n, M, n);
         }
     }
 }
@@ -2189,7 +2192,7 @@ static void workspace_is_enough(void **state) {
             float *expect = floats(g.m * g.n);
             assert_ok(call_gemm(&g, NULL));
             memcpy(expect, g.c, g.m * g.n * sizeof *expect);
-            for (size_t w = 0; w < way_count; w++) {
+            for (size_t w = 0; w < (quick ? isa_ways : way_count); w++) {
                 size_t bytes = SIZE_MAX;
                 assert_ok(
                     iso_gemm_f32_workspace_bytes(&bytes, g.m, g.n, g.k, &g.o, &ways[w].context));
@@ -2197,7 +2200,7 @@ static void workspace_is_enough(void **state) {
             }
             if (trans == 2) { /* x W^T, packed */
                 g.packed = pack(g.b, g.k, g.n, g.k, 0, NULL);
-                for (size_t w = 0; w < way_count; w++) {
+                for (size_t w = 0; w < (quick ? isa_ways : way_count); w++) {
                     size_t bytes = SIZE_MAX;
                     assert_ok(
                         iso_linear_f32_workspace_bytes(&bytes, &g.packed, g.m, &ways[w].context));
