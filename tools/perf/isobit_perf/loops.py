@@ -11,12 +11,10 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
+from .errors import Exit, PerfError
+
 SETS = {"x86_64": ("avx2", "avx512"), "aarch64": ("neon",)}
 MACHINES = {62: "x86_64", 183: "aarch64"}  # e_machine of the ELF header
-
-
-class ToolMissing(Exception):
-    """A program that is needed is not installed."""
 
 
 @dataclass(frozen=True)
@@ -113,12 +111,12 @@ def architecture(path: str) -> str:
         with open(path, "rb") as file:
             head = file.read(20)
     except OSError as error:
-        raise ValueError(f"{path}: {error.strerror}") from None
+        raise PerfError(f"{path}: {error.strerror}") from None
     if len(head) < 20 or head[:4] != b"\x7fELF":
-        raise ValueError(f"{path}: is no ELF file")
+        raise PerfError(f"{path}: is no ELF file")
     number = int.from_bytes(head[18:20], "little" if head[5] == 1 else "big")
     if number not in MACHINES:
-        raise ValueError(f"{path}: ELF machine {number} is neither x86-64 nor aarch64")
+        raise PerfError(f"{path}: ELF machine {number} is neither x86-64 nor aarch64")
     return MACHINES[number]
 
 
@@ -127,8 +125,8 @@ def objdump_for(arch: str) -> str:
     if arch != os.uname().machine:
         name = os.environ.get("OBJDUMP_" + arch.upper(), f"{arch}-linux-gnu-objdump")
     if shutil.which(name) is None:
-        raise ToolMissing(f"{name} is missing (package binutils, or binutils-{arch}-linux-gnu"
-                          .replace("_", "-") + ")")
+        package = "" if arch == os.uname().machine else f"-{arch.replace('_', '-')}-linux-gnu"
+        raise PerfError(f"{name} is missing (package binutils{package})", Exit.SKIP)
     return name
 
 
@@ -140,7 +138,7 @@ def disassemble(path: str) -> tuple[str, str, str]:
         done = subprocess.run([objdump_for(arch), *options, path], text=True, check=False,
                               capture_output=True, env={**os.environ, "LC_ALL": "C"})
         if done.returncode:
-            raise ValueError(f"{path}: objdump: {done.stderr.strip() or done.returncode}")
+            raise PerfError(f"{path}: objdump: {done.stderr.strip() or done.returncode}")
         texts.append(done.stdout)
     return arch, texts[0], texts[1]
 
@@ -267,7 +265,7 @@ def hot_loops(path: str, isa: str | None = None) -> dict[str, dict[str, list[Loo
     """
     arch, symbols, code = disassemble(path)
     if not sources(symbols):
-        raise ValueError(f"{path}: has no local symbols (stripped?); take the library of a build")
+        raise PerfError(f"{path}: has no local symbols (stripped?); take the library of a build")
     found: dict[str, dict[str, list[Loop]]] = {}
     for function in parse(arch, symbols, code):
         name = isa or function.source.removesuffix(".c")
