@@ -17,16 +17,22 @@
 
 struct packed {
     struct packed *next;
-    int keys; /* key panels of all heads, else a weight */
+    const struct bench_library *library; /* each has a layout of its own */
+    int keys;                            /* key panels of all heads, else a weight */
     size_t n, k;
+    void *block;
     float *data;
 };
 
 static struct {
+    void *blocks[3]; /* of in, out and other */
     float *in, *out, *other;
     size_t in_floats, out_floats;
-    size_t used; /* of in, by the case that is being prepared */
-    void *workspace;
+    size_t used;           /* of in, by the case that is being prepared */
+    size_t filled;         /* of in, with random numbers */
+    uint64_t random_state; /* where they go on */
+    size_t offset;
+    void *workspace_block, *workspace;
     size_t workspace_bytes;
     struct packed *packed;
     uint32_t *ids;
@@ -35,27 +41,44 @@ static struct {
 /* The largest case: 4096 x 4096 in, and half of it out. */
 #define LEAST_FLOATS ((size_t)2 * 4096 * 4096 + ((size_t)1 << 20))
 
-static void *allocate(size_t bytes) { return aligned_alloc(4096, (bytes + 4095) / 4096 * 4096); }
+/*
+ * What is written (outputs, the workspace, packed weights) lies in one place of a page relative to
+ * the inputs and to each other; `offset` moves each by another distance.
+ */
+enum { MOVE_INPUT = 1, MOVE_OUTPUT, MOVE_WORKSPACE, MOVE_PACKED };
 
-int bench_memory_init(size_t bytes) {
-    size_t floats = bytes / sizeof(float);
+static void *allocate(void **block, size_t bytes, size_t move) {
+    const size_t by = move * memory.offset % 4096;
+    *block = aligned_alloc(4096, (bytes + by + 4095) / 4096 * 4096);
+    return *block ? (char *)*block + by : NULL;
+}
+
+static void fill_input(size_t floats) {
+    uint64_t x = memory.random_state;
+    for (; memory.filled < floats; memory.filled++) {
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        memory.in[memory.filled] = (float)((int32_t)(x >> 40) - (1 << 23)) * 0x1p-23f;
+    }
+    memory.random_state = x;
+}
+
+int bench_memory_init(size_t bytes, size_t offset) {
+    const size_t floats = bytes / sizeof(float);
+    memory.offset = offset;
     memory.in_floats = floats > LEAST_FLOATS ? floats : LEAST_FLOATS;
     memory.out_floats = memory.in_floats / 2;
-    memory.in = allocate(memory.in_floats * sizeof(float));
-    memory.out = allocate(memory.out_floats * sizeof(float));
-    memory.other = allocate(memory.out_floats * sizeof(float));
+    memory.in = allocate(&memory.blocks[0], memory.in_floats * sizeof(float), MOVE_INPUT);
+    memory.out = allocate(&memory.blocks[1], memory.out_floats * sizeof(float), MOVE_OUTPUT);
+    memory.other = allocate(&memory.blocks[2], memory.out_floats * sizeof(float), MOVE_OUTPUT);
     memory.ids = malloc(VOCABULARY * sizeof *memory.ids);
     if (!memory.in || !memory.out || !memory.other || !memory.ids)
         return 0;
-    uint64_t x = UINT64_C(0x9e3779b97f4a7c15);
-    for (size_t i = 0; i < memory.in_floats; i++) {
-        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-        memory.in[i] = (float)((int32_t)(x >> 40) - (1 << 23)) * 0x1p-23f;
-    }
+    memory.random_state = UINT64_C(0x9e3779b97f4a7c15);
+    fill_input(floats);
     for (size_t i = 0; i < VOCABULARY; i++)
         memory.ids[i] = (uint32_t)(i * 7919 % VOCABULARY);
-    memset(memory.out, 0, memory.out_floats * sizeof(float));
-    memset(memory.other, 0, memory.out_floats * sizeof(float));
+    memset(memory.out, 0, floats / 2 * sizeof(float));
+    memset(memory.other, 0, floats / 2 * sizeof(float));
     return 1;
 }
 
@@ -66,15 +89,14 @@ float *bench_other_output(void) { return memory.other; }
 void bench_memory_free(void) {
     while (memory.packed) {
         struct packed *next = memory.packed->next;
-        free(memory.packed->data);
+        free(memory.packed->block);
         free(memory.packed);
         memory.packed = next;
     }
-    free(memory.in);
-    free(memory.out);
-    free(memory.other);
+    for (size_t i = 0; i < sizeof memory.blocks / sizeof *memory.blocks; i++)
+        free(memory.blocks[i]);
     free(memory.ids);
-    free(memory.workspace);
+    free(memory.workspace_block);
     memset(&memory, 0, sizeof memory);
 }
 
@@ -86,13 +108,14 @@ static const float *input(size_t floats) {
     /* Operands start in different places of a page. */
     size_t end = memory.used + (floats + 15) / 16 * 16 + 80;
     memory.used = end < memory.in_floats ? end : memory.in_floats;
+    fill_input(memory.used);
     return p;
 }
 
 static iso_status need_workspace(struct bench_job *job, size_t bytes) {
     if (bytes > memory.workspace_bytes) {
-        free(memory.workspace);
-        memory.workspace = allocate(bytes);
+        free(memory.workspace_block);
+        memory.workspace = allocate(&memory.workspace_block, bytes, MOVE_WORKSPACE);
         memory.workspace_bytes = memory.workspace ? bytes : 0;
         if (!memory.workspace)
             return ISOBIT_E_NOMEM;
@@ -102,19 +125,21 @@ static iso_status need_workspace(struct bench_job *job, size_t bytes) {
     return ISOBIT_OK;
 }
 
-static struct packed *find_packed(int keys, size_t n, size_t k) {
+static struct packed *find_packed(const struct bench_library *library, int keys, size_t n,
+                                  size_t k) {
     struct packed *p = memory.packed;
-    while (p && !(p->keys == keys && p->n == n && p->k == k))
+    while (p && !(p->library == library && p->keys == keys && p->n == n && p->k == k))
         p = p->next;
     return p;
 }
 
-static struct packed *add_packed(int keys, size_t n, size_t k, size_t bytes) {
+static struct packed *add_packed(const struct bench_library *library, int keys, size_t n, size_t k,
+                                 size_t bytes) {
     struct packed *p = calloc(1, sizeof *p);
     if (!p)
         return NULL;
-    p->keys = keys, p->n = n, p->k = k;
-    p->data = allocate(bytes);
+    p->library = library, p->keys = keys, p->n = n, p->k = k;
+    p->data = allocate(&p->block, bytes, MOVE_PACKED);
     if (!p->data) {
         free(p);
         return NULL;
@@ -151,22 +176,22 @@ static iso_status prepare_linear(struct bench_job *job) {
     const float *w = input(n * k); /* first, so that all m pack the same numbers */
     job->a = input(m * k), job->b = w;
     job->packed = (iso_packed){.n = n, .k = k};
-    struct packed *p = find_packed(0, n, k);
+    struct packed *p = find_packed(job->library, 0, n, k);
     if (!p) {
-        if ((status = iso_pack_f32_bytes(&bytes, n, k)))
+        if ((status = job->library->pack_f32_bytes(&bytes, n, k)))
             return status;
-        if (!w || !(p = add_packed(0, n, k, bytes)))
+        if (!w || !(p = add_packed(job->library, 0, n, k, bytes)))
             return ISOBIT_E_NOMEM;
-        if ((status = iso_pack_f32(&job->packed, p->data, bytes, w, k, n, k, 0, &job->context)))
+        if ((status = job->library->pack_f32(&job->packed, p->data, bytes, w, k, n, k, 0, &job->context)))
             return status;
     }
     job->packed.data = p->data;
-    status = iso_linear_f32_workspace_bytes(&bytes, &job->packed, m, &job->context);
+    status = job->library->linear_f32_workspace_bytes(&bytes, &job->packed, m, &job->context);
     return status ? status : need_workspace(job, bytes);
 }
 
 static iso_status call_linear(const struct bench_job *job) {
-    return iso_linear_f32(job->out, job->packed.n, job->a, job->packed.k, &job->packed,
+    return job->library->linear_f32(job->out, job->packed.n, job->a, job->packed.k, &job->packed,
                           job->spec->m, NULL, &job->context);
 }
 
@@ -180,7 +205,7 @@ static iso_status prepare_gemm_as(struct bench_job *job, const iso_gemm_options 
     count_product(job);
     job->a = input(s->m * s->k), job->b = input(s->k * s->n);
     iso_status status =
-        iso_gemm_f32_workspace_bytes(&bytes, s->m, s->n, s->k, options, &job->context);
+        job->library->gemm_f32_workspace_bytes(&bytes, s->m, s->n, s->k, options, &job->context);
     return status ? status : need_workspace(job, bytes);
 }
 
@@ -191,13 +216,13 @@ static iso_status prepare_gemm_bt(struct bench_job *job) {
 
 static iso_status call_gemm(const struct bench_job *job) {
     const struct bench_case *s = job->spec;
-    return iso_gemm_f32(job->out, s->n, job->a, s->k, job->b, s->n, s->m, s->n, s->k, &times_b,
+    return job->library->gemm_f32(job->out, s->n, job->a, s->k, job->b, s->n, s->m, s->n, s->k, &times_b,
                         &job->context);
 }
 
 static iso_status call_gemm_bt(const struct bench_job *job) {
     const struct bench_case *s = job->spec;
-    return iso_gemm_f32(job->out, s->n, job->a, s->k, job->b, s->k, s->m, s->n, s->k,
+    return job->library->gemm_f32(job->out, s->n, job->a, s->k, job->b, s->k, s->m, s->n, s->k,
                         &times_b_transposed, &job->context);
 }
 
@@ -209,12 +234,12 @@ static iso_status prepare_gemv(struct bench_job *job) {
 
 static iso_status call_gemv(const struct bench_job *job) {
     const size_t n = job->spec->n, k = job->spec->k;
-    return iso_gemv_f32(job->out, job->b, k, job->a, n, k, 0, &job->context);
+    return job->library->gemv_f32(job->out, job->b, k, job->a, n, k, 0, &job->context);
 }
 
 static iso_status call_gemv_t(const struct bench_job *job) {
     const size_t n = job->spec->n, k = job->spec->k;
-    return iso_gemv_f32(job->out, job->b, n, job->a, n, k, 1, &job->context);
+    return job->library->gemv_f32(job->out, job->b, n, job->a, n, k, 1, &job->context);
 }
 
 /* Rows m of width n: a in, out written, b and c vectors of a row's width. */
@@ -229,19 +254,19 @@ static iso_status prepare_rows(struct bench_job *job) {
 
 static iso_status call_softmax(const struct bench_job *job) {
     const size_t m = job->spec->m, n = job->spec->n;
-    return iso_softmax_f32(job->out, n, job->a, n, m, n, NULL, &job->context);
+    return job->library->softmax_f32(job->out, n, job->a, n, m, n, NULL, &job->context);
 }
 
 static iso_status call_layernorm(const struct bench_job *job) {
     const size_t m = job->spec->m, n = job->spec->n;
     const iso_norm_options o = {.size = sizeof o, .gamma = job->b, .beta = job->c, .eps = 1e-5f};
-    return iso_layernorm_f32(job->out, n, job->a, n, m, n, &o, &job->context);
+    return job->library->layernorm_f32(job->out, n, job->a, n, m, n, &o, &job->context);
 }
 
 static iso_status call_rmsnorm(const struct bench_job *job) {
     const size_t m = job->spec->m, n = job->spec->n;
     const iso_norm_options o = {.size = sizeof o, .gamma = job->b, .eps = 1e-5f};
-    return iso_rmsnorm_f32(job->out, n, job->a, n, m, n, &o, &job->context);
+    return job->library->rmsnorm_f32(job->out, n, job->a, n, m, n, &o, &job->context);
 }
 
 static iso_status call_eltwise(const struct bench_job *job, float *out, const float *x,
@@ -249,7 +274,7 @@ static iso_status call_eltwise(const struct bench_job *job, float *out, const fl
     const size_t m = job->spec->m, n = job->spec->n;
     const iso_eltwise_options o = {
         .size = sizeof o, .bias = bias, .act = act, .residual = residual, .ldr = n};
-    return iso_eltwise_f32(out, n, x, n, m, n, &o, &job->context);
+    return job->library->eltwise_f32(out, n, x, n, m, n, &o, &job->context);
 }
 
 static iso_status call_gelu_erf(const struct bench_job *job) {
@@ -295,24 +320,24 @@ static iso_norm_options norm_options(const struct bench_job *job, const float *r
 static iso_status call_add_layernorm(const struct bench_job *job) {
     const size_t m = job->spec->m, n = job->spec->n;
     const iso_norm_options o = norm_options(job, job->d);
-    return iso_layernorm_f32(job->out, n, job->a, n, m, n, &o, &job->context);
+    return job->library->layernorm_f32(job->out, n, job->a, n, m, n, &o, &job->context);
 }
 static iso_status add_then_layernorm(const struct bench_job *job, float *out) {
     const size_t m = job->spec->m, n = job->spec->n;
     const iso_norm_options o = norm_options(job, NULL);
     iso_status status = call_eltwise(job, out, job->a, NULL, ISOBIT_ACT_NONE, job->d);
-    return status ? status : iso_layernorm_f32(out, n, out, n, m, n, &o, &job->context);
+    return status ? status : job->library->layernorm_f32(out, n, out, n, m, n, &o, &job->context);
 }
 static iso_status call_add_rmsnorm(const struct bench_job *job) {
     const size_t m = job->spec->m, n = job->spec->n;
     const iso_norm_options o = norm_options(job, job->d);
-    return iso_rmsnorm_f32(job->out, n, job->a, n, m, n, &o, &job->context);
+    return job->library->rmsnorm_f32(job->out, n, job->a, n, m, n, &o, &job->context);
 }
 static iso_status add_then_rmsnorm(const struct bench_job *job, float *out) {
     const size_t m = job->spec->m, n = job->spec->n;
     const iso_norm_options o = norm_options(job, NULL);
     iso_status status = call_eltwise(job, out, job->a, NULL, ISOBIT_ACT_NONE, job->d);
-    return status ? status : iso_rmsnorm_f32(out, n, out, n, m, n, &o, &job->context);
+    return status ? status : job->library->rmsnorm_f32(out, n, out, n, m, n, &o, &job->context);
 }
 
 /* The first half of a feed-forward block: y = act(x W^T + bias). */
@@ -324,7 +349,7 @@ static iso_status prepare_linear_bias(struct bench_job *job) {
 static iso_status linear_with(const struct bench_job *job, float *out, const float *bias,
                               iso_activation act) {
     const iso_linear_options o = {.size = sizeof o, .bias = bias, .act = act};
-    return iso_linear_f32(out, job->packed.n, job->a, job->packed.k, &job->packed, job->spec->m, &o,
+    return job->library->linear_f32(out, job->packed.n, job->a, job->packed.k, &job->packed, job->spec->m, &o,
                           &job->context);
 }
 static iso_status linear_then(const struct bench_job *job, float *out, iso_activation act) {
@@ -358,7 +383,7 @@ static iso_status prepare_embed(struct bench_job *job) {
 
 static iso_status call_embed(const struct bench_job *job) {
     const size_t m = job->spec->m, n = job->spec->n;
-    return iso_embed_f32(job->out, n, memory.ids, m, job->b, VOCABULARY, n, 22.627417f, job->a,
+    return job->library->embed_f32(job->out, n, memory.ids, m, job->b, VOCABULARY, n, 22.627417f, job->a,
                          NULL, m, &job->context);
 }
 
@@ -376,7 +401,7 @@ static iso_status attention_workspace(struct bench_job *job, int causal, int pan
     job->scale = job->spec->k == 64 ? 0.125f : 0.1f;
     const iso_attention_options o = attention_options(job, causal, panels);
     size_t bytes;
-    iso_status status = iso_attention_f32_workspace_bytes(&bytes, &job->shape, &o, &job->context);
+    iso_status status = job->library->attention_f32_workspace_bytes(&bytes, &job->shape, &o, &job->context);
     return status ? status : need_workspace(job, bytes);
 }
 
@@ -398,7 +423,7 @@ static iso_status prepare_causal(struct bench_job *job) { return prepare_attenti
 
 static iso_status call_attention_as(const struct bench_job *job, int causal, int panels) {
     const iso_attention_options o = attention_options(job, causal, panels);
-    return iso_attention_f32(job->out, job->a, job->b, job->c, &job->shape, &o, &job->context);
+    return job->library->attention_f32(job->out, job->a, job->b, job->c, &job->shape, &o, &job->context);
 }
 
 static iso_status call_attention(const struct bench_job *job) {
@@ -409,15 +434,15 @@ static iso_status call_causal(const struct bench_job *job) { return call_attenti
 /* One query for each head against a cache of n keys in panels. */
 static iso_status prepare_decode(struct bench_job *job) {
     const size_t keys = job->spec->n, dh = job->spec->k, d = HEADS * dh;
-    const size_t panels = iso_key_panels_floats(keys, dh);
+    const size_t panels = job->library->key_panels_floats(keys, dh);
     const float *k = input(HEADS * keys * dh);
     job->a = input(d), job->c = input(HEADS * keys * dh);
-    struct packed *p = find_packed(1, keys, dh);
+    struct packed *p = find_packed(job->library, 1, keys, dh);
     if (!p) {
-        if (!k || !(p = add_packed(1, keys, dh, HEADS * panels * sizeof(float))))
+        if (!k || !(p = add_packed(job->library, 1, keys, dh, HEADS * panels * sizeof(float))))
             return ISOBIT_E_NOMEM;
         for (size_t h = 0; h < HEADS; h++) {
-            iso_status status = iso_key_panels_append(p->data + h * panels, 0, k + h * keys * dh,
+            iso_status status = job->library->key_panels_append(p->data + h * panels, 0, k + h * keys * dh,
                                                       dh, keys, dh, &job->context);
             if (status)
                 return status;
@@ -610,10 +635,23 @@ void bench_shape(char *text, size_t bytes, const struct bench_case *spec) {
         snprintf(text, bytes, "%zux%zu", spec->m, spec->n);
 }
 
-iso_status bench_prepare(struct bench_job *job, const struct bench_case *spec,
-                         const struct bench_place *place) {
+int bench_has_row(const struct bench_case *spec, const char *isa, int all_threads) {
+    return (spec->flags & BENCH_SCALAR || strcmp(isa, "scalar") != 0) &&
+           (spec->flags & BENCH_THREADS || !all_threads);
+}
+
+void bench_name(char *text, size_t bytes, const struct bench_case *spec, const char *isa,
+                size_t threads) {
+    char shape[32];
+    bench_shape(shape, sizeof shape, spec);
+    snprintf(text, bytes, "%s/%s/%s/t%zu", bench_op_name(spec), shape, isa, threads);
+}
+
+iso_status bench_prepare(struct bench_job *job, const struct bench_library *library,
+                         const struct bench_case *spec, const struct bench_place *place) {
     *job = (struct bench_job){
         .spec = spec,
+        .library = library,
         .context = {.size = sizeof(iso_context), .isa = place->isa, .executor = place->executor},
         .out = memory.out,
     };
