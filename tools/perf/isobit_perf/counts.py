@@ -6,7 +6,6 @@ hottest loop of each kernel function has in it, for AVX2, AVX-512 and NEON, from
 also for a CPU that is not at hand.
 """
 import argparse
-import json
 import os
 import re
 import sys
@@ -15,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from . import callgrind, mca
+from . import callgrind, mca, schema
 from .callgrind import Count
 from .errors import Exit, PerfError
 from .loops import Loop, Signature, hot_loops
@@ -189,3 +188,70 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--program", metavar="FILE", help="isobit_ab (that of B's build)")
     parser.add_argument("--strict", action="store_true", help="fail if counts do not repeat")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the result as JSON")
+
+
+def library(spec: str) -> Path:
+    """The libisobit.so of a build folder, the file itself, or that of a git revision."""
+    path = Path(spec)
+    if path.is_dir():
+        if not (path / LIBRARY).is_file():
+            raise PerfError(f"{spec}: has no {LIBRARY}")
+        return (path / LIBRARY).absolute()
+    if path.is_file():
+        return path.absolute()
+    raise PerfError(f"{spec}: is neither a build folder nor a library")
+
+
+def count_all(args: argparse.Namespace, a: Path, b: Path) -> tuple[list[Count], str]:
+    """The counts, and why there are none."""
+    why = callgrind.missing()
+    program = find_program(args.program, a, b)
+    if why is None and program is None:
+        why = "there is no isobit_ab beside the libraries (--program names one)"
+    if why is not None or program is None:
+        return [], str(why)
+    names = [name for name in callgrind.benches(program) if args.filter.search(name)]
+    if not names:
+        return [], f"no benchmark of scalar or AVX2 with one thread matches {args.filter.pattern}"
+    if not callgrind.fixed_addresses():
+        print("isobit-perf: setarch -R is forbidden here; addresses differ from run to run",
+              file=sys.stderr)
+    found = []
+    for one in callgrind.count(program, a, b, names, args.threshold):
+        found.append(one)
+        print(f"[{len(found)}/{len(names)}] {one.bench} {one.verdict}", file=sys.stderr)
+    return found, ""
+
+
+def main(args: argparse.Namespace) -> int:
+    a, b = library(args.a), library(args.b)
+    hot: list[Hot] = []
+    counted: list[Count] = []
+    skipped: list[str] = []
+    if args.only != "instructions":
+        program = mca.find_mca()
+        for pair in pairs(a, b):
+            try:
+                hot += compare_loops(*pair, program)
+            except PerfError as why:
+                if why.status != Exit.SKIP:
+                    raise
+                skipped.append(f"hot loops: {why}")
+    if args.only != "loops":
+        counted, reason = count_all(args, a, b)
+        if reason:
+            skipped.append(f"instructions: {reason}")
+    code = status(counted, hot, args.strict)
+    if hot:
+        print("\n".join(loops_table(hot, args.all)) + "\n")
+    if counted:
+        print("\n".join(counts_table(counted)) + "\n")
+    for text in skipped:
+        print(f"isobit-perf: SKIPPED {text}", file=sys.stderr)
+    if args.output is not None:
+        sides = [{"name": spec, "path": str(path)} for spec, path in ((args.a, a), (args.b, b))]
+        schema.write(args.output, {
+            "v": 1, "kind": "counts", "a": sides[0], "b": sides[1], "threshold": args.threshold,
+            "verdict": code.name, "skipped": skipped, "instructions": [asdict(c) for c in counted],
+            "loops": [asdict(h) for h in hot]})
+    return code
