@@ -90,5 +90,5 @@ def run(argv: Sequence[str], on_line: Callable[[str], None], *, silence: float =
             _kill(child)
             if child.stdout:
                 child.stdout.close()
-        errors.seek(max(0, errors.tell() - 4000))
+        errors.seek(max(0, os.fstat(errors.fileno()).st_size - 4000))
         return status, errors.read().decode("utf-8", "replace").strip()

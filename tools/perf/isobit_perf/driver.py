@@ -50,7 +50,7 @@ class Collector:
             return
         if kind not in ("process", "bench", "error") or self.ended:
             raise ProcessFailed(f"prints garbage: {text[:60]!r}", self.done)
-        value = {**json.loads(text), "process": self.number}
+        value: dict[str, object] = {**json.loads(text), "process": self.number}
         if kind == "bench":
             now = sample()
             value["steal"] = now.steal - self._sample.steal
@@ -63,5 +63,5 @@ class Collector:
             self.done.append(name)
             self._on_bench(name)
         elif kind == "error" and isinstance(value.get("bench"), str):
-            self.done.append(value["bench"])
+            self.done.append(str(value["bench"]))
         self.lines.append(json.dumps(value))

@@ -140,10 +140,12 @@ class Journal:
                             f"processes before this one, --resume {self.path} goes on") from None
 
 
-def _process(lines: list[tuple[int, str]], path: Path, number: int, seconds: float) -> Process:
+def make_process(lines: list[str], number: int, seconds: float, path: str | Path = "process",
+                 first: int = 1) -> Process:
+    """The process of these lines, which begin in line `first` of the file `path`."""
     benches: dict[str, BenchLine] = {}
     errors: list[BenchError] = []
-    for at, text in lines:
+    for at, text in enumerate(lines, first):
         kind = line_type(text)
         if kind == "bench":
             bench = parse_bench(text, path, at)
@@ -173,17 +175,18 @@ def read(path: str | Path) -> tuple[Session, list[Process | FailedLine], str]:
         raise PerfError(f"{path}:1: no session")
     session = schema.parse(Session, complete[0], path)
     found: list[Process | FailedLine] = []
-    pending: list[tuple[int, str]] = []
+    pending: list[str] = []
     kept = 1
     for at, text in enumerate(complete[1:], 2):
         kind = line_type(text)
         if kind == "end":
             end = schema.parse(_End, text, path, at)
-            found.append(_process(pending, path, end.process, end.seconds))
+            found.append(make_process(pending, end.process, end.seconds, path,
+                                      at - len(pending)))
         elif kind == "failed":
             found.append(schema.parse(FailedLine, text, path, at))
         elif kind in ("process", "bench", "error"):
-            pending.append((at, text))
+            pending.append(text)
             continue
         elif at < len(complete):
             raise PerfError(f"{path}:{at}: no line of a journal: {text[:40]!r}")
