@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from .errors import Exit, PerfError
+from .library import list_names
 
 SETS = ("scalar", "avx2")
 COUNTED = "isobit_ab_counted"
@@ -109,17 +110,16 @@ def judge(bench: str, a: Sequence[int], b: Sequence[int], threshold: float) -> C
     return Count(bench, a[0], b[0], change, verdict)
 
 
-def benches(program: Path) -> list[str]:
+def benches(program: str) -> list[str]:
     """The names that can be counted, as the program lists them."""
     names = []
     for isa in SETS:
-        done = subprocess.run([str(program), "--list", "--isa", isa], capture_output=True,
-                              text=True, check=False)
-        if done.returncode not in (0, Exit.SKIP):
-            raise PerfError(f"{program} --list --isa {isa}: exit status {done.returncode}: "
-                            f"{done.stderr.strip()[:200]}")
-        names += [n for n in done.stdout.split() if n.endswith(f"/{isa}/t1")]
-    return list(dict.fromkeys(names))
+        try:
+            names += [n for n in list_names(program, isa) if n.endswith(f"/{isa}/t1")]
+        except PerfError as error:
+            if error.status != Exit.SKIP:
+                raise
+    return names
 
 
 def count(program: Path, a: Path, b: Path, names: Sequence[str],

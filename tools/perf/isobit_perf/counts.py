@@ -6,21 +6,24 @@ hottest loop of each kernel function has in it, for AVX2, AVX-512 and NEON, from
 also for a CPU that is not at hand.
 """
 import argparse
-import os
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from . import callgrind, mca, schema
+from . import build, callgrind, library, mca, schema
 from .callgrind import Count
 from .errors import Exit, PerfError
 from .loops import Loop, Signature, hot_loops
 
 THRESHOLD = 0.005
-LIBRARY = "lib/libisobit.so"
+ARM_LIBRARY = "aarch64/lib/libisobit.so"  # in a build folder that has a build for aarch64 in it
+# One call of each takes at most some ten million instructions.
+FEW = (r"^((linear|gemm|gemm_bt)/(63x65x67|64x64x64|16x16x16|1x512x512)|gemv(_t)?/512x512|"
+       r"softmax/512x512|(add_)?(layer|rms)norm/128x512|attention(_causal)?/B1H8S128d64|"
+       r"attention_decode/B1H8K512d64|(gelu_erf|gelu_tanh|silu|relu)/128x512|embed/512x512)/")
 # A CPU for the cycles of a changed loop; those of mca.py, of which it shows all.
 CPUS = {"avx2": "znver3", "avx512": "sapphirerapids", "neon": "neoverse-n1"}
 COLUMNS = ("FMAs", "instructions", "loads", "stores", "shuffles", "spills", "other stack")
@@ -85,7 +88,7 @@ def compare_loops(a: Path, b: Path, program: str | None) -> list[Hot]:
             hot = compare_function(isa, name, *both)
             if hot.verdict != "SAME":
                 cycles = _cycles(program, isa, both[0]), _cycles(program, isa, both[1])
-                hot = Hot(**{**vars(hot), "cycles": cycles})
+                hot = replace(hot, cycles=cycles)
             found.append(hot)
     return found
 
@@ -139,21 +142,10 @@ def status(counted: Sequence[Count], hot: Sequence[Hot], strict: bool) -> Exit:
 def pairs(a: Path, b: Path) -> list[tuple[Path, Path]]:
     """The libraries, and those of the builds for aarch64 inside both build folders."""
     found = [(a, b)]
-    arm = [side.parents[1] / "aarch64" / LIBRARY for side in (a, b) if side.parent.name == "lib"]
+    arm = [side.parents[1] / ARM_LIBRARY for side in (a, b) if side.parent.name == "lib"]
     if len(arm) == 2 and all(path.is_file() for path in arm):
         found.append((arm[0], arm[1]))
     return found
-
-
-def find_program(given: str | None, a: Path, b: Path) -> Path | None:
-    """isobit_ab: the same program for both."""
-    if given is not None:
-        if not os.access(given, os.X_OK) or os.path.isdir(given):
-            raise PerfError(f"{given}: is no program")
-        return Path(given)
-    near = [side.parents[1] / "bin/isobit_ab" for side in (b, a) if side.parent.name == "lib"]
-    return next((p for p in [*near, mca.ROOT / "build/bin/isobit_ab"] if os.access(p, os.X_OK)),
-                None)
 
 
 def percent(text: str) -> float:
@@ -179,38 +171,28 @@ def add_parser(subparsers: Any) -> None:
                "reproducible (--strict);\n77 nothing could be counted.")
     parser.add_argument("a", metavar="A", help="build folder, libisobit.so or git revision")
     parser.add_argument("b", metavar="B")
-    parser.add_argument("--filter", type=pattern, metavar="RE", default=pattern(""),
-                        help="benchmarks whose instructions are counted (all)")
+    parser.add_argument("--filter", type=pattern, metavar="RE", default=pattern(FEW),
+                        help="benchmarks whose instructions are counted (short ones)")
     parser.add_argument("--threshold", type=percent, metavar="PERCENT", default=THRESHOLD,
                         help="instructions that may be added (0.5%%)")
     parser.add_argument("--only", choices=("instructions", "loops"), help="one of the two parts")
-    parser.add_argument("--all", action="store_true", help="show the loops that did not change, too")
-    parser.add_argument("--program", metavar="FILE", help="isobit_ab (that of B's build)")
+    parser.add_argument("--all", action="store_true", help="show the loops that are the same")
+    parser.add_argument("--program", metavar="FILE", help="isobit_ab (that of this tree's build)")
+    parser.add_argument("--cache", metavar="DIR", help="libraries of revisions are kept there")
     parser.add_argument("--strict", action="store_true", help="fail if counts do not repeat")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the result as JSON")
-
-
-def library(spec: str) -> Path:
-    """The libisobit.so of a build folder, the file itself, or that of a git revision."""
-    path = Path(spec)
-    if path.is_dir():
-        if not (path / LIBRARY).is_file():
-            raise PerfError(f"{spec}: has no {LIBRARY}")
-        return (path / LIBRARY).absolute()
-    if path.is_file():
-        return path.absolute()
-    raise PerfError(f"{spec}: is neither a build folder nor a library")
 
 
 def count_all(args: argparse.Namespace, a: Path, b: Path) -> tuple[list[Count], str]:
     """The counts, and why there are none."""
     why = callgrind.missing()
-    program = find_program(args.program, a, b)
-    if why is None and program is None:
-        why = "there is no isobit_ab beside the libraries (--program names one)"
-    if why is not None or program is None:
-        return [], str(why)
-    names = [name for name in callgrind.benches(program) if args.filter.search(name)]
+    if why is not None:
+        return [], why
+    try:
+        program = Path(library.find_program(args.program))
+    except PerfError as error:
+        return [], str(error)
+    names = [name for name in callgrind.benches(str(program)) if args.filter.search(name)]
     if not names:
         return [], f"no benchmark of scalar or AVX2 with one thread matches {args.filter.pattern}"
     if not callgrind.fixed_addresses():
@@ -224,7 +206,9 @@ def count_all(args: argparse.Namespace, a: Path, b: Path) -> tuple[list[Count], 
 
 
 def main(args: argparse.Namespace) -> int:
-    a, b = library(args.a), library(args.b)
+    cache = Path(args.cache) if args.cache else build.default_cache()
+    sides = [build.resolve(text, mca.ROOT, cache) for text in (args.a, args.b)]
+    a, b = (side.path for side in sides)
     hot: list[Hot] = []
     counted: list[Count] = []
     skipped: list[str] = []
@@ -249,9 +233,8 @@ def main(args: argparse.Namespace) -> int:
     for text in skipped:
         print(f"isobit-perf: SKIPPED {text}", file=sys.stderr)
     if args.output is not None:
-        sides = [{"name": spec, "path": str(path)} for spec, path in ((args.a, a), (args.b, b))]
         schema.write(args.output, {
-            "v": 1, "kind": "counts", "a": sides[0], "b": sides[1], "threshold": args.threshold,
-            "verdict": code.name, "skipped": skipped, "instructions": [asdict(c) for c in counted],
-            "loops": [asdict(h) for h in hot]})
+            "v": 1, "kind": "counts", "a": asdict(sides[0].side), "b": asdict(sides[1].side),
+            "threshold": args.threshold, "verdict": code.name, "skipped": skipped,
+            "instructions": [asdict(c) for c in counted], "loops": [asdict(h) for h in hot]})
     return code

@@ -156,7 +156,7 @@ def pick(functions: dict[str, list[Loop]], pattern: str) -> Loop | None:
     """Of the functions that match, the loop with the most multiply-adds; of equals the shortest."""
     found = [loop for name, loops in functions.items() if re.fullmatch(pattern, name)
              for loop in loops if loop.signature.fmas]
-    return min(found, key=lambda loop: (loop.order(), loop.function), default=None)
+    return min(found, key=lambda loop: (loop.order(), loop.function)) if found else None
 
 
 def rows(isa: str, functions: dict[str, list[Loop]], program: str,
