@@ -54,7 +54,7 @@ class Root:
     def read(self, path: str) -> str | None:
         try:
             return (self.folder / path).read_text(errors="replace").strip()
-        except OSError:
+        except (OSError, ValueError):  # ValueError: a name with a null byte
             return None
 
     def number(self, path: str) -> float | None:
@@ -134,8 +134,7 @@ def pmu(root: Root) -> Line:
     there = bool(root.all("sys/bus/event_source/devices/cpu*/type")
                  or root.all("sys/bus/event_source/devices/armv8*/type"))
     if value is not None and not there:
-        return Line("WARN", "PMU", "no hardware counters",
-                    "nothing to do in a virtual machine; isobit-perf does without, perf does not")
+        return Line("OK", "PMU", "no hardware counters; isobit-perf does without")
     return check("PMU", value, (value or 0.0) <= 2, f"perf_event_paranoid {value or 0:.0f}",
                  "sysctl kernel.perf_event_paranoid=2")
 
@@ -144,10 +143,12 @@ def power(root: Root) -> Line:
     base = "sys/class/power_supply"
     if not (root.folder / base).is_dir():
         return Line("unknown", "AC power", "the system does not say")
-    # "1" is a connected mains supply; a battery says what it does.
-    if "1" in root.all(f"{base}/A*/online"):
+    supplies = [(root.read(f"{base}/{p.name}/type"), root.read(f"{base}/{p.name}/online"),
+                 root.read(f"{base}/{p.name}/status")) for p in (root.folder / base).iterdir()]
+    mains = [online for kind, online, _ in supplies if kind == "Mains"]
+    if "1" in mains:
         return Line("OK", "AC power", "connected")
-    if "Discharging" in root.all(f"{base}/*/status") or "0" in root.all(f"{base}/A*/online"):
+    if "0" in mains or any(status == "Discharging" for _, _, status in supplies):
         return Line("WARN", "AC power", "on battery", "connect the power supply")
     return Line("OK", "AC power", "no battery in use")
 
@@ -202,7 +203,7 @@ def spread(times: list[float]) -> float:
     """The 90 % quantile over the minimum, less 1."""
     import numpy  # not needed without the program
 
-    return float(numpy.quantile(times, 0.9) / min(times)) - 1
+    return float(numpy.quantile(times, 0.9)) / min(times) - 1
 
 
 def run_canary(given: str | None) -> Canary:
