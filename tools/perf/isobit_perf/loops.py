@@ -253,7 +253,7 @@ def loops_of(arch: str, function: Function) -> Iterator[Loop]:
             if vectors:
                 before, comma, _ = last.operands.rpartition(",")
                 text = [f"{i.mnemonic} {i.operands}" for i in body[:-1]]
-                text.append(f"{last.mnemonic} {before}{comma} .Lloop")
+                text.append(" ".join([last.mnemonic, *(f"{before}{comma}".split()), ".Lloop"]))
                 yield Loop(function.name, signature, vectors, (".Lloop:", *text))
         straight = end + 1
 
