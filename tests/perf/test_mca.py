@@ -30,7 +30,8 @@ def fake(folder: Path, cycles: int = 7, peak: float = 7.0) -> str:
 
 
 def loop(function: str, fmas: int, instructions: int = 20, spills: int = 0) -> Loop:
-    return Loop(function, Signature(instructions, fmas, spills=spills, stack=1), 9, (".Lloop:", "x"))
+    signature = Signature(instructions, fmas, spills=spills, stack=1)
+    return Loop(function, signature, 9, (".Lloop:", "x"))
 
 
 def functions(spills: int = 0) -> dict[str, list[Loop]]:

@@ -216,7 +216,10 @@ def main(args: argparse.Namespace) -> int:
         program = mca.find_mca()
         for pair in pairs(a, b):
             try:
-                hot += compare_loops(*pair, program)
+                found = compare_loops(*pair, program)
+                hot += found
+                if not found:
+                    skipped.append(f"hot loops: no kernels of {', '.join(CPUS)} in {pair[0]}")
             except PerfError as why:
                 if why.status != Exit.SKIP:
                     raise
