@@ -116,33 +116,34 @@ static void put_error(const struct row *row, const struct side *side, const char
 
 /* ------------------------------------------------------------------------------------ signals */
 
-/* What runs now, for the last line of a process that ends by a signal. */
-static char running[160];
+/* What runs now, and which library: for the last words of a process that ends by a signal. */
+static char running[128];
 static const char *volatile running_side;
 
 static const struct {
     int number;
-    const char *why;
+    const char *what;
 } fatal[] = {
-    {SIGSEGV, "crashed: SIGSEGV"}, {SIGBUS, "crashed: SIGBUS"},   {SIGILL, "crashed: SIGILL"},
-    {SIGFPE, "crashed: SIGFPE"},   {SIGABRT, "crashed: SIGABRT"}, {SIGTERM, "ended from outside"},
+    {SIGSEGV, " crashed: SIGSEGV\n"}, {SIGBUS, " crashed: SIGBUS\n"},
+    {SIGILL, " crashed: SIGILL\n"},   {SIGFPE, " crashed: SIGFPE\n"},
+    {SIGABRT, " crashed: SIGABRT\n"}, {SIGTERM, " was ended from outside\n"},
 };
 
-/* The process ends by the signal, as if there were no handler. Lines are written whole, so that
- * this one begins at the start of a line. */
+static void write_text(const char *text) {
+    ssize_t written = write(STDERR_FILENO, text, strlen(text));
+    (void)written; /* there is nobody else to tell */
+}
+
+/* The process ends by the signal, as if there were no handler. */
 static void on_fatal(int number) {
-    const char *why = "";
-    char line[sizeof running + 64], *end = line;
-    for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
-        if (fatal[i].number == number)
-            why = fatal[i].why;
-    const char *const parts[] = {running, running_side, "\",\"why\":\"", why, "\"}\n"};
     if (running_side) {
-        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-            for (const char *p = parts[i]; *p && end < line + sizeof line; p++)
-                *end++ = *p;
-        ssize_t written = write(STDOUT_FILENO, line, (size_t)(end - line));
-        (void)written;
+        write_text("isobit_ab: ");
+        write_text(running);
+        write_text(", library ");
+        write_text(running_side);
+        for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
+            if (fatal[i].number == number)
+                write_text(fatal[i].what);
     }
     raise(number); /* the action is the default one again */
 }
@@ -317,8 +318,7 @@ static const char *prepare(struct side *side, const struct row *row) {
     const iso_executor *executor = executor_of(side, row);
     struct bench_place place = {.executor = executor, .threads = row->threads};
     const char *lacking = bench_lacking(library, row->spec);
-    snprintf(running, sizeof running, "{\"type\":\"error\",\"bench\":\"%s\",\"which\":\"",
-             row->name);
+    snprintf(running, sizeof running, "%s", row->name);
     running_side = side->name;
     if (lacking) {
         snprintf(why, sizeof why, "the library has no function %s", lacking);
@@ -351,6 +351,7 @@ static bool prepare_both(const struct row *row) {
             put_error(row, &sides[i], why);
         good &= !why;
     }
+    running_side = NULL;
     /* The workspace may have grown for b. */
     sides[0].job.context.workspace = sides[1].job.context.workspace;
     sides[0].job.context.workspace_bytes = sides[1].job.context.workspace_bytes;

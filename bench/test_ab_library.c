@@ -8,13 +8,22 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Other results. */
+/* Other results: where the operands lie in a page. */
 iso_status iso_softmax_f32(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
                            const iso_softmax_options *options, const iso_context *context) {
-    (void)x, (void)ldx, (void)options, (void)context;
+    const float places[2] = {(float)((uintptr_t)x % 4096), (float)((uintptr_t)y % 4096)};
+    (void)ldx, (void)options, (void)context;
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < n; j++)
-            y[i * ldy + j] = 0.5f;
+            y[i * ldy + j] = places[j % 2];
+    return ISOBIT_OK;
+}
+
+/* More than is needed. */
+iso_status iso_linear_f32_workspace_bytes(size_t *bytes, const iso_packed *w, size_t m,
+                                          const iso_context *context) {
+    (void)w, (void)m, (void)context;
+    *bytes = (size_t)64 << 20;
     return ISOBIT_OK;
 }
 
