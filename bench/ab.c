@@ -92,12 +92,16 @@ static void put_key(const char *key, const char *text) {
 }
 
 /* Who reads the lines may be gone, or the disk full: then nothing that follows is of use. */
-static void end_line(void) {
-    putchar('\n');
+static void flush_output(void) {
     if (fflush(stdout) || ferror(stdout)) {
         complain("cannot write the results: %s", strerror(errno));
         exit(FAILED);
     }
+}
+
+static void end_line(void) {
+    putchar('\n');
+    flush_output();
 }
 
 static void put_error(const struct row *row, const struct side *side, const char *why) {
@@ -112,30 +116,34 @@ static void put_error(const struct row *row, const struct side *side, const char
 
 /* ------------------------------------------------------------------------------------ signals */
 
-/* What runs now, for the last line of a process that ends by a signal. */
-static char running[160];
+/* What runs now, and which library: for the last words of a process that ends by a signal. */
+static char running[128];
 static const char *volatile running_side;
 
-static const struct { int number; const char *why; } fatal[] = {
-    {SIGSEGV, "crashed: SIGSEGV"}, {SIGBUS, "crashed: SIGBUS"},   {SIGILL, "crashed: SIGILL"},
-    {SIGFPE, "crashed: SIGFPE"},   {SIGABRT, "crashed: SIGABRT"}, {SIGTERM, "ended from outside"},
+static const struct {
+    int number;
+    const char *what;
+} fatal[] = {
+    {SIGSEGV, " crashed: SIGSEGV\n"}, {SIGBUS, " crashed: SIGBUS\n"},
+    {SIGILL, " crashed: SIGILL\n"},   {SIGFPE, " crashed: SIGFPE\n"},
+    {SIGABRT, " crashed: SIGABRT\n"}, {SIGTERM, " was ended from outside\n"},
 };
 
-/* The process ends by the signal, as if there were no handler. Lines are written whole, so that
- * this one begins at the start of a line. */
+static void write_text(const char *text) {
+    ssize_t written = write(STDERR_FILENO, text, strlen(text));
+    (void)written; /* there is nobody else to tell */
+}
+
+/* The process ends by the signal, as if there were no handler. */
 static void on_fatal(int number) {
-    const char *why = "";
-    char line[sizeof running + 64], *end = line;
-    for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
-        if (fatal[i].number == number)
-            why = fatal[i].why;
-    const char *const parts[] = {running, running_side, "\",\"why\":\"", why, "\"}\n"};
     if (running_side) {
-        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-            for (const char *p = parts[i]; *p && end < line + sizeof line; p++)
-                *end++ = *p;
-        ssize_t written = write(STDOUT_FILENO, line, (size_t)(end - line));
-        (void)written;
+        write_text("isobit_ab: ");
+        write_text(running);
+        write_text(", library ");
+        write_text(running_side);
+        for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
+            if (fatal[i].number == number)
+                write_text(fatal[i].what);
     }
     raise(number); /* the action is the default one again */
 }
@@ -221,11 +229,14 @@ static void canary(double *multiply_add, double *copy) {
 
 /* ---------------------------------------------------------------------------------- measuring */
 
-struct timing { double wall, cpu; }; /* nanoseconds of one call */
+struct timing {
+    double wall, cpu;
+}; /* nanoseconds of one call */
 
 static iso_status time_calls(const struct side *side, size_t calls, double inject,
                              struct timing *timing) {
     unsigned failed = 0;
+    running_side = side->name;
     const int64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID), start = now_ns();
     for (size_t i = 0; i < calls; i++)
         failed |= (unsigned)bench_call(&side->job);
@@ -262,9 +273,9 @@ static size_t calls_for(const struct side **who, iso_status *status) {
 /* Long calls are not timed as often: they cannot fall between two interruptions anyway. */
 static size_t timings_for(double call_ns) {
     const double most = 4 * options.slot * 1e9 / call_ns;
-    return most >= 1 ? options.inner : most * (double)options.inner >= 1
-                           ? (size_t)(most * (double)options.inner)
-                           : 1;
+    return most >= 1                           ? options.inner
+           : most * (double)options.inner >= 1 ? (size_t)(most * (double)options.inner)
+                                               : 1;
 }
 
 static iso_status time_slot(const struct side *side, const struct row *row, size_t calls,
@@ -306,7 +317,13 @@ static const char *prepare(struct side *side, const struct row *row) {
     const struct bench_library *library = &side->library;
     const iso_executor *executor = executor_of(side, row);
     struct bench_place place = {.executor = executor, .threads = row->threads};
+    const char *lacking = bench_lacking(library, row->spec);
+    snprintf(running, sizeof running, "%s", row->name);
     running_side = side->name;
+    if (lacking) {
+        snprintf(why, sizeof why, "the library has no function %s", lacking);
+        return why;
+    }
     if (library->isa_find(&place.isa, iso_isa_name(row->isa))) {
         snprintf(why, sizeof why, "no instruction set '%s' here; there is: %s",
                  iso_isa_name(row->isa), library->isa_names());
@@ -334,6 +351,7 @@ static bool prepare_both(const struct row *row) {
             put_error(row, &sides[i], why);
         good &= !why;
     }
+    running_side = NULL;
     /* The workspace may have grown for b. */
     sides[0].job.context.workspace = sides[1].job.context.workspace;
     sides[0].job.context.workspace_bytes = sides[1].job.context.workspace_bytes;
@@ -370,8 +388,6 @@ static bool measure(const struct row *row, struct block *blocks) {
     const struct side *side;
     iso_status status = ISOBIT_OK;
     double canaries[2];
-    snprintf(running, sizeof running, "{\"type\":\"error\",\"bench\":\"%s\",\"which\":\"",
-             row->name);
     if (!prepare_both(row))
         return false;
     canary(&canaries[0], &canaries[1]);
@@ -405,19 +421,23 @@ static bool measure(const struct row *row, struct block *blocks) {
 
 /* ------------------------------------------------------------------------------------ counting */
 
-/* The function whose instructions callgrind counts: it is found by this name. */
+/*
+ * The function whose instructions callgrind counts: it is found by this name, so there must be no
+ * variant of it for its one caller, who goes by a pointer.
+ */
 void isobit_ab_counted(const struct bench_job *job, iso_status *status);
-__attribute__((noinline, noclone)) void isobit_ab_counted(const struct bench_job *job,
-                                                          iso_status *status) {
+__attribute__((noinline)) void isobit_ab_counted(const struct bench_job *job, iso_status *status) {
     *status = bench_call(job);
 }
+static void (*volatile counted)(const struct bench_job *job,
+                                iso_status *status) = isobit_ab_counted;
 
 static int count(const struct row *row) {
     struct side *side = &sides[0];
     iso_status status = ISOBIT_OK;
     const char *why = prepare(side, row); /* the first call */
     if (!why && !(status = bench_call(&side->job)))
-        isobit_ab_counted(&side->job, &status);
+        counted(&side->job, &status);
     if (why || status) {
         put_error(row, side, why ? why : side->library.strerror(status));
         return FAILED;
@@ -442,8 +462,8 @@ static bool add_rows(void) {
                 struct row *r = &rows[row_count];
                 if (!bench_has_row(&bench_cases[i], iso_isa_name(isa), all))
                     continue;
-                *r = (struct row){
-                    .spec = &bench_cases[i], .isa = isa, .threads = all ? threads : 1};
+                *r =
+                    (struct row){.spec = &bench_cases[i], .isa = isa, .threads = all ? threads : 1};
                 bench_name(r->name, sizeof r->name, r->spec, iso_isa_name(isa), r->threads);
                 row_count++;
             }
@@ -520,6 +540,10 @@ static bool inject(const char *text) {
     char *name = equals ? strndup(text, (size_t)(equals - text)) : NULL;
     struct row *r = name ? find_row(name) : NULL;
     free(name);
+    if (r && !r->chosen) {
+        complain("--inject %s: this benchmark does not run", text);
+        return false;
+    }
     for (size_t i = 0; i < row_count; i++)
         if (!equals || r == &rows[i])
             rows[i].inject = percent;
@@ -565,8 +589,8 @@ static bool open_libraries(size_t count) {
             return false;
         }
     /* Of one file both get a copy, so that both are equally near. */
-    const bool same = count == 2 && files[0].st_dev == files[1].st_dev &&
-                      files[0].st_ino == files[1].st_ino;
+    const bool same =
+        count == 2 && files[0].st_dev == files[1].st_dev && files[0].st_ino == files[1].st_ino;
     for (size_t i = 0; i < count; i++) {
         struct side *s = &sides[i];
         s->handle = same ? bench_library_load_copy(&s->library, s->path, why, sizeof why)
@@ -577,7 +601,7 @@ static bool open_libraries(size_t count) {
         }
     }
 #define COMPARE(name)                                                                              \
-    if (sides[0].library.name == sides[1].library.name) {                                          \
+    if (sides[0].library.name && sides[0].library.name == sides[1].library.name) {                 \
         complain("'%s' and '%s' are one and the same in memory: iso_" #name, sides[0].path,        \
                  sides[1].path);                                                                   \
         return false;                                                                              \
@@ -704,7 +728,9 @@ static const char usage[] =
     "  --offset BYTES   moves the operands against each other: a multiple of 64 below 4096\n"
     "  --blocks N       blocks of slots A B B A or B A A B (default 2)\n"
     "  --slot SECONDS   the shortest timing (default 0.002)\n"
-    "  --inner N        a slot is the best of so many timings (default 5)\n"
+    "  --inner N        a slot is the best of so many timings (default 5), of fewer where one "
+    "call\n"
+    "                   takes longer than four times --slot\n"
     "  --order ORDER    random (default), or given: as --list has them\n"
     "  --inject [NAME=]PERCENT   makes B slower by so much, in one benchmark or in all\n"
     "  --count NAME     calls it three times, the last time within isobit_ab_counted(), for\n"
@@ -808,10 +834,11 @@ static int parse(int argc, char **argv) {
             if (!(good = options.shuffle || strcmp(optarg, "given") == 0))
                 complain("--order wants random or given, not '%s'", optarg);
             break;
-        case OPT_HELP: fputs(usage, stdout); return 1;
-        case ':':
-            complain("%s wants a value; see --help", argv[optind - 1]);
-            return USAGE;
+        case OPT_HELP:
+            fputs(usage, stdout);
+            flush_output();
+            return 1;
+        case ':': complain("%s wants a value; see --help", argv[optind - 1]); return USAGE;
         default:
             complain("there is no option '%s', or it takes no value; see --help", argv[optind - 1]);
             return USAGE;
@@ -825,8 +852,21 @@ static int parse(int argc, char **argv) {
     }
     while (optind < argc) /* --bench NAME... */
         options.names[options.name_count++] = argv[optind++];
-    if (!options.list && (!sides[0].path || (!sides[1].path && !options.count))) {
-        complain("which libraries? See --help");
+    const bool compares = !options.list && !options.count;
+    const char *wrong = NULL;
+    if (!options.list && !sides[0].path)
+        wrong = "--a LIB is missing";
+    else if (compares && !sides[1].path)
+        wrong = "--b LIB is missing";
+    else if (options.list && options.count)
+        wrong = "either --list or --count";
+    else if (!compares &&
+             (sides[1].path || options.name_count || options.benches || options.inject_count))
+        wrong = "--b, --bench, --benches and --inject do not go with --list and --count";
+    else if (options.isa && !options.list)
+        wrong = "--isa goes with --list";
+    if (wrong) {
+        complain("%s; see --help", wrong);
         return USAGE;
     }
     return 0;

@@ -22,6 +22,7 @@ struct packed {
     size_t n, k;
     void *block;
     float *data;
+    iso_packed matrix; /* of a weight: what iso_pack_f32 made of it */
 };
 
 static struct {
@@ -86,13 +87,18 @@ const float *bench_input(void) { return memory.in; }
 float *bench_output(void) { return memory.out; }
 float *bench_other_output(void) { return memory.other; }
 
+/* The one that was added last. */
+static iso_status drop_packed(iso_status status) {
+    struct packed *p = memory.packed;
+    memory.packed = p->next;
+    free(p->block);
+    free(p);
+    return status;
+}
+
 void bench_memory_free(void) {
-    while (memory.packed) {
-        struct packed *next = memory.packed->next;
-        free(memory.packed->block);
-        free(memory.packed);
-        memory.packed = next;
-    }
+    while (memory.packed)
+        drop_packed(ISOBIT_OK);
     for (size_t i = 0; i < sizeof memory.blocks / sizeof *memory.blocks; i++)
         free(memory.blocks[i]);
     free(memory.ids);
@@ -156,7 +162,8 @@ struct bench_op {
     iso_status (*prepare)(struct bench_job *job);
     iso_status (*call)(const struct bench_job *job);
     enum bench_form form;
-    unsigned cost; /* operations per element, where they are not counted in flops */
+    unsigned cost;  /* operations per element, where they are not counted in flops */
+    unsigned needs; /* functions of the library, but for those of `separately` alone */
     /* the same in several steps, or NULL */
     iso_status (*separately)(const struct bench_job *job, float *out);
 };
@@ -175,24 +182,24 @@ static iso_status prepare_linear(struct bench_job *job) {
     count_product(job);
     const float *w = input(n * k); /* first, so that all m pack the same numbers */
     job->a = input(m * k), job->b = w;
-    job->packed = (iso_packed){.n = n, .k = k};
     struct packed *p = find_packed(job->library, 0, n, k);
     if (!p) {
         if ((status = job->library->pack_f32_bytes(&bytes, n, k)))
             return status;
         if (!w || !(p = add_packed(job->library, 0, n, k, bytes)))
             return ISOBIT_E_NOMEM;
-        if ((status = job->library->pack_f32(&job->packed, p->data, bytes, w, k, n, k, 0, &job->context)))
-            return status;
+        status = job->library->pack_f32(&p->matrix, p->data, bytes, w, k, n, k, 0, &job->context);
+        if (status)
+            return drop_packed(status);
     }
-    job->packed.data = p->data;
+    job->packed = p->matrix;
     status = job->library->linear_f32_workspace_bytes(&bytes, &job->packed, m, &job->context);
     return status ? status : need_workspace(job, bytes);
 }
 
 static iso_status call_linear(const struct bench_job *job) {
     return job->library->linear_f32(job->out, job->packed.n, job->a, job->packed.k, &job->packed,
-                          job->spec->m, NULL, &job->context);
+                                    job->spec->m, NULL, &job->context);
 }
 
 static const iso_gemm_options times_b = {.size = sizeof times_b, .alpha = 1};
@@ -216,14 +223,14 @@ static iso_status prepare_gemm_bt(struct bench_job *job) {
 
 static iso_status call_gemm(const struct bench_job *job) {
     const struct bench_case *s = job->spec;
-    return job->library->gemm_f32(job->out, s->n, job->a, s->k, job->b, s->n, s->m, s->n, s->k, &times_b,
-                        &job->context);
+    return job->library->gemm_f32(job->out, s->n, job->a, s->k, job->b, s->n, s->m, s->n, s->k,
+                                  &times_b, &job->context);
 }
 
 static iso_status call_gemm_bt(const struct bench_job *job) {
     const struct bench_case *s = job->spec;
     return job->library->gemm_f32(job->out, s->n, job->a, s->k, job->b, s->k, s->m, s->n, s->k,
-                        &times_b_transposed, &job->context);
+                                  &times_b_transposed, &job->context);
 }
 
 static iso_status prepare_gemv(struct bench_job *job) {
@@ -349,8 +356,8 @@ static iso_status prepare_linear_bias(struct bench_job *job) {
 static iso_status linear_with(const struct bench_job *job, float *out, const float *bias,
                               iso_activation act) {
     const iso_linear_options o = {.size = sizeof o, .bias = bias, .act = act};
-    return job->library->linear_f32(out, job->packed.n, job->a, job->packed.k, &job->packed, job->spec->m, &o,
-                          &job->context);
+    return job->library->linear_f32(out, job->packed.n, job->a, job->packed.k, &job->packed,
+                                    job->spec->m, &o, &job->context);
 }
 static iso_status linear_then(const struct bench_job *job, float *out, iso_activation act) {
     iso_status status = linear_with(job, out, NULL, ISOBIT_ACT_NONE);
@@ -383,8 +390,8 @@ static iso_status prepare_embed(struct bench_job *job) {
 
 static iso_status call_embed(const struct bench_job *job) {
     const size_t m = job->spec->m, n = job->spec->n;
-    return job->library->embed_f32(job->out, n, memory.ids, m, job->b, VOCABULARY, n, 22.627417f, job->a,
-                         NULL, m, &job->context);
+    return job->library->embed_f32(job->out, n, memory.ids, m, job->b, VOCABULARY, n, 22.627417f,
+                                   job->a, NULL, m, &job->context);
 }
 
 /* ---------------------------------------------------------------------------------- attention */
@@ -401,7 +408,8 @@ static iso_status attention_workspace(struct bench_job *job, int causal, int pan
     job->scale = job->spec->k == 64 ? 0.125f : 0.1f;
     const iso_attention_options o = attention_options(job, causal, panels);
     size_t bytes;
-    iso_status status = job->library->attention_f32_workspace_bytes(&bytes, &job->shape, &o, &job->context);
+    iso_status status =
+        job->library->attention_f32_workspace_bytes(&bytes, &job->shape, &o, &job->context);
     return status ? status : need_workspace(job, bytes);
 }
 
@@ -423,7 +431,8 @@ static iso_status prepare_causal(struct bench_job *job) { return prepare_attenti
 
 static iso_status call_attention_as(const struct bench_job *job, int causal, int panels) {
     const iso_attention_options o = attention_options(job, causal, panels);
-    return job->library->attention_f32(job->out, job->a, job->b, job->c, &job->shape, &o, &job->context);
+    return job->library->attention_f32(job->out, job->a, job->b, job->c, &job->shape, &o,
+                                       &job->context);
 }
 
 static iso_status call_attention(const struct bench_job *job) {
@@ -442,10 +451,10 @@ static iso_status prepare_decode(struct bench_job *job) {
         if (!k || !(p = add_packed(job->library, 1, keys, dh, HEADS * panels * sizeof(float))))
             return ISOBIT_E_NOMEM;
         for (size_t h = 0; h < HEADS; h++) {
-            iso_status status = job->library->key_panels_append(p->data + h * panels, 0, k + h * keys * dh,
-                                                      dh, keys, dh, &job->context);
+            iso_status status = job->library->key_panels_append(
+                p->data + h * panels, 0, k + h * keys * dh, dh, keys, dh, &job->context);
             if (status)
-                return status;
+                return drop_packed(status);
         }
     }
     job->b = p->data;
@@ -485,32 +494,43 @@ static iso_status prepare_row_major(struct bench_job *job) {
  * comparisons of the kernels, a division as one. exp takes 20 of them.
  */
 #define EXP 20
-#define OP(name, prepare, call, form, cost)                                                        \
-    static const struct bench_op name = {#name, prepare, call, BENCH_FORM_##form, cost, NULL}
-#define FUSED_OP(name, prepare, call, separately, cost)                                            \
-    static const struct bench_op name = {#name, prepare, call, BENCH_FORM_OTHER, cost, separately}
-OP(linear, prepare_linear, call_linear, LINEAR, 0);
-OP(gemm, prepare_gemm, call_gemm, GEMM, 0);
-OP(gemm_bt, prepare_gemm_bt, call_gemm_bt, GEMM_BT, 0);
-OP(gemv, prepare_gemv, call_gemv, GEMV, 0);
-OP(gemv_t, prepare_gemv, call_gemv_t, GEMV_T, 0);
-OP(softmax, prepare_rows, call_softmax, SOFTMAX, EXP + 4);
-OP(layernorm, prepare_rows, call_layernorm, LAYERNORM, 8);
-OP(rmsnorm, prepare_rows, call_rmsnorm, OTHER, 4);
-OP(attention, prepare_attention, call_attention, ATTENTION, 0);
-OP(attention_causal, prepare_causal, call_causal, OTHER, 0);
-OP(attention_decode, prepare_decode, call_decode, OTHER, 0);
-OP(decode_row_major, prepare_row_major, call_attention, OTHER, 0);
-OP(gelu_erf, prepare_rows, call_gelu_erf, GELU_ERF, 30);
-OP(gelu_tanh, prepare_rows, call_gelu_tanh, GELU_TANH, EXP + 8);
-OP(silu, prepare_rows, call_silu, SILU, EXP + 3);
-OP(relu, prepare_rows, call_relu, RELU, 1);
-OP(embed, prepare_embed, call_embed, OTHER, 2);
-FUSED_OP(linear_bias_gelu, prepare_linear_bias, call_linear_gelu, linear_then_gelu, 0);
-FUSED_OP(linear_bias_relu, prepare_linear_bias, call_linear_relu, linear_then_relu, 0);
-FUSED_OP(bias_gelu, prepare_rows, call_bias_gelu, bias_then_gelu, EXP + 9);
-FUSED_OP(add_layernorm, prepare_residual, call_add_layernorm, add_then_layernorm, 9);
-FUSED_OP(add_rmsnorm, prepare_residual, call_add_rmsnorm, add_then_rmsnorm, 5);
+#define OP(name, prepare, call, form, cost, needs)                                                 \
+    static const struct bench_op name = {#name, prepare, call, BENCH_FORM_##form, cost, needs, NULL}
+#define FUSED_OP(name, prepare, call, separately, cost, needs)                                     \
+    static const struct bench_op name = {#name, prepare, call,      BENCH_FORM_OTHER,              \
+                                         cost,  needs,   separately}
+#define NEEDS_GEMM (BENCH_BIT(gemm_f32) | BENCH_BIT(gemm_f32_workspace_bytes))
+#define NEEDS_LINEAR                                                                               \
+    (BENCH_BIT(pack_f32_bytes) | BENCH_BIT(pack_f32) | BENCH_BIT(linear_f32) |                     \
+     BENCH_BIT(linear_f32_workspace_bytes))
+#define NEEDS_ATTENTION (BENCH_BIT(attention_f32) | BENCH_BIT(attention_f32_workspace_bytes))
+#define NEEDS_PANELS (BENCH_BIT(key_panels_floats) | BENCH_BIT(key_panels_append))
+OP(linear, prepare_linear, call_linear, LINEAR, 0, NEEDS_LINEAR);
+OP(gemm, prepare_gemm, call_gemm, GEMM, 0, NEEDS_GEMM);
+OP(gemm_bt, prepare_gemm_bt, call_gemm_bt, GEMM_BT, 0, NEEDS_GEMM);
+OP(gemv, prepare_gemv, call_gemv, GEMV, 0, BENCH_BIT(gemv_f32));
+OP(gemv_t, prepare_gemv, call_gemv_t, GEMV_T, 0, BENCH_BIT(gemv_f32));
+OP(softmax, prepare_rows, call_softmax, SOFTMAX, EXP + 4, BENCH_BIT(softmax_f32));
+OP(layernorm, prepare_rows, call_layernorm, LAYERNORM, 8, BENCH_BIT(layernorm_f32));
+OP(rmsnorm, prepare_rows, call_rmsnorm, OTHER, 4, BENCH_BIT(rmsnorm_f32));
+OP(attention, prepare_attention, call_attention, ATTENTION, 0, NEEDS_ATTENTION);
+OP(attention_causal, prepare_causal, call_causal, OTHER, 0, NEEDS_ATTENTION);
+OP(attention_decode, prepare_decode, call_decode, OTHER, 0, NEEDS_ATTENTION | NEEDS_PANELS);
+OP(decode_row_major, prepare_row_major, call_attention, OTHER, 0, NEEDS_ATTENTION);
+OP(gelu_erf, prepare_rows, call_gelu_erf, GELU_ERF, 30, BENCH_BIT(eltwise_f32));
+OP(gelu_tanh, prepare_rows, call_gelu_tanh, GELU_TANH, EXP + 8, BENCH_BIT(eltwise_f32));
+OP(silu, prepare_rows, call_silu, SILU, EXP + 3, BENCH_BIT(eltwise_f32));
+OP(relu, prepare_rows, call_relu, RELU, 1, BENCH_BIT(eltwise_f32));
+OP(embed, prepare_embed, call_embed, OTHER, 2, BENCH_BIT(embed_f32));
+FUSED_OP(linear_bias_gelu, prepare_linear_bias, call_linear_gelu, linear_then_gelu, 0,
+         NEEDS_LINEAR);
+FUSED_OP(linear_bias_relu, prepare_linear_bias, call_linear_relu, linear_then_relu, 0,
+         NEEDS_LINEAR);
+FUSED_OP(bias_gelu, prepare_rows, call_bias_gelu, bias_then_gelu, EXP + 9, BENCH_BIT(eltwise_f32));
+FUSED_OP(add_layernorm, prepare_residual, call_add_layernorm, add_then_layernorm, 9,
+         BENCH_BIT(layernorm_f32));
+FUSED_OP(add_rmsnorm, prepare_residual, call_add_rmsnorm, add_then_rmsnorm, 5,
+         BENCH_BIT(rmsnorm_f32));
 
 /* 5e9 elements for each 265e9 operations: what a good softmax reaches beside such a peak. */
 #define SOFTMAX_FLOOR (5.0 / 265)
@@ -633,6 +653,10 @@ void bench_shape(char *text, size_t bytes, const struct bench_case *spec) {
         snprintf(text, bytes, "%zux%zux%zu", spec->m, spec->n, spec->k);
     else
         snprintf(text, bytes, "%zux%zu", spec->m, spec->n);
+}
+
+const char *bench_lacking(const struct bench_library *library, const struct bench_case *spec) {
+    return bench_operation_name(library->lacks & spec->op->needs);
 }
 
 int bench_has_row(const struct bench_case *spec, const char *isa, int all_threads) {

@@ -84,6 +84,9 @@ enum bench_form bench_form_of(const struct bench_case *spec);
 int bench_is_product(const struct bench_case *spec);
 void bench_shape(char *text, size_t bytes, const struct bench_case *spec);
 
+/* A function that the case calls and the library lacks, or NULL. */
+const char *bench_lacking(const struct bench_library *library, const struct bench_case *spec);
+
 /* Whether a case has a row for an instruction set, on one or all threads; and the row's name. */
 int bench_has_row(const struct bench_case *spec, const char *isa, int all_threads);
 void bench_name(char *text, size_t bytes, const struct bench_case *spec, const char *isa,

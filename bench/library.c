@@ -19,6 +19,15 @@ const struct bench_library bench_linked = {
 #undef MEMBER
 };
 
+const char *bench_operation_name(unsigned set) {
+#define NAME(name)                                                                                 \
+    if (set & BENCH_BIT(name))                                                                     \
+        return "iso_" #name;
+    BENCH_OPERATIONS(NAME)
+#undef NAME
+    return NULL;
+}
+
 /* `name` is what messages call the file. */
 static void *load(struct bench_library *library, const char *file, const char *name, char *why,
                   size_t bytes) {
@@ -27,17 +36,26 @@ static void *load(struct bench_library *library, const char *file, const char *n
         snprintf(why, bytes, "cannot load '%s': %s", name, dlerror());
         return NULL;
     }
+    const char *missing = NULL;
+    library->lacks = 0;
+#define FIND(member, or_else)                                                                      \
+    symbol = dlsym(handle, "iso_" #member);                                                        \
+    memcpy(&library->member, &symbol, sizeof symbol);                                              \
+    if (!symbol)                                                                                   \
+        or_else;
+#define FIND_BASIC(member) FIND(member, missing = missing ? missing : "iso_" #member)
+#define FIND_OPERATION(member) FIND(member, library->lacks |= BENCH_BIT(member))
     void *symbol;
-#define FIND(member)                                                                               \
-    if (!(symbol = dlsym(handle, "iso_" #member))) {                                               \
-        snprintf(why, bytes, "'%s' has no function iso_" #member, name);                           \
-        dlclose(handle);                                                                           \
-        return NULL;                                                                               \
-    }                                                                                              \
-    memcpy(&library->member, &symbol, sizeof symbol);
-    BENCH_FUNCTIONS(FIND)
+    BENCH_BASIC_FUNCTIONS(FIND_BASIC)
+    BENCH_OPERATIONS(FIND_OPERATION)
+#undef FIND_BASIC
+#undef FIND_OPERATION
 #undef FIND
-    return handle;
+    if (!missing)
+        return handle;
+    snprintf(why, bytes, "'%s' has no function %s", name, missing);
+    dlclose(handle);
+    return NULL;
 }
 
 /* dlopen looks in the system's folders for a name without a slash. */

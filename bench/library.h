@@ -21,7 +21,7 @@
     X(pool_destroy)                                                                                \
     X(pool_executor)
 
-/* The operations that the cases call. */
+/* The operations that the cases call. An older library may lack some. */
 #define BENCH_OPERATIONS(X)                                                                        \
     X(gemm_f32)                                                                                    \
     X(gemm_f32_workspace_bytes)                                                                    \
@@ -42,11 +42,23 @@
 
 #define BENCH_FUNCTIONS(X) BENCH_BASIC_FUNCTIONS(X) BENCH_OPERATIONS(X)
 
+/* Sets of operations: bits by their place in the list above. */
+enum bench_operation {
+#define MEMBER(name) BENCH_PLACE_##name,
+    BENCH_OPERATIONS(MEMBER)
+#undef MEMBER
+};
+#define BENCH_BIT(name) (1u << BENCH_PLACE_##name)
+
 struct bench_library {
 #define MEMBER(name) __typeof__(iso_##name) *name;
     BENCH_FUNCTIONS(MEMBER)
 #undef MEMBER
+    unsigned lacks; /* operations: their pointers are NULL */
 };
+
+/* The name of the first function in a set. */
+const char *bench_operation_name(unsigned set);
 
 /* The library that the program was linked with. */
 extern const struct bench_library bench_linked;
