@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""What machine this is, and how much of it others take."""
+
+import ctypes
+import hashlib
+import json
+import os
+import platform
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from .files import Machine
+
+
+def _read(path: str | Path) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _cpuinfo() -> tuple[str, list[str]]:
+    """The name and the features of the CPU as the kernel gives them, on x86 and elsewhere."""
+    text = _read("/proc/cpuinfo")
+
+    def first(*keys: str) -> str:
+        for key in keys:
+            match = re.search(rf"^{key}\s*:\s*(.*)$", text, re.MULTILINE)
+            if match:
+                return match.group(1).strip()
+        return ""
+
+    return (first("model name", "Hardware", "CPU part") or platform.machine(),
+            sorted(first("flags", "Features").split()))
+
+
+def _compiler() -> str:
+    try:
+        done = subprocess.run([os.environ.get("CC", "cc"), "--version"], capture_output=True,
+                              text=True, check=True, timeout=20)
+        return done.stdout.splitlines()[0]
+    except (OSError, subprocess.SubprocessError, IndexError):
+        return "unknown"
+
+
+def _library_info(library: Path) -> tuple[str, list[str], str, str] | None:
+    """CPU, features, compiler and SLEEF as libisobit.so says them; None when it is no such."""
+    try:
+        info = ctypes.CDLL(str(library.resolve())).iso_info_json
+        needed = ctypes.c_size_t(0)
+        info(None, ctypes.c_size_t(0), ctypes.byref(needed))
+        text = ctypes.create_string_buffer(needed.value + 1)
+        if info(text, ctypes.c_size_t(len(text)), None) != 0:
+            return None
+        found = json.loads(text.value)
+        versions = found["versions"]
+        return (found["cpu"]["name"], sorted(found["cpu"]["features"]), versions["compiler"],
+                versions["sleef"])
+    except (OSError, AttributeError, ValueError, KeyError, TypeError):
+        return None
+
+
+def threads() -> int:
+    """How many CPUs this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def describe(library: Path | None = None) -> Machine:
+    """This machine, with the compiler of `library`, or the one of this machine without."""
+    info = _library_info(library) if library else None
+    cpu, features, compiler, sleef = info or (*_cpuinfo(), _compiler(), "none")
+    kernel = ".".join(re.findall(r"\d+", platform.release())[:2])
+    parts = [cpu, *features, compiler, kernel, str(threads()), sleef]
+    fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+    return Machine(fingerprint, cpu, features, compiler, kernel, threads(), sleef)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Counters that grow when others take the CPU."""
+
+    steal: int  # ticks that the hypervisor gave to others
+    throttled: int  # periods in which the cgroup's quota was used up
+
+
+def _cgroup_stat() -> str:
+    """cpu.stat of this process's cgroup, version 2 or 1."""
+    for line in _read("/proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers == "" or "cpu" in controllers.split(","):
+            for base in ("/sys/fs/cgroup", "/sys/fs/cgroup/cpu"):
+                text = _read(base + path.rstrip("/") + "/cpu.stat")
+                if "nr_throttled" in text:
+                    return text
+    return _read("/sys/fs/cgroup/cpu/cpu.stat") or _read("/sys/fs/cgroup/cpu.stat")
+
+
+def sample() -> Sample:
+    """The counters now; 0 where the machine has none."""
+    fields = _read("/proc/stat").split("\n", 1)[0].split()
+    match = re.search(r"^nr_throttled (\d+)$", _cgroup_stat(), re.MULTILINE)
+    return Sample(int(fields[8]) if len(fields) > 8 else 0, int(match.group(1)) if match else 0)
+
+
+def load() -> tuple[float, float, float]:
+    """The load averages of 1, 5 and 15 minutes."""
+    return os.getloadavg()
