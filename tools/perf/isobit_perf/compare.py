@@ -9,10 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from . import gbench
+from . import gbench, text
 from .arguments import above_zero, share
 from .errors import Exit, PerfError
-from .report import text
 from .unpaired import FEWEST, Shift, benjamini_hochberg, least_p, shift
 
 UNPAIRED = """These runs are not paired: B ran at another time than A, so a change of the clock

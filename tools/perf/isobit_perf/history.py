@@ -8,12 +8,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from . import changepoints, commits, gbench, historyfile, machine, schema, series
+from . import changepoints, commits, gbench, historyfile, machine, schema, series, text
 from .arguments import above_zero, share
 from .changepoints import Options
 from .errors import PerfError
 from .files import read_result
-from .report import text
 
 DB = Path("perf/history")
 

@@ -40,6 +40,7 @@ class History:
     fingerprint: str
     options: Options
     series: list[Series]
+    commits: list[Point]  # of all series, in order; their times of a benchmark mean nothing
     notes: list[str]
 
     def changed(self) -> list[tuple[Series, ChangePoint]]:
@@ -47,6 +48,12 @@ class History:
         pairs = [(s, c) for s in self.series for c in s.changes]
         return sorted(pairs, key=lambda pair: (pair[1].index - len(pair[0].points),
                                                abs(pair[1].change)), reverse=True)
+
+    def shown(self, most: int) -> list[Series]:
+        """The series worth a picture: those that changed first, then the others."""
+        ranked = {s.bench: s for s, _ in self.changed()}
+        ranked |= {s.bench: s for s in self.series}
+        return list(ranked.values())[:most]
 
 
 def choose(db: Path, wanted: str | None, here: str) -> Path:
@@ -99,7 +106,7 @@ def load(path: Path, options: Options, repository: Path = Path("."),
         if short:
             notes.append(f"{short} of {len(series)} series have fewer than "
                          f"{changepoints.FEWEST} points: no change points")
-    return History(path.stem, options, series, notes)
+    return History(path.stem, options, series, _points(lines, rank, known), notes)
 
 
 def _points(lines: list[historyfile.Line], rank: dict[str, int],

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Two samples that were not measured in pairs: U test, shift of the logarithms, interval."""
+
 import math
-from dataclasses import dataclass
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats

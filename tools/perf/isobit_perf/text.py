@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Numbers and names as a reader sees them, and the escapes of each output."""
+
 import math
 import re
 from collections.abc import Sequence
+from statistics import median
+
+from .files import Bench, Result
 
 VERDICTS = ("REGRESSION", "FASTER", "INCONCLUSIVE", "SAME")
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
@@ -63,7 +67,9 @@ def markdown(text: str) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    """A number and its noun."""
+    ending = "" if count == 1 else "es" if noun.endswith("s") else "s"
+    return f"{count} {noun}{ending}"
 
 
 def sparkline(values: Sequence[float], width: int = 24) -> str:
@@ -76,3 +82,51 @@ def sparkline(values: Sequence[float], width: int = 24) -> str:
     middle = (low + high) / 2
     steps = len(_BARS) - 1
     return "".join(_BARS[round((v - middle + span / 2) / span * steps)] for v in last)
+
+
+def bounds(bench: Bench) -> str:
+    """The interval of a benchmark; too few processes have none."""
+    return interval(bench.ci) if bench.ci else "no interval"
+
+
+def by_change(result: Result) -> list[Bench]:
+    """The slowest first; the name decides between equals, so that the order is stable."""
+    return sorted(result.benches, key=lambda b: (-b.change, b.bench))
+
+
+def setting(result: Result, key: str) -> str:
+    """A share out of the settings as percent; what is no number is shown as it is."""
+    value = result.settings.get(key)
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9:
+        return plain_percent(value)
+    return "unknown" if value is None else shorten(printable(str(value)), 20)
+
+
+def summary(result: Result) -> str:
+    """How many benchmarks have which verdict."""
+    counts = [f"{sum(b.verdict == v for b in result.benches)} {v}" for v in VERDICTS]
+    other = sum(b.same_output is False for b in result.benches)
+    counts += [f"{other} with other outputs"] * bool(other)
+    counts += [f"{len(result.errors)} left out"] * bool(result.errors)
+    ended = "" if result.complete else " The run was ended early."
+    return (f"{plural(len(result.benches), 'benchmark')}: {', '.join(counts)}; "
+            f"{plural(result.processes, 'process')}, "
+            f"{result.seconds:.0f} s.{ended}")
+
+
+def geomean(result: Result) -> str:
+    """The geometric mean in words."""
+    mean = result.geomean
+    ci = f" ({interval(mean.ci)})" if mean.ci else ""
+    return f"Geometric mean {percent(mean.change)}{ci}: {mean.verdict}."
+
+
+def noise(result: Result) -> str:
+    """How far A and a copy of A lie apart, and what the run asked for."""
+    known = sorted(b.noise for b in result.benches if b.noise is not None)
+    floor = (f"Noise floor (A against A, p95): median {plain_percent(round(median(known), 5))}, "
+             f"largest {plain_percent(round(known[-1], 5))}" if known else
+             "Noise floor: not measured (isobit-perf aa does)")
+    return (f"{floor}. Margin {setting(result, 'delta')} or the noise, false discoveries "
+            f"{setting(result, 'fdr')}, intervals {setting(result, 'confidence')}; "
+            f"{plural(result.dropped_blocks, 'block')} dropped.")

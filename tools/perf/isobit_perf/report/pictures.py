@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: MIT
+"""Pictures by Matplotlib, as SVG with text that stays text. The same input gives the same bytes.
+
+Colours are the constants below, each a value of its own: the HTML page replaces them by
+variables, for light and dark.
+"""
+
+import io
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from .. import text
+from ..files import Bench, Result
+from ..series import History, Series
+
+COLORS = {"page": "#fefefe", "text": "#1f2329", "muted": "#59636f", "grid": "#d1d9e1",
+          "band": "#e3e8ee", "REGRESSION": "#c0202b", "FASTER": "#14783c", "SAME": "#57606b",
+          "INCONCLUSIVE": "#986801", "line": "#0960da"}
+_MARKERS = {"REGRESSION": ">", "FASTER": "<", "SAME": "o", "INCONCLUSIVE": "D"}
+_FONTS = ["DejaVu Sans", "Helvetica", "Arial"]
+PANELS = 12  # of a picture of the history
+
+
+@contextmanager
+def _style(salt: str) -> Iterator[None]:
+    """Settings for one picture; salt makes the names of its parts its own."""
+    quiet = logging.getLogger("matplotlib.font_manager")
+    level = quiet.level
+    quiet.setLevel(logging.ERROR)  # about glyphs and fonts that only a browser needs
+    c = COLORS
+    try:
+        with matplotlib.rc_context({
+                "svg.fonttype": "none", "svg.hashsalt": salt, "text.parse_math": False,
+                "font.family": "sans-serif", "font.sans-serif": _FONTS, "font.size": 9.0,
+                "axes.unicode_minus": True, "axes.edgecolor": c["grid"],
+                "axes.labelcolor": c["muted"], "text.color": c["text"],
+                "xtick.color": c["muted"], "ytick.color": c["muted"],
+                "figure.facecolor": c["page"], "axes.facecolor": c["page"],
+                "axes.spines.top": False, "axes.spines.right": False}):
+            yield
+    finally:
+        quiet.setLevel(level)
+
+
+def _svg(figure: Figure, salt: str, title: str) -> str:
+    """The SVG element alone, its identifiers with the salt in front."""
+    out = io.StringIO()
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    svg = out.getvalue()
+    svg = svg[svg.index("<svg"):]
+    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, count=1, flags=re.DOTALL)
+    svg = re.sub(r'(\sid="|"#|url\(#)', rf"\g<1>{salt}-", svg)
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{title}" ', 1)
+
+
+def _limit(benches: list[Bench], delta: float) -> float:
+    """Half the width of the axis: one outlier shall not flatten all others."""
+    ends = sorted(abs(e) for b in benches for e in (*(b.ci or ()), b.change))
+    most = ends[int(0.95 * (len(ends) - 1))] if ends else 0.0
+    return max(1.15 * most, 2 * delta, 0.005)
+
+
+def forest(result: Result, salt: str, narrow: bool = False) -> str:
+    """The change of each benchmark with its interval and its margin, the slowest on top.
+
+    Narrow has the names above the intervals, for a telephone.
+    """
+    benches = text.by_change(result)
+    delta = result.settings.get("delta")
+    delta = min(float(delta), 1.0) if isinstance(delta, int | float) else 0.02
+    limit = _limit(benches, delta)
+    width, step = (3.7, 0.42) if narrow else (9.6, 0.235)
+    below = 1.15 if narrow else 0.95
+    height = max(len(benches), 1) * step + below + 0.35
+    with _style(salt):
+        figure = Figure(figsize=(width, height))
+        left, right = (0.12, 0.12) if narrow else (4.3, 1.05)
+        ax = figure.add_axes((left / width, below / height, (width - left - right) / width,
+                              1 - (below + 0.35) / height))
+        _rows(ax, benches, limit, narrow)
+        ax.axvline(0, color=COLORS["muted"], linewidth=0.8, zorder=1)
+        for x in (-delta, delta):
+            ax.axvline(x, color=COLORS["muted"], linewidth=0.7, linestyle=(0, (4, 3)), zorder=1)
+        ax.set_xlim(-limit, limit)
+        ax.set_ylim(len(benches) - (0.5 if benches else -0.5), -0.8 if narrow else -0.5)
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x * 100:+.3g} %" if x else "0"))
+        ax.xaxis.set_major_locator(MaxNLocator(5 if narrow else 9))
+        ax.grid(axis="x", color=COLORS["grid"], linewidth=0.5)
+        ax.set_axisbelow(True)
+        ax.spines["left"].set_visible(False)
+        ax.tick_params(axis="y", length=0)
+        ax.set_title("faster ←  change of B against A  → slower", fontsize=9,
+                     color=COLORS["muted"], pad=6)
+        figure.text(left / width if not narrow else 0.03, 0.1 / height,
+                    "\n".join(_parameters(result, narrow)), fontsize=7.5, va="bottom",
+                    color=COLORS["muted"], linespacing=1.5)
+        return _svg(figure, salt, "change of each benchmark with its interval")
+
+
+def _parameters(result: Result, narrow: bool) -> list[str]:
+    parts = [f"margin {text.setting(result, 'delta')} (dashed) or the benchmark's noise (band)",
+             f"false discoveries {text.setting(result, 'fdr')}, "
+             f"intervals {text.setting(result, 'confidence')}",
+             f"{text.plural(result.processes, 'process')}, seed {result.seed}, "
+             f"machine {text.shorten(text.printable(result.machine.fingerprint), 20)}"]
+    return parts if narrow else [parts[0] + ", " + parts[1], parts[2]]
+
+
+def _rows(ax: Axes, benches: list[Bench], limit: float, narrow: bool) -> None:
+    """Margins, intervals, marks and labels; what lies outside of the axis gets an arrow."""
+    for y, b in enumerate(benches):
+        margin = min(b.margin, limit)
+        ax.barh(y, 2 * margin, left=-margin, height=0.3 if narrow else 0.72,
+                color=COLORS["band"], zorder=0)
+        color = COLORS[b.verdict]
+        low, high = (max(-limit, min(limit, e)) for e in b.ci or (b.change, b.change))
+        ax.plot([low, high], [y, y], color=color, linewidth=1.6, solid_capstyle="butt", zorder=2)
+        inside = abs(b.change) <= limit
+        ax.plot([b.change if inside else limit * (1 if b.change > 0 else -1)], [y],
+                marker=_MARKERS[b.verdict] if inside else (">" if b.change > 0 else "<"),
+                markersize=4.5 if inside else 8, color=color, clip_on=False, zorder=3,
+                markerfacecolor=color if b.verdict != "INCONCLUSIVE" else COLORS["page"])
+        name, value = text.printable(b.bench), text.percent(b.change)
+        if b.same_output is False:
+            name = "≠ " + name
+        if narrow:
+            ax.text(-limit, y - 0.42, text.shorten(name, 40), fontsize=7.5, va="center")
+            ax.text(limit, y - 0.42, value, fontsize=7.5, va="center", ha="right", color=color)
+        else:
+            ax.text(1.012, y, value, transform=ax.get_yaxis_transform(), fontsize=8.5,
+                    va="center", color=color)
+    if narrow:
+        ax.set_yticks([])
+    else:
+        names = [("≠ " if b.same_output is False else "") + text.printable(b.bench)
+                 for b in benches]
+        ax.set_yticks(range(len(benches)), [text.shorten(n, 56) for n in names], fontsize=8.5,
+                      color=COLORS["text"])
+    if not benches:
+        ax.text(0.5, 0.5, "no benchmark", transform=ax.transAxes, ha="center", va="center")
+
+
+def _history_panel(ax: Axes, history: History, series: Series, narrow: bool) -> None:
+    divisor, unit = text.unit_of(max(series.values))
+    y = [value / divisor for value in series.values]
+    x = list(range(len(y)))
+    band = [(i, p.ci) for i, p in enumerate(series.points) if p.ci]
+    if band:
+        ax.fill_between([i for i, _ in band], [ci[0] / divisor for _, ci in band],
+                        [ci[1] / divisor for _, ci in band], color=COLORS["band"], zorder=1,
+                        linewidth=0)
+    ax.plot(x, y, color=COLORS["line"], linewidth=1.2, marker="o", markersize=2.5, zorder=2)
+    low, high = min(y), max(y)
+    edges = [e / divisor for _, ci in band for e in ci]
+    low, high = min([low, *edges]), max([high, *edges])
+    room = max(high - low, 0.04 * high)
+    ax.set_ylim((low + high) / 2 - 0.62 * room, (low + high) / 2 + 0.85 * room)
+    ax.set_xlim(-0.5, max(len(x) - 0.5, 0.5))
+    for c in series.changes:
+        color = COLORS["REGRESSION" if c.change > 0 else "FASTER"]
+        ax.axvline(c.index - 0.5, color=color, linewidth=1, linestyle=(0, (3, 2)), zorder=1)
+        left = c.index > len(x) / 2
+        label = f"{series.points[c.index].commit[:9]} {text.percent(c.change, 1)}"
+        ax.annotate(text.printable(label), (c.index - 0.5, 1), xytext=(-3 if left else 3, -3),
+                    xycoords=ax.get_xaxis_transform(), textcoords="offset points",
+                    ha="right" if left else "left", va="top", fontsize=7.5, color=color)
+    every = MaxNLocator(3 if narrow else 8, integer=True).tick_values(0, max(len(x) - 1, 1))
+    ticks = [int(t) for t in every if 0 <= t < len(x)]
+    ax.set_xticks(ticks, [text.printable(series.points[t].commit[:9]) for t in ticks],
+                  fontsize=7.5)
+    ax.tick_params(axis="y", labelsize=8)
+    ax.set_ylabel(unit, rotation=0, ha="right", va="center", fontsize=8)
+    ax.grid(axis="y", color=COLORS["grid"], linewidth=0.5)
+    ax.set_axisbelow(True)
+    ax.set_title(text.shorten(text.printable(series.bench), 44 if narrow else 90), loc="left",
+                 fontsize=8.5 if narrow else 9)
+    o = history.options
+    parts = [f"{text.plural(len(x), 'commit')}, median and interval, machine "
+             f"{text.shorten(history.fingerprint, 20)}",
+             f"change points: p < {o.max_p:g}, at least {text.plain_percent(o.min_change)}, "
+             f"windows of {o.window}"]
+    ax.annotate(("\n" if narrow else "; ").join(parts), (0, 0), xytext=(0, -22),
+                xycoords="axes fraction", textcoords="offset points", va="top", fontsize=7,
+                color=COLORS["muted"], linespacing=1.4)
+
+
+def history(found: History, chosen: list[Series], salt: str, narrow: bool = False) -> str:
+    """Panels, one for each series: the line, its band, and the change points."""
+    width, each = (3.7, 2.3) if narrow else (9.6, 2.3)
+    height = each * max(len(chosen), 1)
+    left, right, above, below = 0.62, 0.12, 0.32, 0.72 if narrow else 0.6
+    with _style(salt):
+        figure = Figure(figsize=(width, height))
+        for i, series in enumerate(chosen):
+            box: Any = (left / width, 1 - ((i + 1) * each - below) / height,
+                        1 - (left + right) / width, (each - above - below) / height)
+            _history_panel(figure.add_axes(box), found, series, narrow)
+        if not chosen:
+            figure.text(0.5, 0.5, "no benchmark", ha="center", va="center")
+        return _svg(figure, salt, "course of the times by commit")
+
+
+def _file(svg: str) -> str:
+    return '<?xml version="1.0" encoding="UTF-8" standalone="no"?>\n' + svg
+
+
+def file_of_result(result: Result) -> str:
+    """A file of its own: fixed colours on the colour of the page."""
+    return _file(forest(result, "forest"))
+
+
+def file_of_history(found: History) -> str:
+    """As file_of_result; the series that changed first, not all of many."""
+    return _file(history(found, found.shown(PANELS), "history"))
