@@ -7,6 +7,7 @@ near the script.
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
@@ -26,9 +27,9 @@ def _esc(value: str) -> str:
 
 def _themed(svg: str) -> str:
     """The colours of a picture as the variables of the page."""
-    for name, color in pictures.COLORS.items():
-        svg = svg.replace(color, f"var(--{name})")
-    return svg
+    names = {color: f"var(--{name})" for name, color in pictures.COLORS.items()}
+    pattern = re.compile("|".join(names))
+    return pictures.in_tags(svg, lambda tag: pattern.sub(lambda match: names[match[0]], tag))
 
 
 def _pictures(wide: str, narrow: str) -> str:

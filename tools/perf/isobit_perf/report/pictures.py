@@ -6,9 +6,9 @@ variables, for light and dark.
 """
 
 import io
-import logging
 import re
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -32,32 +32,33 @@ PANELS = 12  # of a picture of the history
 @contextmanager
 def _style(salt: str) -> Iterator[None]:
     """Settings for one picture; salt makes the names of its parts its own."""
-    quiet = logging.getLogger("matplotlib.font_manager")
-    level = quiet.level
-    quiet.setLevel(logging.ERROR)  # about glyphs and fonts that only a browser needs
     c = COLORS
-    try:
-        with matplotlib.rc_context({
-                "svg.fonttype": "none", "svg.hashsalt": salt, "text.parse_math": False,
-                "font.family": "sans-serif", "font.sans-serif": _FONTS, "font.size": 9.0,
-                "axes.unicode_minus": True, "axes.edgecolor": c["grid"],
-                "axes.labelcolor": c["muted"], "text.color": c["text"],
-                "xtick.color": c["muted"], "ytick.color": c["muted"],
-                "figure.facecolor": c["page"], "axes.facecolor": c["page"],
-                "axes.spines.top": False, "axes.spines.right": False}):
-            yield
-    finally:
-        quiet.setLevel(level)
+    with matplotlib.rc_context({
+            "svg.fonttype": "none", "svg.hashsalt": salt, "text.parse_math": False,
+            "font.family": "sans-serif", "font.sans-serif": _FONTS, "font.size": 9.0,
+            "axes.unicode_minus": True, "axes.edgecolor": c["grid"],
+            "axes.labelcolor": c["muted"], "text.color": c["text"],
+            "xtick.color": c["muted"], "ytick.color": c["muted"],
+            "figure.facecolor": c["page"], "axes.facecolor": c["page"],
+            "axes.spines.top": False, "axes.spines.right": False}):
+        yield
+
+
+def in_tags(svg: str, change: Callable[[str], str]) -> str:
+    """Changes the tags, and leaves the text between them, which is names, as it is."""
+    return re.sub("<[^>]*>", lambda match: change(match[0]), svg)
 
 
 def _svg(figure: Figure, salt: str, title: str) -> str:
     """The SVG element alone, its identifiers with the salt in front."""
     out = io.StringIO()
-    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)  # the browser has the glyphs
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     svg = out.getvalue()
     svg = svg[svg.index("<svg"):]
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, count=1, flags=re.DOTALL)
-    svg = re.sub(r'(\sid="|"#|url\(#)', rf"\g<1>{salt}-", svg)
+    svg = in_tags(svg, lambda tag: re.sub(r'(\sid="|"#|url\(#)', rf"\g<1>{salt}-", tag))
     return svg.replace("<svg ", f'<svg role="img" aria-label="{title}" ', 1)
 
 
@@ -78,13 +79,13 @@ def forest(result: Result, salt: str, narrow: bool = False) -> str:
     delta = min(float(delta), 1.0) if isinstance(delta, int | float) else 0.02
     limit = _limit(benches, delta)
     width, step = (3.7, 0.42) if narrow else (9.6, 0.235)
-    below = 1.15 if narrow else 0.95
-    height = max(len(benches), 1) * step + below + 0.35
+    above, below = 0.55, 1.2 if narrow else 0.85
+    height = max(len(benches), 1) * step + below + above
     with _style(salt):
         figure = Figure(figsize=(width, height))
-        left, right = (0.12, 0.12) if narrow else (4.3, 1.05)
+        left, right = (0.12, 0.12) if narrow else (4.6, 0.95)
         ax = figure.add_axes((left / width, below / height, (width - left - right) / width,
-                              1 - (below + 0.35) / height))
+                              1 - (below + above) / height))
         _rows(ax, benches, limit, narrow)
         ax.axvline(0, color=COLORS["muted"], linewidth=0.8, zorder=1)
         for x in (-delta, delta):
@@ -97,10 +98,12 @@ def forest(result: Result, salt: str, narrow: bool = False) -> str:
         ax.set_axisbelow(True)
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
+        ax.tick_params(axis="x", labeltop=True, top=True, labelsize=8)
         ax.set_title("faster ←  change of B against A  → slower", fontsize=9,
                      color=COLORS["muted"], pad=6)
-        figure.text(left / width if not narrow else 0.03, 0.1 / height,
-                    "\n".join(_parameters(result, narrow)), fontsize=7.5, va="bottom",
+        figure.text(0.03 if narrow else 0.6, 0.08 / height,
+                    "\n".join(_parameters(result, narrow)), fontsize=7.2, va="bottom",
+                    ha="left" if narrow else "center",
                     color=COLORS["muted"], linespacing=1.5)
         return _svg(figure, salt, "change of each benchmark with its interval")
 
@@ -111,7 +114,8 @@ def _parameters(result: Result, narrow: bool) -> list[str]:
              f"intervals {text.setting(result, 'confidence')}",
              f"{text.plural(result.processes, 'process')}, seed {result.seed}, "
              f"machine {text.shorten(text.printable(result.machine.fingerprint), 20)}"]
-    return parts if narrow else [parts[0] + ", " + parts[1], parts[2]]
+    marks = "▶ regression  ◀ faster  ● same  ◇ inconclusive  ≠ other output"
+    return [*parts, marks] if narrow else [f"{parts[0]}, {parts[1]}", parts[2], marks]
 
 
 def _rows(ax: Axes, benches: list[Bench], limit: float, narrow: bool) -> None:
@@ -135,14 +139,14 @@ def _rows(ax: Axes, benches: list[Bench], limit: float, narrow: bool) -> None:
             ax.text(-limit, y - 0.42, text.shorten(name, 40), fontsize=7.5, va="center")
             ax.text(limit, y - 0.42, value, fontsize=7.5, va="center", ha="right", color=color)
         else:
-            ax.text(1.012, y, value, transform=ax.get_yaxis_transform(), fontsize=8.5,
+            ax.text(1.035, y, value, transform=ax.get_yaxis_transform(), fontsize=8.5,
                     va="center", color=color)
     if narrow:
         ax.set_yticks([])
     else:
         names = [("≠ " if b.same_output is False else "") + text.printable(b.bench)
                  for b in benches]
-        ax.set_yticks(range(len(benches)), [text.shorten(n, 56) for n in names], fontsize=8.5,
+        ax.set_yticks(range(len(benches)), [text.shorten(n, 64) for n in names], fontsize=8,
                       color=COLORS["text"])
     if not benches:
         ax.text(0.5, 0.5, "no benchmark", transform=ax.transAxes, ha="center", va="center")
