@@ -82,7 +82,7 @@ def _bench_row(b: Bench) -> str:
         _cell(_esc(b.bench), None, "name"),
         _cell(b.verdict, None, b.verdict),
         _cell(text.percent(b.change), b.change),
-        _cell(text.bounds(b), b.ci[0] if b.ci else "", label=""),
+        _cell(text.bounds(b), b.ci[0] if b.ci else ""),
         _cell(text.duration(b.a_ns), b.a_ns, label="A"),
         _cell(text.duration(b.b_ns), b.b_ns, label="B"),
         _cell(text.probability(b.q), b.q, label="q"),
@@ -114,11 +114,12 @@ def of_result(result: Result) -> str:
                         for e in result.errors)]
     head = [("benchmark", "name"), ("verdict", ""), ("change", "n"), ("interval", "n"),
             ("A", "n"), ("B", "n"), ("q", "n"), ("margin", "n"), ("n", "n"), ("output", "")]
-    parts += ["<h2>Changes</h2>",
-              _pictures(pictures.forest(result, "w"), pictures.forest(result, "n", narrow=True)),
-              "<h2>All benchmarks</h2>",
-              _table(head, (_bench_row(b) for b in text.by_change(result))),
-              "<h2>How it was measured</h2>",
+    if result.benches:
+        parts += ["<h2>Changes</h2>", _pictures(pictures.forest(result, "w"),
+                                                pictures.forest(result, "n", narrow=True)),
+                  "<h2>All benchmarks</h2>",
+                  _table(head, (_bench_row(b) for b in text.by_change(result)))]
+    parts += ["<h2>How it was measured</h2>",
               _facts([*((k, " ".join(filter(None, (s.name, s.version, s.commit, s.path))))
                         for k, s in (("A", result.a), ("B", result.b))),
                       ("machine", f"{result.machine.cpu}, "
@@ -151,6 +152,8 @@ def of_history(found: History) -> str:
                     "n REGRESSION" if c.change > 0 else "n FASTER")
             + _cell(text.probability(c.p), c.p, label="p")
             + _cell(_esc(s.points[c.index].subject), None, "") for s, c in changed))]
+    if not found.series:
+        return _page("history", [*parts, "<p>No benchmark matches.</p>"])
     parts.append("<h2>Course</h2>")
     for i, s in enumerate(shown):
         parts.append(_pictures(pictures.history(found, [s], f"w{i}"),

@@ -93,7 +93,7 @@ def forest(result: Result, salt: str, narrow: bool = False) -> str:
         ax.set_xlim(-limit, limit)
         ax.set_ylim(len(benches) - (0.5 if benches else -0.5), -0.8 if narrow else -0.5)
         ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x * 100:+.3g} %" if x else "0"))
-        ax.xaxis.set_major_locator(MaxNLocator(5 if narrow else 9))
+        ax.xaxis.set_major_locator(MaxNLocator(5 if narrow else 9, prune="both"))
         ax.grid(axis="x", color=COLORS["grid"], linewidth=0.5)
         ax.set_axisbelow(True)
         ax.spines["left"].set_visible(False)
