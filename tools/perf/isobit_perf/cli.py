@@ -67,6 +67,7 @@ def _run(arguments: list[str]) -> int:
         else:
             subparsers.add_parser(name, help=text)
     args = top.parse_args(arguments)
+    args.arguments = arguments
     if wanted is None:
         top.print_help()
         return Exit.TROUBLE

@@ -2,6 +2,10 @@
 """Exit codes, and the errors that end the program with one of them."""
 
 from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .files import Result
 
 
 class Exit(IntEnum):
@@ -24,3 +28,4 @@ class PerfError(Exception):
     def __init__(self, text: str, status: Exit = Exit.TROUBLE) -> None:
         super().__init__(text)
         self.status = status
+        self.result: "Result | None" = None  # what there was when a session ended early

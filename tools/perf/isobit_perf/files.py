@@ -73,11 +73,15 @@ class Bench:
 
 @dataclass
 class BenchError:
-    """A benchmark that was left out, and why. which: "a", "b", or "" for neither alone."""
+    """A benchmark that was left out, and why. which: "a", "b", or "" for neither alone.
+
+    failed: it crashed, hung or printed garbage, rather than that a side does not have it.
+    """
 
     bench: str
     which: str
     why: str
+    failed: bool = False
 
 
 @dataclass
@@ -100,7 +104,7 @@ class Result:
     command: str
     benches: list[Bench]
     errors: list[BenchError]
-    complete: bool = True  # false: Ctrl-C or a full disk ended it early
+    complete: bool = True  # false: ended early, by Ctrl-C for example
 
 
 @dataclass
