@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Change points of a series, by Apache Otava (E-divisive means with a t-test)."""
 
+import importlib
 import importlib.util
 import warnings
 from dataclasses import dataclass
@@ -37,12 +38,12 @@ def find(values: list[float], options: Options) -> list[ChangePoint]:
     """The change points, the oldest first."""
     if len(values) < FEWEST or len(set(values)) == 1:
         return []
-    from otava.analysis import compute_change_points  # type: ignore[import]
+    analysis = importlib.import_module("otava.analysis")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a part that is constant: 0/0 in a t-test
-        points, _ = compute_change_points(list(values), window_len=options.window,
-                                          max_pvalue=options.max_p,
-                                          min_magnitude=options.min_change)
+        points, _ = analysis.compute_change_points(
+            list(values), window_len=options.window, max_pvalue=options.max_p,
+            min_magnitude=options.min_change)
     ends = [0, *(int(p.index) for p in points), len(values)]
     return [ChangePoint(int(p.index), float(p.stats.forward_rel_change()), float(p.stats.pvalue))
             for i, p in enumerate(points, 1)

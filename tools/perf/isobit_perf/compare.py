@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from . import gbench, text
-from .arguments import above_zero, share
 from .errors import Exit, PerfError
-from .unpaired import FEWEST, Shift, benjamini_hochberg, least_p, shift
+from .options import fraction
+from .stats import benjamini_hochberg
+from .unpaired import FEWEST, Shift, least_p, shift
 
 UNPAIRED = """These runs are not paired: B ran at another time than A, so a change of the clock
 rate, the heat or the neighbours in between looks like a change of the code, and repetitions of one
@@ -130,11 +131,11 @@ def add_parser(subparsers: Any) -> None:
                               "the U test, the Hodges-Lehmann shift and Benjamini-Hochberg.")
     p.add_argument("a", type=Path, metavar="A.json")
     p.add_argument("b", type=Path, metavar="B.json")
-    p.add_argument("--delta", type=share, default=0.02, metavar="2%",
+    p.add_argument("--delta", type=fraction, default=0.02, metavar="2%",
                    help="changes below do not matter")
-    p.add_argument("--fdr", type=above_zero, default=0.05, metavar="5%",
+    p.add_argument("--fdr", type=fraction, default=0.05, metavar="5%",
                    help="rate of false discoveries")
-    p.add_argument("--confidence", type=above_zero, default=0.95, metavar="95%")
+    p.add_argument("--confidence", type=fraction, default=0.95, metavar="95%")
     p.add_argument("--time", choices=("real", "cpu"), default="real", help="which time")
     p.add_argument("--strict", action="store_true", help="exit 3 where a result is inconclusive")
     p.add_argument("--json", action="store_true", help="JSON instead of the table")

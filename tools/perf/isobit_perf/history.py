@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from . import changepoints, commits, gbench, historyfile, machine, schema, series, text
-from .arguments import above_zero, share
 from .changepoints import Options
 from .errors import PerfError
 from .files import read_result
+from .options import fraction, regex
 
 DB = Path("perf/history")
 
@@ -68,12 +68,12 @@ def add_selection(p: argparse.ArgumentParser) -> None:
     """What `history` and `report history` have in common."""
     p.add_argument("--db", type=Path, default=DB, metavar="DIR")
     p.add_argument("--fingerprint", metavar="FP", help="which machine (default: this one)")
-    p.add_argument("--bench", metavar="RE", help="only benchmarks that match")
+    p.add_argument("--bench", metavar="RE", type=regex, help="only benchmarks that match")
     p.add_argument("--since", metavar="REV", help="only from this commit on")
     p.add_argument("--repository", type=Path, default=Path("."), metavar="DIR")
-    p.add_argument("--max-p", type=above_zero, default=Options.max_p, metavar="P",
+    p.add_argument("--max-p", type=fraction, default=Options.max_p, metavar="P",
                    help="of a change point (default: %(default)s)")
-    p.add_argument("--min-change", type=share, default=Options.min_change, metavar="1%",
+    p.add_argument("--min-change", type=fraction, default=Options.min_change, metavar="1%",
                    help="smaller steps are left out")
 
 

@@ -51,7 +51,7 @@ def file_of(db: Path, fingerprint: str) -> Path:
 
 def read(path: Path) -> list[Line]:
     """All lines. A line of another machine makes the file useless: Exit.FINGERPRINT."""
-    found = []
+    found: list[Line] = []
     for number, text in enumerate(schema.read_text(path).split("\n"), 1):
         if not text.strip():
             continue
@@ -63,7 +63,7 @@ def read(path: Path) -> list[Line]:
             raise PerfError(f'{where} "t" is not a time such as 2026-05-01T10:00:00Z')
         if not line.commit or not line.bench:
             raise PerfError(f'{where} "commit" or "bench" is empty')
-        if line.fp != found[0].fp if found else line.fp != path.stem:
+        if line.fp != path.stem:
             raise PerfError(f'{where} "fp" is {line.fp}, the file holds {path.stem}: times of two '
                             "machines are not compared", Exit.FINGERPRINT)
         found.append(line)
@@ -84,10 +84,18 @@ def utc(text: str) -> str:
         return ""
 
 
-def _number(entry: dict[str, Any], key: str) -> float | None:
-    value = entry.get(key)
+def _number(value: Any) -> float | None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and abs(value) < 1e300 else None
+
+
+def _extras(entry: dict[str, Any], ns: float) -> dict[str, Any]:
+    """What `run` adds to an entry; of other programs' files it is absent."""
+    work, canary, digest = (entry.get(f"isobit.{key}") for key in ("work", "canary", "hash"))
+    flops = _number(work.get("flops")) if isinstance(work, dict) else None
+    return {"gflops": flops / ns if flops else None,
+            "canary_ns": _number(canary[0]) if isinstance(canary, list) and canary else None,
+            "hash": digest if isinstance(digest, str) else None}
 
 
 def _isa(name: str) -> str | None:
@@ -105,14 +113,9 @@ def of_run(run: gbench.Run, commit: str, now: str) -> list[Line]:
     when = utc(run.text("date") or "") or now
     lines = []
     for name, times in run.times.items():
-        entry = run.entries[name]
-        text = {key: entry[key] if isinstance(entry.get(key), str) else None
-                for key in ("isa", "hash")}
-        lines.append(Line(
-            1, when, commit, name, run.fingerprint(), len(times), float(np.median(times)),
-            text["isa"] or _isa(name), _median_interval(times), min(times),
-            *(_number(entry, key) for key in ("gflops", "peak_pct", "canary_ns", "ir")),
-            text["hash"]))
+        ns = float(np.median(times))
+        lines.append(Line(1, when, commit, name, run.fingerprint(), len(times), ns, _isa(name),
+                          _median_interval(times), min(times), **_extras(run.entries[name], ns)))
     return lines
 
 

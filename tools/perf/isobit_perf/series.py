@@ -77,10 +77,7 @@ def choose(db: Path, wanted: str | None, here: str) -> Path:
 def load(path: Path, options: Options, repository: Path = Path("."),
          benches: str | None = None, since: str | None = None) -> History:
     """Reads the file, orders the commits, finds the change points."""
-    try:
-        pattern = re.compile(benches or "")
-    except re.error as error:
-        raise PerfError(f"--bench: {benches!r} is no regular expression: {error}") from None
+    pattern = re.compile(benches or "")
     lines = [line for line in historyfile.read(path) if pattern.search(line.bench)]
     known = commits.subjects(repository)
     rank = {commit: i for i, commit in enumerate(known)}

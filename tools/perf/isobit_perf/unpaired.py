@@ -74,13 +74,3 @@ def shift(a: Sequence[float], b: Sequence[float], confidence: float) -> Shift:
                  math.expm1(float(np.median(differences))),
                  (math.expm1(float(ends[0])), math.expm1(float(ends[1]))),
                  cut > 0, u_test(a, b), least_p(log_a.size, log_b.size))
-
-
-def benjamini_hochberg(p: Sequence[float]) -> list[float]:
-    """The q of each p (SciPy has it from 1.11 on; Debian 12 has 1.10)."""
-    values = np.asarray(p, float)
-    order = np.argsort(values)
-    scaled = values[order] * values.size / np.arange(1, values.size + 1)
-    q = np.empty_like(values)
-    q[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
-    return [float(value) for value in q]

@@ -22,14 +22,16 @@ def _outcome(bench: Bench) -> tuple[str, str] | None:
 
 
 def of_result(result: Result) -> str:
-    """REGRESSION and other outputs are failures, INCONCLUSIVE is skipped, errors are errors."""
+    """REGRESSION and other outputs are failures, INCONCLUSIVE and what a side lacks is skipped."""
     outcomes = [_outcome(b) for b in result.benches]
+    failed = sum(e.failed for e in result.errors)
     count = {kind: sum(o is not None and o[0] == kind for o in outcomes)
              for kind in ("failure", "skipped")}
     suite = ET.Element("testsuite", {
         "name": "isobit-perf", "tests": str(len(result.benches) + len(result.errors)),
-        "failures": str(count["failure"]), "errors": str(len(result.errors)),
-        "skipped": str(count["skipped"]), "time": f"{result.seconds:.3f}"})
+        "failures": str(count["failure"]), "errors": str(failed),
+        "skipped": str(count["skipped"] + len(result.errors) - failed),
+        "time": f"{result.seconds:.3f}"})
     for bench, outcome in zip(result.benches, outcomes, strict=True):
         case = _case(suite, bench.bench, bench.b_ns * 1e-9)
         message = (f"{text.percent(bench.change)} ({text.bounds(bench)}), q "
@@ -41,9 +43,9 @@ def of_result(result: Result) -> str:
         else:
             ET.SubElement(case, "system-out").text = f"{bench.verdict}: {message}"
     for error in result.errors:
-        ET.SubElement(_case(suite, error.bench, 0), "error", {
-            "message": text.printable(f"{error.which}: {error.why}".removeprefix(": ")),
-            "type": "error"})
+        why = {"message": text.printable(f"{error.which}: {error.why}".removeprefix(": "))}
+        ET.SubElement(_case(suite, error.bench, 0), "error" if error.failed else "skipped",
+                      why | ({"type": "error"} if error.failed else {}))
     root = ET.Element("testsuites")
     root.append(suite)
     ET.indent(root, " ")

@@ -65,8 +65,8 @@ def _svg(figure: Figure, salt: str, title: str) -> str:
 def _limit(benches: list[Bench], delta: float) -> float:
     """Half the width of the axis: one outlier shall not flatten all others."""
     ends = sorted(abs(e) for b in benches for e in (*(b.ci or ()), b.change))
-    most = ends[int(0.95 * (len(ends) - 1))] if ends else 0.0
-    return max(1.15 * most, 2 * delta, 0.005)
+    most: float = ends[int(0.95 * (len(ends) - 1))] if ends else 0.0
+    return float(max(1.15 * most, 2 * delta, 0.005))
 
 
 def forest(result: Result, salt: str, narrow: bool = False) -> str:
