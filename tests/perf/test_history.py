@@ -132,7 +132,6 @@ def test_records_at_once_lose_nothing(tmp_path: Path) -> None:
     assert [p.name for p in (tmp_path / "db").iterdir()] == [f"{FINGERPRINT}.jsonl"]
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_failed_write_leaves_the_history_as_it_was(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = store(tmp_path, synthetic.history({}, 1, 3))
