@@ -95,11 +95,10 @@ def by_change(result: Result) -> list[Bench]:
 
 
 def setting(result: Result, key: str) -> str:
-    """A share out of the settings as percent; what is no number is shown as it is."""
+    """A share out of the settings, which hold what they like, as percent."""
     value = result.settings.get(key)
-    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9:
-        return plain_percent(value)
-    return "unknown" if value is None else shorten(printable(str(value)), 20)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return plain_percent(value) if is_number and abs(value) < 1e9 else "unknown"
 
 
 def summary(result: Result) -> str:
