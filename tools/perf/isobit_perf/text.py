@@ -97,8 +97,9 @@ def by_change(result: Result) -> list[Bench]:
 def setting(result: Result, key: str) -> str:
     """A share out of the settings, which hold what they like, as percent."""
     value = result.settings.get(key)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return plain_percent(value) if is_number and abs(value) < 1e9 else "unknown"
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e9:
+        return "unknown"
+    return plain_percent(value)
 
 
 def summary(result: Result) -> str:
