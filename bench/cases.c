@@ -17,16 +17,23 @@
 
 struct packed {
     struct packed *next;
-    int keys; /* key panels of all heads, else a weight */
+    const struct bench_library *library; /* each has a layout of its own */
+    int keys;                            /* key panels of all heads, else a weight */
     size_t n, k;
+    void *block;
     float *data;
+    iso_packed matrix; /* of a weight: what iso_pack_f32 made of it */
 };
 
 static struct {
+    void *blocks[3]; /* of in, out and other */
     float *in, *out, *other;
     size_t in_floats, out_floats;
-    size_t used; /* of in, by the case that is being prepared */
-    void *workspace;
+    size_t used;           /* of in, by the case that is being prepared */
+    size_t filled;         /* of in, with random numbers */
+    uint64_t random_state; /* where they go on */
+    size_t offset;
+    void *workspace_block, *workspace;
     size_t workspace_bytes;
     struct packed *packed;
     uint32_t *ids;
@@ -35,27 +42,44 @@ static struct {
 /* The largest case: 4096 x 4096 in, and half of it out. */
 #define LEAST_FLOATS ((size_t)2 * 4096 * 4096 + ((size_t)1 << 20))
 
-static void *allocate(size_t bytes) { return aligned_alloc(4096, (bytes + 4095) / 4096 * 4096); }
+/*
+ * What is written (outputs, the workspace, packed weights) lies in one place of a page relative to
+ * the inputs and to each other; `offset` moves each by another distance.
+ */
+enum { MOVE_INPUT = 1, MOVE_OUTPUT, MOVE_WORKSPACE, MOVE_PACKED };
 
-int bench_memory_init(size_t bytes) {
-    size_t floats = bytes / sizeof(float);
+static void *allocate(void **block, size_t bytes, size_t move) {
+    const size_t by = move * memory.offset % 4096;
+    *block = aligned_alloc(4096, (bytes + by + 4095) / 4096 * 4096);
+    return *block ? (char *)*block + by : NULL;
+}
+
+static void fill_input(size_t floats) {
+    uint64_t x = memory.random_state;
+    for (; memory.filled < floats; memory.filled++) {
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        memory.in[memory.filled] = (float)((int32_t)(x >> 40) - (1 << 23)) * 0x1p-23f;
+    }
+    memory.random_state = x;
+}
+
+int bench_memory_init(size_t bytes, size_t offset) {
+    const size_t floats = bytes / sizeof(float);
+    memory.offset = offset;
     memory.in_floats = floats > LEAST_FLOATS ? floats : LEAST_FLOATS;
     memory.out_floats = memory.in_floats / 2;
-    memory.in = allocate(memory.in_floats * sizeof(float));
-    memory.out = allocate(memory.out_floats * sizeof(float));
-    memory.other = allocate(memory.out_floats * sizeof(float));
+    memory.in = allocate(&memory.blocks[0], memory.in_floats * sizeof(float), MOVE_INPUT);
+    memory.out = allocate(&memory.blocks[1], memory.out_floats * sizeof(float), MOVE_OUTPUT);
+    memory.other = allocate(&memory.blocks[2], memory.out_floats * sizeof(float), MOVE_OUTPUT);
     memory.ids = malloc(VOCABULARY * sizeof *memory.ids);
     if (!memory.in || !memory.out || !memory.other || !memory.ids)
         return 0;
-    uint64_t x = UINT64_C(0x9e3779b97f4a7c15);
-    for (size_t i = 0; i < memory.in_floats; i++) {
-        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-        memory.in[i] = (float)((int32_t)(x >> 40) - (1 << 23)) * 0x1p-23f;
-    }
+    memory.random_state = UINT64_C(0x9e3779b97f4a7c15);
+    fill_input(floats);
     for (size_t i = 0; i < VOCABULARY; i++)
         memory.ids[i] = (uint32_t)(i * 7919 % VOCABULARY);
-    memset(memory.out, 0, memory.out_floats * sizeof(float));
-    memset(memory.other, 0, memory.out_floats * sizeof(float));
+    memset(memory.out, 0, floats / 2 * sizeof(float));
+    memset(memory.other, 0, floats / 2 * sizeof(float));
     return 1;
 }
 
@@ -63,18 +87,22 @@ const float *bench_input(void) { return memory.in; }
 float *bench_output(void) { return memory.out; }
 float *bench_other_output(void) { return memory.other; }
 
+/* The one that was added last. */
+static iso_status drop_packed(iso_status status) {
+    struct packed *p = memory.packed;
+    memory.packed = p->next;
+    free(p->block);
+    free(p);
+    return status;
+}
+
 void bench_memory_free(void) {
-    while (memory.packed) {
-        struct packed *next = memory.packed->next;
-        free(memory.packed->data);
-        free(memory.packed);
-        memory.packed = next;
-    }
-    free(memory.in);
-    free(memory.out);
-    free(memory.other);
+    while (memory.packed)
+        drop_packed(ISOBIT_OK);
+    for (size_t i = 0; i < sizeof memory.blocks / sizeof *memory.blocks; i++)
+        free(memory.blocks[i]);
     free(memory.ids);
-    free(memory.workspace);
+    free(memory.workspace_block);
     memset(&memory, 0, sizeof memory);
 }
 
@@ -86,13 +114,14 @@ static const float *input(size_t floats) {
     /* Operands start in different places of a page. */
     size_t end = memory.used + (floats + 15) / 16 * 16 + 80;
     memory.used = end < memory.in_floats ? end : memory.in_floats;
+    fill_input(memory.used);
     return p;
 }
 
 static iso_status need_workspace(struct bench_job *job, size_t bytes) {
     if (bytes > memory.workspace_bytes) {
-        free(memory.workspace);
-        memory.workspace = allocate(bytes);
+        free(memory.workspace_block);
+        memory.workspace = allocate(&memory.workspace_block, bytes, MOVE_WORKSPACE);
         memory.workspace_bytes = memory.workspace ? bytes : 0;
         if (!memory.workspace)
             return ISOBIT_E_NOMEM;
@@ -102,19 +131,21 @@ static iso_status need_workspace(struct bench_job *job, size_t bytes) {
     return ISOBIT_OK;
 }
 
-static struct packed *find_packed(int keys, size_t n, size_t k) {
+static struct packed *find_packed(const struct bench_library *library, int keys, size_t n,
+                                  size_t k) {
     struct packed *p = memory.packed;
-    while (p && !(p->keys == keys && p->n == n && p->k == k))
+    while (p && !(p->library == library && p->keys == keys && p->n == n && p->k == k))
         p = p->next;
     return p;
 }
 
-static struct packed *add_packed(int keys, size_t n, size_t k, size_t bytes) {
+static struct packed *add_packed(const struct bench_library *library, int keys, size_t n, size_t k,
+                                 size_t bytes) {
     struct packed *p = calloc(1, sizeof *p);
     if (!p)
         return NULL;
-    p->keys = keys, p->n = n, p->k = k;
-    p->data = allocate(bytes);
+    p->library = library, p->keys = keys, p->n = n, p->k = k;
+    p->data = allocate(&p->block, bytes, MOVE_PACKED);
     if (!p->data) {
         free(p);
         return NULL;
@@ -131,7 +162,8 @@ struct bench_op {
     iso_status (*prepare)(struct bench_job *job);
     iso_status (*call)(const struct bench_job *job);
     enum bench_form form;
-    unsigned cost; /* operations per element, where they are not counted in flops */
+    unsigned cost;  /* operations per element, where they are not counted in flops */
+    unsigned needs; /* functions of the library, but for those of `separately` alone */
     /* the same in several steps, or NULL */
     iso_status (*separately)(const struct bench_job *job, float *out);
 };
@@ -150,24 +182,24 @@ static iso_status prepare_linear(struct bench_job *job) {
     count_product(job);
     const float *w = input(n * k); /* first, so that all m pack the same numbers */
     job->a = input(m * k), job->b = w;
-    job->packed = (iso_packed){.n = n, .k = k};
-    struct packed *p = find_packed(0, n, k);
+    struct packed *p = find_packed(job->library, 0, n, k);
     if (!p) {
-        if ((status = iso_pack_f32_bytes(&bytes, n, k)))
+        if ((status = job->library->pack_f32_bytes(&bytes, n, k)))
             return status;
-        if (!w || !(p = add_packed(0, n, k, bytes)))
+        if (!w || !(p = add_packed(job->library, 0, n, k, bytes)))
             return ISOBIT_E_NOMEM;
-        if ((status = iso_pack_f32(&job->packed, p->data, bytes, w, k, n, k, 0, &job->context)))
-            return status;
+        status = job->library->pack_f32(&p->matrix, p->data, bytes, w, k, n, k, 0, &job->context);
+        if (status)
+            return drop_packed(status);
     }
-    job->packed.data = p->data;
-    status = iso_linear_f32_workspace_bytes(&bytes, &job->packed, m, &job->context);
+    job->packed = p->matrix;
+    status = job->library->linear_f32_workspace_bytes(&bytes, &job->packed, m, &job->context);
     return status ? status : need_workspace(job, bytes);
 }
 
 static iso_status call_linear(const struct bench_job *job) {
-    return iso_linear_f32(job->out, job->packed.n, job->a, job->packed.k, &job->packed,
-                          job->spec->m, NULL, &job->context);
+    return job->library->linear_f32(job->out, job->packed.n, job->a, job->packed.k, &job->packed,
+                                    job->spec->m, NULL, &job->context);
 }
 
 static const iso_gemm_options times_b = {.size = sizeof times_b, .alpha = 1};
@@ -180,7 +212,7 @@ static iso_status prepare_gemm_as(struct bench_job *job, const iso_gemm_options 
     count_product(job);
     job->a = input(s->m * s->k), job->b = input(s->k * s->n);
     iso_status status =
-        iso_gemm_f32_workspace_bytes(&bytes, s->m, s->n, s->k, options, &job->context);
+        job->library->gemm_f32_workspace_bytes(&bytes, s->m, s->n, s->k, options, &job->context);
     return status ? status : need_workspace(job, bytes);
 }
 
@@ -191,14 +223,14 @@ static iso_status prepare_gemm_bt(struct bench_job *job) {
 
 static iso_status call_gemm(const struct bench_job *job) {
     const struct bench_case *s = job->spec;
-    return iso_gemm_f32(job->out, s->n, job->a, s->k, job->b, s->n, s->m, s->n, s->k, &times_b,
-                        &job->context);
+    return job->library->gemm_f32(job->out, s->n, job->a, s->k, job->b, s->n, s->m, s->n, s->k,
+                                  &times_b, &job->context);
 }
 
 static iso_status call_gemm_bt(const struct bench_job *job) {
     const struct bench_case *s = job->spec;
-    return iso_gemm_f32(job->out, s->n, job->a, s->k, job->b, s->k, s->m, s->n, s->k,
-                        &times_b_transposed, &job->context);
+    return job->library->gemm_f32(job->out, s->n, job->a, s->k, job->b, s->k, s->m, s->n, s->k,
+                                  &times_b_transposed, &job->context);
 }
 
 static iso_status prepare_gemv(struct bench_job *job) {
@@ -209,12 +241,12 @@ static iso_status prepare_gemv(struct bench_job *job) {
 
 static iso_status call_gemv(const struct bench_job *job) {
     const size_t n = job->spec->n, k = job->spec->k;
-    return iso_gemv_f32(job->out, job->b, k, job->a, n, k, 0, &job->context);
+    return job->library->gemv_f32(job->out, job->b, k, job->a, n, k, 0, &job->context);
 }
 
 static iso_status call_gemv_t(const struct bench_job *job) {
     const size_t n = job->spec->n, k = job->spec->k;
-    return iso_gemv_f32(job->out, job->b, n, job->a, n, k, 1, &job->context);
+    return job->library->gemv_f32(job->out, job->b, n, job->a, n, k, 1, &job->context);
 }
 
 /* Rows m of width n: a in, out written, b and c vectors of a row's width. */
@@ -229,19 +261,19 @@ static iso_status prepare_rows(struct bench_job *job) {
 
 static iso_status call_softmax(const struct bench_job *job) {
     const size_t m = job->spec->m, n = job->spec->n;
-    return iso_softmax_f32(job->out, n, job->a, n, m, n, NULL, &job->context);
+    return job->library->softmax_f32(job->out, n, job->a, n, m, n, NULL, &job->context);
 }
 
 static iso_status call_layernorm(const struct bench_job *job) {
     const size_t m = job->spec->m, n = job->spec->n;
     const iso_norm_options o = {.size = sizeof o, .gamma = job->b, .beta = job->c, .eps = 1e-5f};
-    return iso_layernorm_f32(job->out, n, job->a, n, m, n, &o, &job->context);
+    return job->library->layernorm_f32(job->out, n, job->a, n, m, n, &o, &job->context);
 }
 
 static iso_status call_rmsnorm(const struct bench_job *job) {
     const size_t m = job->spec->m, n = job->spec->n;
     const iso_norm_options o = {.size = sizeof o, .gamma = job->b, .eps = 1e-5f};
-    return iso_rmsnorm_f32(job->out, n, job->a, n, m, n, &o, &job->context);
+    return job->library->rmsnorm_f32(job->out, n, job->a, n, m, n, &o, &job->context);
 }
 
 static iso_status call_eltwise(const struct bench_job *job, float *out, const float *x,
@@ -249,7 +281,7 @@ static iso_status call_eltwise(const struct bench_job *job, float *out, const fl
     const size_t m = job->spec->m, n = job->spec->n;
     const iso_eltwise_options o = {
         .size = sizeof o, .bias = bias, .act = act, .residual = residual, .ldr = n};
-    return iso_eltwise_f32(out, n, x, n, m, n, &o, &job->context);
+    return job->library->eltwise_f32(out, n, x, n, m, n, &o, &job->context);
 }
 
 static iso_status call_gelu_erf(const struct bench_job *job) {
@@ -295,24 +327,24 @@ static iso_norm_options norm_options(const struct bench_job *job, const float *r
 static iso_status call_add_layernorm(const struct bench_job *job) {
     const size_t m = job->spec->m, n = job->spec->n;
     const iso_norm_options o = norm_options(job, job->d);
-    return iso_layernorm_f32(job->out, n, job->a, n, m, n, &o, &job->context);
+    return job->library->layernorm_f32(job->out, n, job->a, n, m, n, &o, &job->context);
 }
 static iso_status add_then_layernorm(const struct bench_job *job, float *out) {
     const size_t m = job->spec->m, n = job->spec->n;
     const iso_norm_options o = norm_options(job, NULL);
     iso_status status = call_eltwise(job, out, job->a, NULL, ISOBIT_ACT_NONE, job->d);
-    return status ? status : iso_layernorm_f32(out, n, out, n, m, n, &o, &job->context);
+    return status ? status : job->library->layernorm_f32(out, n, out, n, m, n, &o, &job->context);
 }
 static iso_status call_add_rmsnorm(const struct bench_job *job) {
     const size_t m = job->spec->m, n = job->spec->n;
     const iso_norm_options o = norm_options(job, job->d);
-    return iso_rmsnorm_f32(job->out, n, job->a, n, m, n, &o, &job->context);
+    return job->library->rmsnorm_f32(job->out, n, job->a, n, m, n, &o, &job->context);
 }
 static iso_status add_then_rmsnorm(const struct bench_job *job, float *out) {
     const size_t m = job->spec->m, n = job->spec->n;
     const iso_norm_options o = norm_options(job, NULL);
     iso_status status = call_eltwise(job, out, job->a, NULL, ISOBIT_ACT_NONE, job->d);
-    return status ? status : iso_rmsnorm_f32(out, n, out, n, m, n, &o, &job->context);
+    return status ? status : job->library->rmsnorm_f32(out, n, out, n, m, n, &o, &job->context);
 }
 
 /* The first half of a feed-forward block: y = act(x W^T + bias). */
@@ -324,8 +356,8 @@ static iso_status prepare_linear_bias(struct bench_job *job) {
 static iso_status linear_with(const struct bench_job *job, float *out, const float *bias,
                               iso_activation act) {
     const iso_linear_options o = {.size = sizeof o, .bias = bias, .act = act};
-    return iso_linear_f32(out, job->packed.n, job->a, job->packed.k, &job->packed, job->spec->m, &o,
-                          &job->context);
+    return job->library->linear_f32(out, job->packed.n, job->a, job->packed.k, &job->packed,
+                                    job->spec->m, &o, &job->context);
 }
 static iso_status linear_then(const struct bench_job *job, float *out, iso_activation act) {
     iso_status status = linear_with(job, out, NULL, ISOBIT_ACT_NONE);
@@ -358,8 +390,8 @@ static iso_status prepare_embed(struct bench_job *job) {
 
 static iso_status call_embed(const struct bench_job *job) {
     const size_t m = job->spec->m, n = job->spec->n;
-    return iso_embed_f32(job->out, n, memory.ids, m, job->b, VOCABULARY, n, 22.627417f, job->a,
-                         NULL, m, &job->context);
+    return job->library->embed_f32(job->out, n, memory.ids, m, job->b, VOCABULARY, n, 22.627417f,
+                                   job->a, NULL, m, &job->context);
 }
 
 /* ---------------------------------------------------------------------------------- attention */
@@ -376,7 +408,8 @@ static iso_status attention_workspace(struct bench_job *job, int causal, int pan
     job->scale = job->spec->k == 64 ? 0.125f : 0.1f;
     const iso_attention_options o = attention_options(job, causal, panels);
     size_t bytes;
-    iso_status status = iso_attention_f32_workspace_bytes(&bytes, &job->shape, &o, &job->context);
+    iso_status status =
+        job->library->attention_f32_workspace_bytes(&bytes, &job->shape, &o, &job->context);
     return status ? status : need_workspace(job, bytes);
 }
 
@@ -398,7 +431,8 @@ static iso_status prepare_causal(struct bench_job *job) { return prepare_attenti
 
 static iso_status call_attention_as(const struct bench_job *job, int causal, int panels) {
     const iso_attention_options o = attention_options(job, causal, panels);
-    return iso_attention_f32(job->out, job->a, job->b, job->c, &job->shape, &o, &job->context);
+    return job->library->attention_f32(job->out, job->a, job->b, job->c, &job->shape, &o,
+                                       &job->context);
 }
 
 static iso_status call_attention(const struct bench_job *job) {
@@ -409,18 +443,18 @@ static iso_status call_causal(const struct bench_job *job) { return call_attenti
 /* One query for each head against a cache of n keys in panels. */
 static iso_status prepare_decode(struct bench_job *job) {
     const size_t keys = job->spec->n, dh = job->spec->k, d = HEADS * dh;
-    const size_t panels = iso_key_panels_floats(keys, dh);
+    const size_t panels = job->library->key_panels_floats(keys, dh);
     const float *k = input(HEADS * keys * dh);
     job->a = input(d), job->c = input(HEADS * keys * dh);
-    struct packed *p = find_packed(1, keys, dh);
+    struct packed *p = find_packed(job->library, 1, keys, dh);
     if (!p) {
-        if (!k || !(p = add_packed(1, keys, dh, HEADS * panels * sizeof(float))))
+        if (!k || !(p = add_packed(job->library, 1, keys, dh, HEADS * panels * sizeof(float))))
             return ISOBIT_E_NOMEM;
         for (size_t h = 0; h < HEADS; h++) {
-            iso_status status = iso_key_panels_append(p->data + h * panels, 0, k + h * keys * dh,
-                                                      dh, keys, dh, &job->context);
+            iso_status status = job->library->key_panels_append(
+                p->data + h * panels, 0, k + h * keys * dh, dh, keys, dh, &job->context);
             if (status)
-                return status;
+                return drop_packed(status);
         }
     }
     job->b = p->data;
@@ -460,32 +494,43 @@ static iso_status prepare_row_major(struct bench_job *job) {
  * comparisons of the kernels, a division as one. exp takes 20 of them.
  */
 #define EXP 20
-#define OP(name, prepare, call, form, cost)                                                        \
-    static const struct bench_op name = {#name, prepare, call, BENCH_FORM_##form, cost, NULL}
-#define FUSED_OP(name, prepare, call, separately, cost)                                            \
-    static const struct bench_op name = {#name, prepare, call, BENCH_FORM_OTHER, cost, separately}
-OP(linear, prepare_linear, call_linear, LINEAR, 0);
-OP(gemm, prepare_gemm, call_gemm, GEMM, 0);
-OP(gemm_bt, prepare_gemm_bt, call_gemm_bt, GEMM_BT, 0);
-OP(gemv, prepare_gemv, call_gemv, GEMV, 0);
-OP(gemv_t, prepare_gemv, call_gemv_t, GEMV_T, 0);
-OP(softmax, prepare_rows, call_softmax, SOFTMAX, EXP + 4);
-OP(layernorm, prepare_rows, call_layernorm, LAYERNORM, 8);
-OP(rmsnorm, prepare_rows, call_rmsnorm, OTHER, 4);
-OP(attention, prepare_attention, call_attention, ATTENTION, 0);
-OP(attention_causal, prepare_causal, call_causal, OTHER, 0);
-OP(attention_decode, prepare_decode, call_decode, OTHER, 0);
-OP(decode_row_major, prepare_row_major, call_attention, OTHER, 0);
-OP(gelu_erf, prepare_rows, call_gelu_erf, GELU_ERF, 30);
-OP(gelu_tanh, prepare_rows, call_gelu_tanh, GELU_TANH, EXP + 8);
-OP(silu, prepare_rows, call_silu, SILU, EXP + 3);
-OP(relu, prepare_rows, call_relu, RELU, 1);
-OP(embed, prepare_embed, call_embed, OTHER, 2);
-FUSED_OP(linear_bias_gelu, prepare_linear_bias, call_linear_gelu, linear_then_gelu, 0);
-FUSED_OP(linear_bias_relu, prepare_linear_bias, call_linear_relu, linear_then_relu, 0);
-FUSED_OP(bias_gelu, prepare_rows, call_bias_gelu, bias_then_gelu, EXP + 9);
-FUSED_OP(add_layernorm, prepare_residual, call_add_layernorm, add_then_layernorm, 9);
-FUSED_OP(add_rmsnorm, prepare_residual, call_add_rmsnorm, add_then_rmsnorm, 5);
+#define OP(name, prepare, call, form, cost, needs)                                                 \
+    static const struct bench_op name = {#name, prepare, call, BENCH_FORM_##form, cost, needs, NULL}
+#define FUSED_OP(name, prepare, call, separately, cost, needs)                                     \
+    static const struct bench_op name = {#name, prepare, call,      BENCH_FORM_OTHER,              \
+                                         cost,  needs,   separately}
+#define NEEDS_GEMM (BENCH_BIT(gemm_f32) | BENCH_BIT(gemm_f32_workspace_bytes))
+#define NEEDS_LINEAR                                                                               \
+    (BENCH_BIT(pack_f32_bytes) | BENCH_BIT(pack_f32) | BENCH_BIT(linear_f32) |                     \
+     BENCH_BIT(linear_f32_workspace_bytes))
+#define NEEDS_ATTENTION (BENCH_BIT(attention_f32) | BENCH_BIT(attention_f32_workspace_bytes))
+#define NEEDS_PANELS (BENCH_BIT(key_panels_floats) | BENCH_BIT(key_panels_append))
+OP(linear, prepare_linear, call_linear, LINEAR, 0, NEEDS_LINEAR);
+OP(gemm, prepare_gemm, call_gemm, GEMM, 0, NEEDS_GEMM);
+OP(gemm_bt, prepare_gemm_bt, call_gemm_bt, GEMM_BT, 0, NEEDS_GEMM);
+OP(gemv, prepare_gemv, call_gemv, GEMV, 0, BENCH_BIT(gemv_f32));
+OP(gemv_t, prepare_gemv, call_gemv_t, GEMV_T, 0, BENCH_BIT(gemv_f32));
+OP(softmax, prepare_rows, call_softmax, SOFTMAX, EXP + 4, BENCH_BIT(softmax_f32));
+OP(layernorm, prepare_rows, call_layernorm, LAYERNORM, 8, BENCH_BIT(layernorm_f32));
+OP(rmsnorm, prepare_rows, call_rmsnorm, OTHER, 4, BENCH_BIT(rmsnorm_f32));
+OP(attention, prepare_attention, call_attention, ATTENTION, 0, NEEDS_ATTENTION);
+OP(attention_causal, prepare_causal, call_causal, OTHER, 0, NEEDS_ATTENTION);
+OP(attention_decode, prepare_decode, call_decode, OTHER, 0, NEEDS_ATTENTION | NEEDS_PANELS);
+OP(decode_row_major, prepare_row_major, call_attention, OTHER, 0, NEEDS_ATTENTION);
+OP(gelu_erf, prepare_rows, call_gelu_erf, GELU_ERF, 30, BENCH_BIT(eltwise_f32));
+OP(gelu_tanh, prepare_rows, call_gelu_tanh, GELU_TANH, EXP + 8, BENCH_BIT(eltwise_f32));
+OP(silu, prepare_rows, call_silu, SILU, EXP + 3, BENCH_BIT(eltwise_f32));
+OP(relu, prepare_rows, call_relu, RELU, 1, BENCH_BIT(eltwise_f32));
+OP(embed, prepare_embed, call_embed, OTHER, 2, BENCH_BIT(embed_f32));
+FUSED_OP(linear_bias_gelu, prepare_linear_bias, call_linear_gelu, linear_then_gelu, 0,
+         NEEDS_LINEAR);
+FUSED_OP(linear_bias_relu, prepare_linear_bias, call_linear_relu, linear_then_relu, 0,
+         NEEDS_LINEAR);
+FUSED_OP(bias_gelu, prepare_rows, call_bias_gelu, bias_then_gelu, EXP + 9, BENCH_BIT(eltwise_f32));
+FUSED_OP(add_layernorm, prepare_residual, call_add_layernorm, add_then_layernorm, 9,
+         BENCH_BIT(layernorm_f32));
+FUSED_OP(add_rmsnorm, prepare_residual, call_add_rmsnorm, add_then_rmsnorm, 5,
+         BENCH_BIT(rmsnorm_f32));
 
 /* 5e9 elements for each 265e9 operations: what a good softmax reaches beside such a peak. */
 #define SOFTMAX_FLOOR (5.0 / 265)
@@ -610,10 +655,27 @@ void bench_shape(char *text, size_t bytes, const struct bench_case *spec) {
         snprintf(text, bytes, "%zux%zu", spec->m, spec->n);
 }
 
-iso_status bench_prepare(struct bench_job *job, const struct bench_case *spec,
-                         const struct bench_place *place) {
+const char *bench_lacking(const struct bench_library *library, const struct bench_case *spec) {
+    return bench_operation_name(library->lacks & spec->op->needs);
+}
+
+int bench_has_row(const struct bench_case *spec, const char *isa, int all_threads) {
+    return (spec->flags & BENCH_SCALAR || strcmp(isa, "scalar") != 0) &&
+           (spec->flags & BENCH_THREADS || !all_threads);
+}
+
+void bench_name(char *text, size_t bytes, const struct bench_case *spec, const char *isa,
+                size_t threads) {
+    char shape[32];
+    bench_shape(shape, sizeof shape, spec);
+    snprintf(text, bytes, "%s/%s/%s/t%zu", bench_op_name(spec), shape, isa, threads);
+}
+
+iso_status bench_prepare(struct bench_job *job, const struct bench_library *library,
+                         const struct bench_case *spec, const struct bench_place *place) {
     *job = (struct bench_job){
         .spec = spec,
+        .library = library,
         .context = {.size = sizeof(iso_context), .isa = place->isa, .executor = place->executor},
         .out = memory.out,
     };

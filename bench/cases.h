@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The cases: which operation in which shape, what limits it, and how fast it ought to be. They call
- * the public functions, as programs do: with a workspace, and weights that were packed before.
+ * the public functions, as programs do: with a workspace, and weights that were packed before. They
+ * find these functions in a table (library.h), so that they can call more than one library.
  *
  * All cases share their memory. Inputs are parts of one large array of random numbers, so that a
  * case costs nothing until it runs and many of them can be measured in turns.
@@ -9,6 +10,7 @@
 #ifndef ISOBIT_BENCH_CASES_H
 #define ISOBIT_BENCH_CASES_H
 
+#include "library.h"
 #include "peaks.h"
 
 #include <isobit/ops.h>
@@ -61,6 +63,7 @@ struct bench_case {
 /* A case that is ready to be called. */
 struct bench_job {
     const struct bench_case *spec;
+    const struct bench_library *library;
     iso_context context;
     float *out;
     size_t out_floats;
@@ -81,16 +84,32 @@ enum bench_form bench_form_of(const struct bench_case *spec);
 int bench_is_product(const struct bench_case *spec);
 void bench_shape(char *text, size_t bytes, const struct bench_case *spec);
 
-/* The memory: so many bytes to read at least, half of it to write. 0 when there is not so much. */
-int bench_memory_init(size_t bytes);
+/* A function that the case calls and the library lacks, or NULL. */
+const char *bench_lacking(const struct bench_library *library, const struct bench_case *spec);
+
+/* Whether a case has a row for an instruction set, on one or all threads; and the row's name. */
+int bench_has_row(const struct bench_case *spec, const char *isa, int all_threads);
+void bench_name(char *text, size_t bytes, const struct bench_case *spec, const char *isa,
+                size_t threads);
+
+/*
+ * The memory: so many bytes to read at once, half of it to write; there is at least as much as the
+ * largest case needs, but what lies beyond is touched when a case needs it. offset: a multiple of
+ * 64 below 4096; it moves inputs, outputs, workspace and packed weights against each other, each by
+ * another multiple of it, within a page. It changes no result. 0 when there is not so much memory.
+ */
+int bench_memory_init(size_t bytes, size_t offset);
 const float *bench_input(void);
 float *bench_output(void);
 float *bench_other_output(void); /* as large as the output; for peers */
 void bench_memory_free(void);
 
-/* Allocates and packs what the case needs, if no other one has needed it before. */
-iso_status bench_prepare(struct bench_job *job, const struct bench_case *spec,
-                         const struct bench_place *place);
+/*
+ * Allocates and packs what the case needs, if no other one of this library has needed it before. A
+ * workspace that had to grow is another one: jobs that were prepared before cannot be called.
+ */
+iso_status bench_prepare(struct bench_job *job, const struct bench_library *library,
+                         const struct bench_case *spec, const struct bench_place *place);
 iso_status bench_call(const struct bench_job *job);
 
 /*

@@ -105,8 +105,7 @@ static void add_row(const struct bench_case *spec, const iso_isa *isa, bool all_
     }
     bench_shape(r->shape, sizeof r->shape, spec);
     r->peers = peers;
-    snprintf(r->name, sizeof r->name, "%s/%s/%s/t%zu", bench_op_name(spec), r->shape, isa->name,
-             r->place.threads);
+    bench_name(r->name, sizeof r->name, spec, isa->name, r->place.threads);
     if (!filter || regexec(filter, r->name, 0, NULL, 0) == 0)
         row_count++;
 }
@@ -125,10 +124,9 @@ static void add_rows(const regex_t *filter) {
             const iso_isa *isa = iso_isa_get(j);
             if (iso_isa_missing(isa) || (options.isa && strcmp(isa->name, options.isa) != 0))
                 continue;
-            if (is_scalar(isa) && !(spec->flags & BENCH_SCALAR))
-                continue;
-            add_row(spec, isa, false, isa == best, filter);
-            if (threads > 1 && spec->flags & BENCH_THREADS)
+            if (bench_has_row(spec, isa->name, false))
+                add_row(spec, isa, false, isa == best, filter);
+            if (threads > 1 && bench_has_row(spec, isa->name, true))
                 add_row(spec, isa, true, isa == best, filter);
         }
     }
@@ -328,7 +326,7 @@ static void measure(gbench_state *state, void *user) {
         progress();
         return;
     }
-    iso_status status = bench_prepare(&job, r->spec, &r->place);
+    iso_status status = bench_prepare(&job, &bench_linked, r->spec, &r->place);
     double first = 0;
     if (!status) {
         bench_spoil(&job);
@@ -952,7 +950,7 @@ static int bench(const char *program) {
     const double start = began = bench_now();
     if (!options.no_peers)
         bench_peers_open(options.isa && strcmp(options.isa, "avx2") == 0);
-    if (!bench_memory_init(sizes[n - 1])) {
+    if (!bench_memory_init(sizes[n - 1], 0)) {
         complain("not enough memory");
         return 1;
     }

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# usage: run.sh PYTHON3 FILE
+# usage: run.sh PYTHON3 FILE [ARG...]
 # One file of tests of isobit-perf, by pytest.
 set -eu
 
 python=$1
-file=$2
+shift
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 for module in scipy pytest; do
     "$python" -c "import $module" 2>/dev/null || {
@@ -17,4 +17,4 @@ done
 PYTHONDONTWRITEBYTECODE=1
 PYTHONPATH=$here/../../tools/perf:$here
 export PYTHONDONTWRITEBYTECODE PYTHONPATH
-exec "$python" -m pytest -q -p no:cacheprovider "$file"
+exec "$python" -m pytest -q -p no:cacheprovider "$@"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Child processes that end with their parent, are killed when they hang, and talk in lines."""
 
-import ctypes
 import os
 import select
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -11,15 +11,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 LONGEST_LINE = 1 << 20
-_PR_SET_PDEATHSIG = 1
+# Part of util-linux. (With preexec_fn instead, Python would lose a Ctrl-C that comes in a fork.)
+WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
 
 
 class ChildFailed(Exception):
     """A child that hung or could not be started."""
-
-
-def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def describe_status(status: int) -> str:
@@ -65,19 +62,21 @@ def _pump(child: "subprocess.Popen[bytes]", silence: float, limit: float,
 
 
 def run(argv: Sequence[str], on_line: Callable[[str], None], *, silence: float = 1e6,
-        limit: float = 1e6, environment: Mapping[str, str] | None = None,
-        folder: str | None = None) -> tuple[int, str]:
+        limit: float = 1e6,
+        environment: Mapping[str, str] | None = None) -> tuple[int, str]:
     """Runs a program; its exit status, and the end of what it wrote to stderr.
 
     It is killed, with all that it started, after `silence` seconds without a line, after `limit`
     seconds in all, and when on_line raises.
     """
     with tempfile.TemporaryFile() as errors:
+        if not shutil.which(argv[0]):
+            raise ChildFailed(f"{argv[0]}: no such program")
         try:
             child = subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
-                env={**os.environ, **(environment or {})}, start_new_session=True, cwd=folder,
-                preexec_fn=_die_with_parent)
+                [*WITH_PARENT, *argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=errors, env={**os.environ, **(environment or {})},
+                start_new_session=True)
         except OSError as error:
             raise ChildFailed(f"{argv[0]}: {error.strerror}") from None
         try:

@@ -53,8 +53,9 @@ class Collector:
         value: dict[str, object] = {**json.loads(text), "process": self.number}
         if kind == "bench":
             now = sample()
-            value["steal"] = now.steal - self._sample.steal
-            value["throttled"] = now.throttled - self._sample.throttled
+            # A program that knows these itself is closer to them.
+            value.setdefault("steal", now.steal - self._sample.steal)
+            value.setdefault("throttled", now.throttled - self._sample.throttled)
             self._sample = now
             try:
                 name = parse_bench(json.dumps(value), "line").bench

@@ -1,0 +1,133 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Speaks the protocol of isobit_ab from a model whose truth is known. For tests only.
+
+The model is the JSON file that FAKE_MODEL names; all its keys may lack:
+  names       the benchmarks                slow       {bench: percent} in B
+  noise       sd of ln(B/A) per process     drift      growth of both sides per process
+  outliers    share of the blocks that take twice as long, with context switches
+  slow_env    {variable: percent} that its presence in the environment costs
+  crash hang garbage vanish different error    the one benchmark to which that happens
+  only        "b": it happens only where the sides differ
+  first       it happens in that many executions only; counted in the file FAKE_COUNT
+  delay       seconds that each benchmark takes
+A library whose file contains "slow NAME PERCENT" is slower there.
+"""
+
+import argparse
+import hashlib
+import json
+import math
+import os
+import random
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+
+def model() -> dict[str, Any]:
+    path = os.environ.get("FAKE_MODEL")
+    found: dict[str, Any] = json.loads(Path(path).read_text()) if path else {}
+    found.setdefault("names", [f"op/{n}x{n}/avx2/t1" for n in range(1, 9)])
+    return found
+
+
+def library_slowness(path: str, name: str) -> float:
+    text = Path(path).read_bytes().decode("utf-8", "replace")
+    return sum(float(found.group(2)) for found in re.finditer(r"slow (\S+) ([\d.]+)", text)
+               if found.group(1) == name)
+
+
+def say(value: dict[str, Any]) -> None:
+    print(json.dumps(value), flush=True)
+
+
+def happens(truth: dict[str, Any], what: str, name: str, args: argparse.Namespace) -> bool:
+    if truth.get(what) != name:
+        return False
+    if truth.get("only") == "b" and args.a == args.b:
+        return False
+    if "first" in truth:
+        counter = Path(os.environ["FAKE_COUNT"])
+        count = int(counter.read_text()) if counter.exists() else 0
+        counter.write_text(str(count + 1))
+        return count < int(truth["first"])
+    return True
+
+
+def bench(name: str, truth: dict[str, Any], args: argparse.Namespace,
+          inject: dict[str, float]) -> None:
+    rng = random.Random(f"{args.seed}/{args.offset}/{name}")
+    time.sleep(truth.get("delay", 0))
+    if happens(truth, "hang", name, args):
+        time.sleep(1000)
+    if happens(truth, "crash", name, args):
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if happens(truth, "garbage", name, args):
+        print("Segmentation fault (core dumped)", flush=True)
+        return
+    if happens(truth, "vanish", name, args):
+        return
+    if happens(truth, "error", name, args):
+        say({"type": "error", "bench": name, "which": "b", "why": "no such instruction set"})
+        return
+    ns = 1000.0 * (1 + truth.get("drift", 0) * args.offset / 64)
+    ns *= 1 + sum(p for v, p in truth.get("slow_env", {}).items() if v in os.environ) / 100
+    a = ns * (1 + library_slowness(args.a, name) / 100)
+    b = ns * (1 + library_slowness(args.b, name) / 100)
+    b *= (1 + truth.get("slow", {}).get(name, 0) / 100) * (1 + inject.get(name, 0) / 100)
+    b *= math.exp(rng.gauss(0, truth.get("noise", 0.005)))
+    blocks = []
+    for _ in range(args.blocks):
+        outlier = rng.random() < truth.get("outliers", 0)
+        blocks.append({"order": rng.choice(("ABBA", "BAAB")), "a": [a, a * (3 if outlier else 1)],
+                       "b": [b, b], "cpu_a": [a, a], "cpu_b": [b, b],
+                       "nivcsw": 50 if outlier else 0})
+    digest = hashlib.sha256(name.encode()).hexdigest()[:16]
+    other = "0" * 16 if truth.get("different") == name else digest
+    say({"type": "bench", "bench": name, "calls": 100, "blocks": blocks, "hash_a": digest,
+         "hash_b": other, "canary": [100.0, 200.0], "steal": 0, "throttled": 0,
+         "work": {"flops": 1.0, "bytes": 2.0}})
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    for option in ("--a", "--b", "--benches", "--isa", "--order"):
+        parser.add_argument(option)
+    parser.add_argument("--bench", nargs="*", default=[])
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--seed", type=int, default=1)
+    for option in ("--offset", "--blocks", "--inner"):
+        parser.add_argument(option, type=int, default=2)
+    parser.add_argument("--slot", type=float, default=0.002)
+    parser.add_argument("--inject", action="append", default=[])
+    args = parser.parse_args()
+    truth = model()
+    known = truth["names"]
+    if args.isa and not any(args.isa in name.split("/") for name in known):
+        print(f"this machine cannot run {args.isa}", file=sys.stderr)
+        return 77
+    if args.list:
+        print("\n".join(name for name in known if not args.isa or args.isa in name.split("/")))
+        return 0
+    names = args.bench or Path(args.benches).read_text().split()
+    for name in names:
+        if name not in known:
+            print(f"there is no benchmark {name}", file=sys.stderr)
+            return 2
+    inject = {part.rpartition("=")[0]: float(part.rpartition("=")[2]) for part in args.inject}
+    say({"type": "process", "v": 1, "seed": args.seed, "offset": args.offset,
+         "a": {"path": args.a, "version": "1"}, "b": {"path": args.b, "version": "1"},
+         "isas": ["avx2"], "cpu": "fake", "threads": 2})
+    random.Random(args.seed).shuffle(names)
+    for name in names:
+        bench(name, truth, args, inject)
+    say({"type": "end", "benches": len(names)})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

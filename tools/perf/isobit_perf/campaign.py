@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""Many sessions into one folder; what is there already is not measured again."""
+
+import argparse
+import random
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import files, journal, plan, schema
+from .errors import Exit, PerfError
+from .files import Result
+from .plan import Plan
+
+
+def run_number(args: argparse.Namespace, planned: Plan, folder: Path, number: int,
+               extra: Mapping[str, Any] | None = None) -> Result:
+    """Run `number` of a campaign: read, gone on with, or begun."""
+    output = folder / f"run-{number:03}.json"
+    if output.exists():
+        result = files.read_result(output)
+        if result.complete:
+            if result.a.path != planned.a.path or result.machine != planned.machine:
+                raise PerfError(f"{output}: of another build or machine; choose another folder")
+            return result
+    started = plan.journal_path(output)
+    folder.mkdir(parents=True, exist_ok=True)
+    return plan.run(args, planned, output, started if started.exists() else None,
+                    seed_of(args.seed, number), extra)
+
+
+def seed_of(seed: int, number: int) -> int:
+    """The seed of a run of a campaign."""
+    return random.Random(f"campaign/{seed}/{number}").getrandbits(32)
+
+
+def keep_seed(folder: Path, seed: int | None, new: int) -> int:
+    """The seed of the campaign in this folder: a second call goes on with the first one's."""
+    path = folder / "campaign.json"
+    if path.exists():
+        kept = schema.read(_Campaign, path).seed
+        if seed not in (None, kept):
+            raise PerfError(f"{path}: begun with the seed {kept}, not {seed}")
+        return kept
+    schema.write(path, {"v": 1, "seed": new if seed is None else seed})
+    return new if seed is None else seed
+
+
+@dataclass
+class _Campaign:
+    seed: int
+
+
+def seconds_until(result_path: Path, processes: int) -> float:
+    """The time that a session took until it had so many processes."""
+    _, entries, _ = journal.read(plan.journal_path(result_path))
+    total, count = 0.0, 0
+    for entry in entries:
+        total += entry.seconds
+        count += isinstance(entry, journal.Process)
+        if count == processes:
+            break
+    return total
+
+
+def table(rows: list[list[str]]) -> str:
+    """Rows in columns, as Markdown; the first one is the head."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ["| " + " | ".join(cell.rjust(width) for cell, width in zip(row, widths)) + " |"
+             for row in rows]
+    lines.insert(1, "|" + "|".join("-" * (width + 1) + ":" for width in widths) + "|")
+    return "\n".join(lines)
+
+
+def interrupted(folder: Path, done: int, wanted: int) -> PerfError:
+    """What a campaign says that Ctrl-C ended."""
+    return PerfError(f"interrupted after {done} of {wanted} runs; the same command goes on in "
+                     f"{folder}", Exit.INTERRUPTED)
+
+
+def show(text: str) -> None:
+    """A part of the report."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
