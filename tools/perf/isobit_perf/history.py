@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from . import changepoints, commits, gbench, historyfile, machine, schema, series, text
+from . import commits, gbench, historyfile, machine, schema, series, text
 from .changepoints import Options
 from .errors import PerfError
 from .files import read_result
@@ -108,7 +108,7 @@ def table(history: series.History, width: int = 24) -> str:
 
 def _document(history: series.History) -> dict[str, Any]:
     return {"v": 1, "kind": "history", "fp": history.fingerprint, "notes": history.notes,
-            "change_points": changepoints.available(),
+            "searched": history.searched,
             "benches": [{"bench": s.bench, "commits": [p.commit for p in s.points],
                          "med_ns": s.values,
                          "changes": [{"commit": s.points[c.index].commit, "change": c.change,
@@ -121,10 +121,7 @@ def main_history(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(_document(history), indent=1, allow_nan=False))
     elif history.series:
-        changed = len(history.changed())
-        print(f"{table(history)}\n\nmachine {history.fingerprint}: "
-              f"{text.plural(len(history.series), 'benchmark')}, "
-              f"{text.plural(changed, 'change point')} (p below {args.max_p:g}, at least "
+        print(f"{table(history)}\n\nmachine {history.fingerprint}: {history.headline()} (p below {args.max_p:g}, at least "
               f"{text.plain_percent(args.min_change)}, windows of {history.options.window})")
     else:
         print("no benchmark matches")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from . import changepoints, commits, historyfile
+from . import changepoints, commits, historyfile, text
 from .changepoints import ChangePoint, Options
 from .errors import Exit, PerfError
 from .files import Interval
@@ -42,6 +42,13 @@ class History:
     series: list[Series]
     commits: list[Point]  # of all series, in order; their times of a benchmark mean nothing
     notes: list[str]
+    searched: bool  # for change points; false where Otava is not there
+
+    def headline(self) -> str:
+        """How many change points there are, or that nobody knows."""
+        count = text.plural(len(self.changed()), "change point")
+        return (f"{count if self.searched else 'change points not searched'} in "
+                f"{text.plural(len(self.series), 'benchmark')}")
 
     def changed(self) -> list[tuple[Series, ChangePoint]]:
         """All change points: the newest commit first, then the largest change."""
@@ -94,7 +101,8 @@ def load(path: Path, options: Options, repository: Path = Path("."),
         rank = {}
     series = [Series(bench, _points([x for x in lines if x.bench == bench], rank, known))
               for bench in sorted({line.bench for line in lines})]
-    if not changepoints.available():
+    searched = changepoints.available()
+    if not searched:
         notes.append(changepoints.HINT)
     else:
         for one in series:
@@ -103,7 +111,8 @@ def load(path: Path, options: Options, repository: Path = Path("."),
         if short:
             notes.append(f"{short} of {len(series)} series have fewer than "
                          f"{changepoints.FEWEST} points: no change points")
-    return History(path.stem, options, series, _points(lines, rank, known), notes)
+    return History(path.stem, options, series, _points(lines, rank, known), notes,
+                   searched)
 
 
 def _points(lines: list[historyfile.Line], rank: dict[str, int],

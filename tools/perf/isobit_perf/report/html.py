@@ -134,8 +134,7 @@ def of_result(result: Result) -> str:
 def of_history(found: History) -> str:
     """The page of a history: change points, pictures, the last value of all."""
     changed, shown = found.changed(), found.shown(_PANELS)
-    parts = [f"<h1>{text.plural(len(changed), 'change point')} in "
-             f"{text.plural(len(found.series), 'benchmark')}</h1>",
+    parts = [f"<h1>{found.headline()}</h1>",
              f"<p>Machine <code>{_esc(found.fingerprint)}</code>, "
              f"{text.plural(len(found.commits), 'commit')}; p below {found.options.max_p:g}, at "
              f"least {text.plain_percent(found.options.min_change)}, windows of "

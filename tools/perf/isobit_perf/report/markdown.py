@@ -77,8 +77,7 @@ def of_result(result: Result) -> str:
 def of_history(history: History) -> str:
     """The change points, the newest first; the last value of all."""
     found = history.changed()
-    lines = [f"### {text.plural(len(found), 'change point')} in "
-             f"{text.plural(len(history.series), 'benchmark')}", "",
+    lines = [f"### {history.headline()}", "",
              f"Machine `{text.markdown(history.fingerprint)}`; p below {history.options.max_p:g}, "
              f"at least {text.plain_percent(history.options.min_change)}.", ""]
     if found:

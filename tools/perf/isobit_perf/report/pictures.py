@@ -26,6 +26,7 @@ COLORS = {"page": "#fefefe", "text": "#1f2329", "muted": "#59636f", "grid": "#d1
           "INCONCLUSIVE": "#986801", "line": "#0960da"}
 _MARKERS = {"REGRESSION": ">", "FASTER": "<", "SAME": "o", "INCONCLUSIVE": "D"}
 _FONTS = ["DejaVu Sans", "Helvetica", "Arial"]
+_LETTERS = 42  # of a line of a name above its interval
 PANELS = 12  # of a picture of the history
 
 
@@ -63,10 +64,11 @@ def _svg(figure: Figure, salt: str, title: str) -> str:
 
 
 def _limit(benches: list[Bench], delta: float) -> float:
-    """Half the width of the axis: one outlier shall not flatten all others."""
-    ends = sorted(abs(e) for b in benches for e in (*(b.ci or ()), b.change))
-    most: float = ends[int(0.95 * (len(ends) - 1))] if ends else 0.0
-    return float(max(1.15 * most, 2 * delta, 0.005))
+    """Half the width of the axis: a few far outliers shall not flatten all others."""
+    ends = sorted(max(abs(e) for e in (*(b.ci or ()), b.change)) for b in benches) or [0.0]
+    most = ends[int(0.9 * (len(ends) - 1))]
+    wide = max(5 * most, 10 * delta)
+    return float(max(1.15 * (ends[-1] if ends[-1] <= wide else most), 2 * delta, 0.005))
 
 
 def forest(result: Result, salt: str, narrow: bool = False) -> str:
@@ -78,7 +80,8 @@ def forest(result: Result, salt: str, narrow: bool = False) -> str:
     delta = result.settings.get("delta")
     delta = min(float(delta), 1.0) if isinstance(delta, int | float) else 0.02
     limit = _limit(benches, delta)
-    width, step = (3.7, 0.42) if narrow else (9.6, 0.235)
+    long = any(len(text.printable(b.bench)) > _LETTERS for b in benches)
+    width, step = (3.7, 0.5 if long else 0.4) if narrow else (9.6, 0.235)
     above, below = 0.55, 1.2 if narrow else 0.85
     height = max(len(benches), 1) * step + below + above
     with _style(salt):
@@ -136,8 +139,13 @@ def _rows(ax: Axes, benches: list[Bench], limit: float, narrow: bool) -> None:
         if b.same_output is False:
             name = "≠ " + name
         if narrow:
-            ax.text(-limit, y - 0.42, text.shorten(name, 40), fontsize=7.5, va="center")
-            ax.text(limit, y - 0.42, value, fontsize=7.5, va="center", ha="right", color=color)
+            name = text.shorten(name, 2 * _LETTERS)
+            name = "\n".join(filter(None, (name[:_LETTERS], name[_LETTERS:])))
+            for x, label, side, ink in ((-limit, name, "left", COLORS["text"]),
+                                        (limit, value, "right", color)):
+                ax.text(x, y - 0.24, label, fontsize=7.2, va="bottom", ha=side, color=ink,
+                        linespacing=1.1, zorder=4,
+                        bbox={"facecolor": COLORS["page"], "edgecolor": "none", "pad": 0.5})
         else:
             ax.text(1.035, y, value, transform=ax.get_yaxis_transform(), fontsize=8.5,
                     va="center", color=color)
@@ -168,12 +176,13 @@ def _history_panel(ax: Axes, history: History, series: Series, narrow: bool) -> 
     room = max(high - low, 0.04 * high)
     ax.set_ylim((low + high) / 2 - 0.62 * room, (low + high) / 2 + 0.85 * room)
     ax.set_xlim(-0.5, max(len(x) - 0.5, 0.5))
-    for c in series.changes:
+    for i, c in enumerate(series.changes):
         color = COLORS["REGRESSION" if c.change > 0 else "FASTER"]
         ax.axvline(c.index - 0.5, color=color, linewidth=1, linestyle=(0, (3, 2)), zorder=1)
         left = c.index > len(x) / 2
         label = f"{series.points[c.index].commit[:9]} {text.percent(c.change, 1)}"
-        ax.annotate(text.printable(label), (c.index - 0.5, 1), xytext=(-3 if left else 3, -3),
+        ax.annotate(text.printable(label), (c.index - 0.5, 1),
+                    xytext=(-3 if left else 3, -3 - 9 * (i % 3)),  # neighbours do not collide
                     xycoords=ax.get_xaxis_transform(), textcoords="offset points",
                     ha="right" if left else "left", va="top", fontsize=7.5, color=color)
     every = MaxNLocator(3 if narrow else 8, integer=True).tick_values(0, max(len(x) - 1, 1))
@@ -181,16 +190,18 @@ def _history_panel(ax: Axes, history: History, series: Series, narrow: bool) -> 
     ax.set_xticks(ticks, [text.printable(series.points[t].commit[:9]) for t in ticks],
                   fontsize=7.5)
     ax.tick_params(axis="y", labelsize=8)
-    ax.set_ylabel(unit, rotation=0, ha="right", va="center", fontsize=8)
+    ax.annotate(unit, (0, 1), xytext=(-4, 6), xycoords="axes fraction", fontsize=8,
+                textcoords="offset points", ha="right", color=COLORS["muted"])
     ax.grid(axis="y", color=COLORS["grid"], linewidth=0.5)
     ax.set_axisbelow(True)
-    ax.set_title(text.shorten(text.printable(series.bench), 44 if narrow else 90), loc="left",
-                 fontsize=8.5 if narrow else 9)
+    name = text.shorten(text.printable(series.bench), 42 if narrow else 90)
+    ax.set_title(name, loc="left",
+                 fontsize=8 if narrow else 9)
     o = history.options
-    parts = [f"{text.plural(len(x), 'commit')}, median and interval, machine "
-             f"{text.shorten(history.fingerprint, 20)}",
+    parts = [f"{text.plural(len(x), 'commit')}, median and interval",
+             f"machine {text.shorten(history.fingerprint, 20)}",
              f"change points: p < {o.max_p:g}, at least {text.plain_percent(o.min_change)}, "
-             f"windows of {o.window}"]
+             f"windows of {o.window}" if history.searched else "change points not searched"]
     ax.annotate(("\n" if narrow else "; ").join(parts), (0, 0), xytext=(0, -22),
                 xycoords="axes fraction", textcoords="offset points", va="top", fontsize=7,
                 color=COLORS["muted"], linespacing=1.4)
@@ -198,9 +209,9 @@ def _history_panel(ax: Axes, history: History, series: Series, narrow: bool) -> 
 
 def history(found: History, chosen: list[Series], salt: str, narrow: bool = False) -> str:
     """Panels, one for each series: the line, its band, and the change points."""
-    width, each = (3.7, 2.3) if narrow else (9.6, 2.3)
+    width, each = (3.7, 2.45) if narrow else (9.6, 2.3)
     height = each * max(len(chosen), 1)
-    left, right, above, below = 0.62, 0.12, 0.32, 0.72 if narrow else 0.6
+    left, right, above, below = 0.62, 0.12, 0.32, 0.87 if narrow else 0.6
     with _style(salt):
         figure = Figure(figsize=(width, height))
         for i, series in enumerate(chosen):
