@@ -10,7 +10,7 @@ NAMES = [f"op/{n}x{n}/avx2/t1" for n in range(1, 9)]
 
 def test_aa(tool: Tool) -> None:
     tool.model(noise=0.01)
-    done = tool.run("aa", "a.so", "--runs", "2", "--seed", "5")
+    done = tool.run("aa", "a.so", "--runs", "2", "--seed", "5", "--processes", "18")
     assert done.returncode == 0, done.stderr
     found = tool.result("aa/aa.json")
     assert len(found["runs"]) == 2 and found["false_regression_runs"] == 0
@@ -21,8 +21,9 @@ def test_aa(tool: Tool) -> None:
     for bench in noise["benches"].values():
         assert bench["n"] >= 24 and 0.003 < bench["mad"] < 0.012
         assert 0.002 < bench["p95"] < 0.012 and bench["mde"] > 0.02
+    # goes on: the third only
     first = tool.result("aa/run-001.json")
-    assert tool.run("aa", "a.so", "--runs", "3").returncode == 0  # goes on: the third only
+    assert tool.run("aa", "a.so", "--runs", "3", "--processes", "18").returncode == 0
     assert tool.result("aa/run-001.json") == first
     assert len(tool.result("aa/aa.json")["runs"]) == 3
     assert tool.run("aa", "b.so", "--runs", "3").returncode == 2
@@ -47,7 +48,8 @@ def test_aa_tells_false_alarms(tool: Tool) -> None:
 
 
 def test_inject(tool: Tool) -> None:
-    done = tool.run("inject", "a.so", "--percent", "2,5,10", "--runs", "3", "--seed", "2")
+    done = tool.run("inject", "a.so", "--percent", "2,5,10", "--runs", "3", "--seed", "2",
+                    "--processes", "18")
     assert done.returncode == 0, done.stderr + done.stdout
     found = tool.result("inject/inject.json")
     two, five, ten = found["scores"]
