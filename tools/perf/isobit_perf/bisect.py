@@ -9,13 +9,12 @@ or in which the benchmark fails, is skipped.
 import argparse
 import os
 import re
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from . import build, options, plan
+from . import build, child, options, plan
 from .errors import Exit, PerfError
 from .files import Bench, Result
 from .summary import interval, percent
@@ -63,7 +62,7 @@ def _step(args: argparse.Namespace) -> int:
         if error.status == Exit.UNBUILDABLE or "nothing was measured" in str(error):
             print(f"{commit[:12]}: skipped: {error}", flush=True)
             return Exit.UNBUILDABLE
-        print(f"isobit-perf: {error}", file=sys.stderr)
+        print(f"isobit-perf: {error}", flush=True)
         return ABORT
     except KeyboardInterrupt:
         return ABORT
@@ -92,14 +91,17 @@ def _git_bisect(tree: Path, good: str, bad: str, argv: list[str]) -> str:
     package = str(Path(__file__).resolve().parents[1])
     path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
     lines: list[str] = []
-    with subprocess.Popen(["git", "-C", str(tree), "bisect", "run", *argv], text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          env={**os.environ, "PYTHONPATH": path}) as child:
-        assert child.stdout
-        for line in child.stdout:
-            lines.append(line.rstrip())
-            if re.match(r"[0-9a-f]{12}: |isobit-perf: |Bisecting: ", line):
-                print(line.rstrip(), flush=True)
+
+    def on_line(line: str) -> None:
+        lines.append(line)
+        if re.match(r"[0-9a-f]{12}: |isobit-perf: |Bisecting: ", line):
+            print(line, flush=True)
+
+    try:
+        child.run(["git", "-C", str(tree), "bisect", "run", *argv], on_line,
+                  environment={"PYTHONPATH": path})
+    except child.ChildFailed as error:
+        raise PerfError(str(error), Exit.SKIP) from None
     return "\n".join(lines)
 
 

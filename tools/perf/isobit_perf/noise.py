@@ -73,7 +73,7 @@ def count(results: list[Result]) -> dict[str, Any]:
     """The table of the runs, and what was false in them."""
     rows = []
     for number, result in enumerate(results, 1):
-        verdicts = Counter(bench.verdict for bench in result.benches)
+        verdicts: Counter[str] = Counter(bench.verdict for bench in result.benches)
         rows.append({"run": number, **{name: verdicts[name] for name in
                      ("REGRESSION", "FASTER", "SAME", "INCONCLUSIVE")},
                      "geomean": result.geomean.verdict, "seconds": result.seconds,
