@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import child
+from . import child, machine
 from .errors import Exit, PerfError
 from .files import Side
 
@@ -145,6 +145,10 @@ def _revision(text: str, repository: Path, cache: Path) -> Library:
     return Library(Side(text, commit, str(path), version), path)
 
 
+def _plain(text: str, library: Path) -> Library:
+    return Library(Side(text, None, str(library), machine.library_version(library)), library)
+
+
 def resolve(text: str, repository: Path, cache: Path) -> Library:
     """The library that `text` names."""
     path = Path(text)
@@ -152,9 +156,9 @@ def resolve(text: str, repository: Path, cache: Path) -> Library:
         library = find_library(path)
         if library is None:
             raise PerfError(f"{text}: no {LIBRARY} in this folder")
-        return Library(Side(text, None, str(library.resolve()), ""), library.resolve())
+        return _plain(text, library.resolve())
     if path.is_file():
-        return Library(Side(text, None, str(path.resolve()), ""), path.resolve())
+        return _plain(text, path.resolve())
     return _revision(text, repository, cache)
 
 

@@ -9,6 +9,7 @@ import platform
 import re
 import subprocess
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from .files import Machine
@@ -45,8 +46,9 @@ def _compiler() -> str:
         return "unknown"
 
 
-def _library_info(library: Path) -> tuple[str, list[str], str, str] | None:
-    """CPU, features, compiler and SLEEF as libisobit.so says them; None when it is no such."""
+@lru_cache
+def _library_info(library: Path) -> tuple[str, list[str], str, str, str] | None:
+    """CPU, features, compiler, SLEEF and version of a libisobit.so; None when it is no such."""
     try:
         info = ctypes.CDLL(str(library.resolve())).iso_info_json
         needed = ctypes.c_size_t(0)
@@ -57,9 +59,15 @@ def _library_info(library: Path) -> tuple[str, list[str], str, str] | None:
         found = json.loads(text.value)
         versions = found["versions"]
         return (found["cpu"]["name"], sorted(found["cpu"]["features"]), versions["compiler"],
-                versions["sleef"])
+                versions["sleef"], versions["isobit"])
     except (OSError, AttributeError, ValueError, KeyError, TypeError):
         return None
+
+
+def library_version(library: Path) -> str:
+    """The version that the library says, "" where it says none."""
+    info = _library_info(library)
+    return info[4] if info else ""
 
 
 def threads() -> int:
@@ -70,7 +78,7 @@ def threads() -> int:
 def describe(library: Path | None = None) -> Machine:
     """This machine, with the compiler of `library`, or the one of this machine without."""
     info = _library_info(library) if library else None
-    cpu, features, compiler, sleef = info or (*_cpuinfo(), _compiler(), "none")
+    cpu, features, compiler, sleef = info[:4] if info else (*_cpuinfo(), _compiler(), "none")
     kernel = ".".join(re.findall(r"\d+", platform.release())[:2])
     parts = [cpu, *features, compiler, kernel, str(threads()), sleef]
     fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

@@ -140,6 +140,9 @@ def _finish(session: SessionRun, output: Path, path: Path, progress: Progress) -
                             f"--resume {path} goes on", Exit.INTERRUPTED)
     except PerfError as error:
         trouble = error
+    except OSError as error:  # a full /tmp, for example
+        trouble = PerfError(f"{error.filename or 'a file'}: {error.strerror}; --resume {path} "
+                            "goes on")
     if trouble and not session.state.processes:
         raise trouble
     result = session.result(shlex.join(["isobit-perf", *head.arguments]))

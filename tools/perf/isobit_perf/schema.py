@@ -56,7 +56,8 @@ def _convert(hint: Any, value: Any, keys: tuple[Key, ...]) -> Any:
         left = [h for h in args if h is not type(None)]
         if len(left) == 1 and (value is not None):
             return _convert(left[0], value, keys)
-    elif origin is typing.Literal and value in args:
+    elif origin is typing.Literal and any(
+            type(value) is type(arg) and value == arg for arg in args):
         return value
     elif origin is list and isinstance(value, list):
         return [_convert(args[0], v, keys + (i,)) for i, v in enumerate(value)]
