@@ -5,7 +5,7 @@
 The model is the JSON file that FAKE_MODEL names; all its keys may lack:
   names       the benchmarks                slow       {bench: percent} in B
   noise       sd of ln(B/A) per process     drift      growth of both sides per process
-  outliers    share of the blocks that take twice as long, with context switches
+  outliers    share of the blocks in which A takes twice as long
   slow_env    {variable: percent} that its presence in the environment costs
   crash hang garbage vanish different error    the one benchmark to which that happens
   only        "b": it happens only where the sides differ
@@ -80,16 +80,15 @@ def bench(name: str, truth: dict[str, Any], args: argparse.Namespace,
     b = ns * (1 + library_slowness(args.b, name) / 100)
     b *= (1 + truth.get("slow", {}).get(name, 0) / 100) * (1 + inject.get(name, 0) / 100)
     b *= math.exp(rng.gauss(0, truth.get("noise", 0.005)))
-    blocks = []
+    times: dict[str, list[float]] = {"a": [], "b": []}
     for _ in range(args.blocks):
         outlier = rng.random() < truth.get("outliers", 0)
-        blocks.append({"order": rng.choice(("ABBA", "BAAB")), "a": [a, a * (3 if outlier else 1)],
-                       "b": [b, b], "cpu_a": [a, a], "cpu_b": [b, b],
-                       "nivcsw": 50 if outlier else 0})
+        times["a"] += [a, a * (3 if outlier else 1)]
+        times["b"] += [b, b]
     digest = hashlib.sha256(name.encode()).hexdigest()[:16]
     other = "0" * 16 if truth.get("different") == name else digest
-    say({"type": "bench", "bench": name, "calls": 100, "blocks": blocks, "hash_a": digest,
-         "hash_b": other, "canary": [100.0, 200.0], "steal": 0, "throttled": 0,
+    say({"type": "bench", "bench": name, "calls": 100, **times, "cpu_a": a, "cpu_b": b,
+         "hash_a": digest, "hash_b": other, "canary": [100.0, 200.0],
          "work": {"flops": 1.0, "bytes": 2.0}})
 
 
@@ -100,9 +99,10 @@ def main() -> int:
     parser.add_argument("--bench", nargs="*", default=[])
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
-    for option in ("--offset", "--blocks", "--inner"):
+    for option in ("--offset", "--blocks"):
         parser.add_argument(option, type=int, default=2)
-    parser.add_argument("--slot", type=float, default=0.002)
+    for option in ("--slot", "--seconds"):
+        parser.add_argument(option, type=float, default=0.1)
     parser.add_argument("--inject", action="append", default=[])
     args = parser.parse_args()
     truth = model()

@@ -31,7 +31,7 @@ def result(benches: list[dict[str, Any]], **other: Any) -> dict[str, Any]:
         "settings": {"delta": 0.02, "fdr": 0.05, "confidence": 0.95}, "seed": 7,
         "started": "2026-05-01T10:00:00+00:00", "seconds": 61.2, "processes": 12,
         "verdict": "SAME", "geomean": {"change": 0.001, "ci": [-0.002, 0.004], "verdict": "SAME"},
-        "dropped_blocks": 3, "command": "isobit-perf ab HEAD~1 HEAD --seed 7", "benches": benches,
+        "command": "isobit-perf ab HEAD~1 HEAD --seed 7", "benches": benches,
         "errors": []}
     return known | other
 

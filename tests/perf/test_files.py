@@ -24,7 +24,7 @@ RESULT: dict[str, Any] = {
     "v": 1, "kind": "ab", "a": SIDE, "b": SIDE, "machine": MACHINE, "settings": {"delta": 0.02},
     "seed": 1, "started": "2026-01-01T00:00:00Z", "seconds": 1.5, "processes": 12,
     "verdict": "SAME", "geomean": {"change": 0.0, "ci": None, "verdict": "SAME"},
-    "dropped_blocks": 0, "command": "isobit-perf ab", "benches": [BENCH, BENCH], "errors": []}
+    "command": "isobit-perf ab", "benches": [BENCH, BENCH], "errors": []}
 
 
 def changed(*way: Any) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def test_machine() -> None:
     assert re.fullmatch("[0-9a-f]{16}", here.fingerprint) and here == machine.describe()
     assert here.threads == len(os.sched_getaffinity(0)) and here.cpu and here.kernel
     assert machine.describe(Path("/bin/true")) == here  # no libisobit
-    assert machine.sample().steal >= 0 and len(machine.load()) == 3
+    assert len(machine.load()) == 3
 
 
 @pytest.mark.parametrize("seconds,text", [(0, "0s"), (59.4, "59s"), (80, "1m20s"),

@@ -78,7 +78,7 @@ def _step_argv(args: argparse.Namespace, good: Path) -> list[str]:
             "--perf", str(options.perf_folder(args).absolute())]
     if args.program:
         argv += ["--program", str(Path(args.program).absolute())]
-    for name in ("seed", "blocks", "slot", "inner", "time_limit", "budget", "delta", "fdr",
+    for name in ("seed", "blocks", "slot", "seconds", "time_limit", "budget", "delta", "fdr",
                  "confidence", "geomean_delta", "first", "processes"):
         value = getattr(args, name)
         if value is not None:

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Protocol
 
 from . import child, schema
@@ -141,8 +142,7 @@ class EnvironmentRunner:
         for text in self.driver.process(number, seed, names, lambda name: None):
             if '"type": "bench"' in text:
                 line = parse_bench(text, "line")
-                times = [time for block in line.blocks for time in block.a + block.b]
-                found.times[line.bench] = sum(times) / len(times)
+                found.times[line.bench] = median(line.a + line.b)
                 if line.hash_a:
                     found.hashes[line.bench] = line.hash_a
             elif '"type": "error"' in text:
@@ -174,9 +174,8 @@ class PairedDriver:
                 collector.add(schema.dump({"type": "error", "bench": name, "which": broken[0],
                                            "why": broken[1]}))
                 continue
-            block: dict[str, object] = {"order": order}
-            block.update((side, [run.times[name] for run in runs[side]]) for side in "ab")
-            line: dict[str, object] = {"type": "bench", "bench": name, "blocks": [block]}
+            line: dict[str, object] = {"type": "bench", "bench": name}
+            line.update((side, [run.times[name] for run in runs[side]]) for side in "ab")
             for side in "ab":
                 if name in runs[side][0].hashes:
                     line[f"hash_{side}"] = runs[side][0].hashes[name]

@@ -22,7 +22,7 @@ CPU = "sys/devices/system/cpu"
 SECONDS = 2.0
 MOST_LOAD = 0.5  # of a CPU
 MOST_STEAL = 0.01
-MOST_NOISE = 0.03  # blocks are dropped beyond that
+MOST_NOISE = 0.03
 
 
 @dataclass(frozen=True)

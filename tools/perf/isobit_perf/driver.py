@@ -7,7 +7,6 @@ from typing import Protocol
 
 from .errors import PerfError
 from .journal import line_type, parse_bench
-from .machine import Sample, sample
 
 OnBench = Callable[[str], None]  # called with the name of each benchmark that is done
 
@@ -32,7 +31,7 @@ class Driver(Protocol):
 
 
 class Collector:
-    """Checks the lines of a process, and adds what the machine did meanwhile."""
+    """Checks the lines of a process."""
 
     def __init__(self, number: int, on_bench: OnBench) -> None:
         self.number = number
@@ -40,7 +39,6 @@ class Collector:
         self.done: list[str] = []
         self.ended = False
         self._on_bench = on_bench
-        self._sample: Sample = sample()
 
     def add(self, text: str) -> None:
         """One line of the program."""
@@ -52,11 +50,6 @@ class Collector:
             raise ProcessFailed(f"prints garbage: {text[:60]!r}", self.done)
         value: dict[str, object] = {**json.loads(text), "process": self.number}
         if kind == "bench":
-            now = sample()
-            # A program that knows these itself is closer to them.
-            value.setdefault("steal", now.steal - self._sample.steal)
-            value.setdefault("throttled", now.throttled - self._sample.throttled)
-            self._sample = now
             try:
                 name = parse_bench(json.dumps(value), "line").bench
             except PerfError as error:

@@ -100,7 +100,6 @@ class Result:
     processes: int
     verdict: SuiteVerdict
     geomean: Geomean
-    dropped_blocks: int
     command: str
     benches: list[Bench]
     errors: list[BenchError]

@@ -35,31 +35,23 @@ class Session:
 
 
 @dataclass
-class Block:
-    """Four slots in the order ABBA or BAAB; nanoseconds per call."""
-
-    order: str
-    a: list[float]
-    b: list[float]
-    cpu_a: list[float] = field(default_factory=list)
-    cpu_b: list[float] = field(default_factory=list)
-    nivcsw: int = 0
-
-
-@dataclass
 class BenchLine:
-    """One benchmark in one process. steal, throttled: how far these moved meanwhile."""
+    """One benchmark in one process.
+
+    a, b: nanoseconds per call, two timings of each side per block (A B B A or B A A B).
+    """
 
     type: Literal["bench"]
     bench: str
-    blocks: list[Block]
+    a: list[float]
+    b: list[float]
+    cpu_a: float | None = None
+    cpu_b: float | None = None
     calls: int = 0
     hash_a: str | None = None
     hash_b: str | None = None
     canary: list[float] | None = None
     work: dict[str, Any] | None = None
-    steal: int = 0
-    throttled: int = 0
     process: int = 0
 
 
@@ -97,11 +89,11 @@ class Process:
 def parse_bench(text: str, name: str | Path, line: int = 1) -> BenchLine:
     """A bench line, its times checked."""
     found = schema.parse(BenchLine, text, name, line)
-    for block in found.blocks:
-        if not block.a or not block.b or min(block.a + block.b) <= 0:
-            raise PerfError(f"{name}:{line}: {found.bench}: a time that is not positive")
-    if not found.blocks:
-        raise PerfError(f"{name}:{line}: {found.bench}: no blocks")
+    if not found.a or len(found.a) != len(found.b) or len(found.a) % 2:
+        raise PerfError(f"{name}:{line}: {found.bench}: {len(found.a)} and {len(found.b)} "
+                        "timings are no blocks of two and two")
+    if min(found.a + found.b) <= 0:
+        raise PerfError(f"{name}:{line}: {found.bench}: a time that is not positive")
     return found
 
 

@@ -16,9 +16,9 @@ from .errors import Exit, PerfError
 class Slots:
     """How long a benchmark is measured in one process."""
 
-    blocks: int = 2
-    slot: float = 0.002
-    inner: int = 5
+    blocks: int = 200
+    slot: float = 0.0001
+    seconds: float = 0.08
 
 
 def find_program(given: str | None = None) -> str:
@@ -65,7 +65,7 @@ class LibraryDriver:
             argv = [self.program, "--a", str(a), "--b", str(b), "--benches", file.name,
                     "--seed", str(seed), "--offset", str(number * 64 % 4096), "--order", "random",
                     "--blocks", str(self.slots.blocks), "--slot", str(self.slots.slot),
-                    "--inner", str(self.slots.inner)]
+                    "--seconds", str(self.slots.seconds)]
             for name in names:
                 if name in self.inject:
                     argv += ["--inject", f"{name}={self.inject[name]:g}"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What machine this is, and how much of it others take."""
+"""What machine this is."""
 
 import ctypes
 import hashlib
@@ -8,7 +8,6 @@ import os
 import platform
 import re
 import subprocess
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -83,33 +82,6 @@ def describe(library: Path | None = None) -> Machine:
     parts = [cpu, *features, compiler, kernel, str(threads()), sleef]
     fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
     return Machine(fingerprint, cpu, features, compiler, kernel, threads(), sleef)
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Counters that grow when others take the CPU."""
-
-    steal: int  # ticks that the hypervisor gave to others
-    throttled: int  # periods in which the cgroup's quota was used up
-
-
-def _cgroup_stat() -> str:
-    """cpu.stat of this process's cgroup, version 2 or 1."""
-    for line in _read("/proc/self/cgroup").splitlines():
-        _, controllers, path = line.split(":", 2)
-        if controllers == "" or "cpu" in controllers.split(","):
-            for base in ("/sys/fs/cgroup", "/sys/fs/cgroup/cpu"):
-                text = _read(base + path.rstrip("/") + "/cpu.stat")
-                if "nr_throttled" in text:
-                    return text
-    return _read("/sys/fs/cgroup/cpu/cpu.stat") or _read("/sys/fs/cgroup/cpu.stat")
-
-
-def sample() -> Sample:
-    """The counters now; 0 where the machine has none."""
-    fields = _read("/proc/stat").split("\n", 1)[0].split()
-    match = re.search(r"^nr_throttled (\d+)$", _cgroup_stat(), re.MULTILINE)
-    return Sample(int(fields[8]) if len(fields) > 8 else 0, int(match.group(1)) if match else 0)
 
 
 def load() -> tuple[float, float, float]:

@@ -5,6 +5,7 @@ import argparse
 import os
 import time
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from . import build, journal, machine, options, plan, schema, selection, summary
@@ -51,11 +52,11 @@ def add_run_parser(subparsers: Any) -> None:
 def _entries(process: journal.Process, repetition: int) -> list[dict[str, Any]]:
     found = []
     for line in process.benches.values():
-        times = [time for block in line.blocks for time in block.a + block.b]
-        cpu = [time for block in line.blocks for time in block.cpu_a + block.cpu_b] or times
+        wall = median(line.a + line.b)
+        cpu = [time for time in (line.cpu_a, line.cpu_b) if time is not None] or [wall]
         found.append({"name": line.bench, "run_name": line.bench, "run_type": "iteration",
                       "repetition_index": repetition, "iterations": line.calls,
-                      "real_time": sum(times) / len(times), "cpu_time": sum(cpu) / len(cpu),
+                      "real_time": wall, "cpu_time": sum(cpu) / len(cpu),
                       "time_unit": "ns", "isobit.work": line.work, "isobit.hash": line.hash_a,
                       "isobit.canary": line.canary})
     return found

@@ -77,7 +77,7 @@ def count(results: list[Result]) -> dict[str, Any]:
         rows.append({"run": number, **{name: verdicts[name] for name in
                      ("REGRESSION", "FASTER", "SAME", "INCONCLUSIVE")},
                      "geomean": result.geomean.verdict, "seconds": result.seconds,
-                     "processes": result.processes, "dropped_blocks": result.dropped_blocks})
+                     "processes": result.processes})
     false_runs = sum(result.verdict == "REGRESSION" for result in results)
     return {"v": 1, "runs": rows, "false_regression_runs": false_runs,
             "false_regressions": sum(row["REGRESSION"] for row in rows),
@@ -85,8 +85,7 @@ def count(results: list[Result]) -> dict[str, Any]:
 
 
 def _show(found: dict[str, Any], folder: Path) -> None:
-    keys = ["run", "REGRESSION", "FASTER", "SAME", "INCONCLUSIVE", "geomean", "processes",
-            "dropped_blocks"]
+    keys = ["run", "REGRESSION", "FASTER", "SAME", "INCONCLUSIVE", "geomean", "processes"]
     rows = [[*keys, "time"]]
     rows += [[*(str(row[key]) for key in keys), duration(row["seconds"])]
              for row in found["runs"]]

@@ -73,10 +73,13 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 def add_measuring(parser: argparse.ArgumentParser) -> None:
     """How it is measured."""
     parser.add_argument("--seed", type=int, help="of all that is random (a new one, shown)")
-    parser.add_argument("--blocks", type=count, default=2, help="blocks A B B A per process (2)")
-    parser.add_argument("--slot", type=seconds, default=0.002, metavar="SECONDS",
-                        help="one timing takes at least so long (0.002)")
-    parser.add_argument("--inner", type=count, default=5, help="timings per slot (5)")
+    parser.add_argument("--blocks", type=count, default=200,
+                        help="blocks A B B A per process and benchmark, at most (200)")
+    parser.add_argument("--slot", type=seconds, default=0.0001, metavar="SECONDS",
+                        help="one timing takes at least so long (0.0001)")
+    parser.add_argument("--seconds", type=seconds, default=0.08, metavar="SECONDS",
+                        help="all blocks together take about so long; five are always "
+                        "measured (0.08)")
     parser.add_argument("--time-limit", type=seconds, metavar="TIME",
                         help="a process is killed after so long without a result (30s), an "
                         "execution of a --command after so long (5m)")
@@ -114,7 +117,7 @@ def rules(args: argparse.Namespace) -> Rules:
 
 def slots(args: argparse.Namespace) -> Slots:
     """The slots that the options say."""
-    return Slots(args.blocks, args.slot, args.inner)
+    return Slots(args.blocks, args.slot, args.seconds)
 
 
 def perf_folder(args: argparse.Namespace) -> Path:

@@ -51,7 +51,7 @@ def for_libraries(args: argparse.Namespace, a: str, b: str,
     return Plan(kind, left.side, right.side, machine.describe(left.path), driver, names,
                 settings={"suite": args.suite or "pr", "a_sha256": left.digest(),
                           "b_sha256": right.digest(), "blocks": args.blocks,
-                          "slot": args.slot, "inner": args.inner})
+                          "slot": args.slot, "seconds": args.seconds})
 
 
 def for_commands(args: argparse.Namespace, a: str, b: str,

@@ -162,8 +162,7 @@ class SessionRun:
         verdicts = Counter(finding.verdict for finding in found.values())
         self.progress.say(
             f"{len(self.state.processes)} processes, {duration(self.state.seconds)}: "
-            + ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
-            + f"; {sum(data.dropped.values())} blocks dropped")
+            + ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items())))
         # All stay while they may be slower together, and none of them is for itself.
         if mean.verdict == "INCONCLUSIVE" and not verdicts["REGRESSION"] + verdicts["FASTER"]:
             return
@@ -188,11 +187,10 @@ class SessionRun:
         if not benches:
             why = "; ".join(f"{e.bench}: {e.why}" for e in state.errors[:3])
             raise PerfError("nothing was measured" + (f": {why}" if why else ""))
-        settings = {**head.settings, "dropped": dict(data.dropped)}
-        return Result(1, head.kind, head.a, head.b, head.machine, settings, head.seed,
+        return Result(1, head.kind, head.a, head.b, head.machine, head.settings, head.seed,
                       head.started, round(state.seconds, 3), len(state.processes),
                       _suite_verdict(benches, mean, head.settings.get("outputs") != "ignored"),
-                      mean, sum(data.dropped.values()), command,
+                      mean, command,
                       benches, state.errors, self.complete)
 
 

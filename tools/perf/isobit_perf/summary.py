@@ -41,7 +41,7 @@ def text(result: Result, output: Path) -> str:
     lines.append(f"geometric mean {percent(mean.change)} {interval(mean.ci)} {mean.verdict}; "
                  + ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items())))
     lines.append(f"{result.verdict}: {result.processes} processes, {duration(result.seconds)}, "
-                 f"{result.dropped_blocks} blocks dropped, seed {result.seed}; {output}"
+                 f"seed {result.seed}; {output}"
                  + ("" if result.complete else "; ended early"))
     return "\n".join(lines)
 

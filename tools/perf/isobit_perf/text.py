@@ -128,5 +128,4 @@ def noise(result: Result) -> str:
              f"largest {plain_percent(round(known[-1], 5))}" if known else
              "Noise floor: not measured (isobit-perf aa does)")
     return (f"{floor}. Margin {setting(result, 'delta')} or the noise, false discoveries "
-            f"{setting(result, 'fdr')}, intervals {setting(result, 'confidence')}; "
-            f"{plural(result.dropped_blocks, 'block')} dropped.")
+            f"{setting(result, 'fdr')}, intervals {setting(result, 'confidence')}.")
