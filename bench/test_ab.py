@@ -139,6 +139,17 @@ class Stream(unittest.TestCase):
         self.assertGreater(orders.count("ABBA"), 8)
         self.assertGreater(orders.count("BAAB"), 8)
 
+    def test_slots_run_in_the_order_that_is_said(self) -> None:
+        """Each library writes a line when it is called: isobit's own report, and OTHER's."""
+        done = start("--a", LIBRARY, "--b", OTHER, "--bench", SOFTMAX, "--slot", "1e-6", "--inner",
+                     "1", "--blocks", "8", env={**os.environ, "ISOBIT_VERBOSE": "1"})
+        bench, = of_type([json.loads(line) for line in done.stdout.splitlines()], "bench")
+        self.assertEqual((bench["calls"], bench["inner"]), (1, 1))
+        slots = "".join(block["order"] for block in bench["blocks"])
+        called = "".join("B" if line == "other" else "A" for line in done.stderr.splitlines()
+                         if line == "other" or ",exec,softmax" in line)
+        self.assertEqual(called[-2 * len(slots):], "".join(2 * slot for slot in slots))
+
     def test_offset_changes_no_result(self) -> None:
         names = [GEMM, SOFTMAX, *LINEAR]
         hashes = {tuple(sorted((line["bench"], line["hash_a"])
@@ -207,10 +218,11 @@ class Libraries(unittest.TestCase):
         self.assertIn("one and the same in memory", done.stderr)
 
     def test_other_results(self) -> None:
-        status, lines, _ = pair(LIBRARY, OTHER, GEMM, SOFTMAX)
+        """SOFTMAX computes something else, and LINEAR's weights are packed in another way."""
+        status, lines, _ = pair(LIBRARY, OTHER, GEMM, SOFTMAX, LINEAR[1])
         self.assertEqual(status, 0)
         same = {line["bench"]: line["hash_a"] == line["hash_b"] for line in of_type(lines, "bench")}
-        self.assertEqual(same, {GEMM: True, SOFTMAX: False})
+        self.assertEqual(same, {GEMM: True, SOFTMAX: False, LINEAR[1]: False})
 
     def test_error_leaves_one_benchmark_out(self) -> None:
         for a, b, which in ((OTHER, LIBRARY, "a"), (LIBRARY, OTHER, "b")):
