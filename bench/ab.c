@@ -235,11 +235,13 @@ struct timing {
 
 static iso_status time_calls(const struct side *side, size_t calls, double inject,
                              struct timing *timing) {
-    unsigned failed = 0;
+    iso_status failed = ISOBIT_OK;
     running_side = side->name;
     const int64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID), start = now_ns();
-    for (size_t i = 0; i < calls; i++)
-        failed |= (unsigned)bench_call(&side->job);
+    for (size_t i = 0; i < calls; i++) {
+        const iso_status status = bench_call(&side->job);
+        failed = status ? status : failed;
+    }
     int64_t end = now_ns();
     if (inject > 0) {
         const int64_t until = end + (int64_t)((double)(end - start) * inject / 100);
@@ -248,26 +250,39 @@ static iso_status time_calls(const struct side *side, size_t calls, double injec
     }
     timing->wall = (double)(end - start) / (double)calls;
     timing->cpu = (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu) / (double)calls;
-    return failed ? bench_call(&side->job) : ISOBIT_OK;
+    return failed;
 }
 
-/* How many calls take at least a slot, whichever library makes them. 0: `who` failed. */
-static size_t calls_for(const struct side **who, iso_status *status) {
-    const double slot = options.slot * 1e9;
-    size_t calls = 1;
-    for (size_t i = 0; i < 2; i++)
-        for (;;) {
-            struct timing t;
-            *who = &sides[i];
-            if ((*status = time_calls(*who, calls, 0, &t)))
-                return 0;
-            const double times = slot / (t.wall * (double)calls);
-            if (times <= 1)
-                break;
-            /* The first calls are slow; then they are few, and this comes nearer in steps. */
-            calls = (size_t)((double)calls * fmin(times * 1.1, 16)) + 1;
-        }
-    return calls;
+/* How many calls take at least a slot. */
+static iso_status calls_of(const struct side *side, size_t *calls) {
+    for (*calls = 1;;) {
+        struct timing t;
+        iso_status status = time_calls(side, *calls, 0, &t);
+        const double times = options.slot * 1e9 / (t.wall * (double)*calls);
+        if (status || times <= 1)
+            return status;
+        /* The first calls are slow; then they are few, and this comes nearer in steps. */
+        *calls = (size_t)((double)*calls * fmin(times * 1.1, 16)) + 1;
+    }
+}
+
+/*
+ * As many calls for one library as for the other, so that what a batch costs beside them is the
+ * same: what the faster one needs to fill a slot. One that is very much faster gets shorter
+ * timings, or those of the other would take forever.
+ */
+static iso_status common_calls(const struct side **who, size_t *calls) {
+    enum { MOST_TIMES = 8 };
+    size_t each[2];
+    for (size_t i = 0; i < 2; i++) {
+        *who = &sides[i];
+        iso_status status = calls_of(*who, &each[i]);
+        if (status)
+            return status;
+    }
+    const size_t fewer = each[0] < each[1] ? each[0] : each[1], more = each[0] + each[1] - fewer;
+    *calls = more < MOST_TIMES * fewer ? more : MOST_TIMES * fewer;
+    return ISOBIT_OK;
 }
 
 /* Long calls are not timed as often: they cannot fall between two interruptions anyway. */
@@ -386,14 +401,13 @@ static void put_bench(const struct row *row, size_t calls, size_t timings,
 /* Whether there is a line of results. */
 static bool measure(const struct row *row, struct block *blocks) {
     const struct side *side;
-    iso_status status = ISOBIT_OK;
     double canaries[2];
+    size_t calls = 1, timings = options.inner;
     if (!prepare_both(row))
         return false;
     canary(&canaries[0], &canaries[1]);
-    const size_t calls = calls_for(&side, &status);
-    size_t timings = options.inner;
-    if (calls == 1) {
+    iso_status status = common_calls(&side, &calls);
+    if (!status && calls == 1) {
         struct timing t;
         status = time_calls(side = &sides[0], calls, 0, &t);
         timings = timings_for(t.wall);
