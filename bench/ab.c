@@ -3,8 +3,8 @@
  * isobit_ab: times two builds of the library in turns, in one process, on the same memory. It only
  * measures: what its numbers mean is for tools/perf to say, which starts it many times.
  *
- * A benchmark has `blocks` blocks of four slots, A B B A or B A A B, so that a slow drift of the
- * machine meets both alike. A slot is the best of some timings.
+ * A benchmark has many blocks of four short timings, A B B A or B A A B, so that what disturbs the
+ * machine meets both alike or a few blocks only.
  */
 #include "cases.h"
 
@@ -21,7 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -50,12 +49,12 @@ static struct options {
     bool list;
     const char *isa, *count, *benches;
     uint64_t seed;
-    size_t offset, blocks, inner;
-    double slot; /* seconds */
+    size_t offset, blocks;
+    double slot, seconds; /* of a timing, and of all blocks of a benchmark */
     bool shuffle;
     const char **names, **inject;
     size_t name_count, inject_count;
-} options = {.seed = 1, .blocks = 2, .inner = 5, .slot = 0.002, .shuffle = true};
+} options = {.seed = 1, .blocks = 200, .slot = 0.0001, .seconds = 0.08, .shuffle = true};
 
 static struct side sides[2] = {{.name = "a"}, {.name = "b"}};
 static struct row *rows;
@@ -171,6 +170,7 @@ static int64_t now_ns(void) { return clock_ns(CLOCK_MONOTONIC_RAW); }
  * Workers of a pool look out for more work for a moment before they sleep. The other library's
  * timings do not begin before they do: until no other thread of this process uses a CPU.
  */
+#define SETTLING 2e-4 /* seconds, mostly */
 static void settle(void) {
     int64_t before = -1;
     for (int i = 0; i < 200; i++) {
@@ -285,26 +285,14 @@ static iso_status common_calls(const struct side **who, size_t *calls) {
     return ISOBIT_OK;
 }
 
-/* Long calls are not timed as often: they cannot fall between two interruptions anyway. */
-static size_t timings_for(double call_ns) {
-    const double most = 4 * options.slot * 1e9 / call_ns;
-    return most >= 1                           ? options.inner
-           : most * (double)options.inner >= 1 ? (size_t)(most * (double)options.inner)
-                                               : 1;
-}
-
 static iso_status time_slot(const struct side *side, const struct row *row, size_t calls,
-                            size_t timings, struct timing *best) {
+                            struct timing *timing) {
     const double inject = side == &sides[1] ? row->inject : 0;
     running_side = side->name;
     /* Code and packed weights of the other one are in the caches, and its workers awake. */
     iso_status status = bench_call(&side->job);
-    for (size_t i = 0; i < timings && !status; i++) {
-        struct timing t;
-        status = time_calls(side, calls, inject, &t);
-        if (i == 0 || t.wall < best->wall)
-            *best = t;
-    }
+    if (!status)
+        status = time_calls(side, calls, inject, timing);
     if (row->threads > 1)
         settle();
     return status;
@@ -313,14 +301,7 @@ static iso_status time_slot(const struct side *side, const struct row *row, size
 struct block {
     bool b_first;
     struct timing slots[2][2]; /* by side, in the order of time */
-    long switches;             /* involuntary ones, of all threads */
 };
-
-static long involuntary_switches(void) {
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_nivcsw;
-}
 
 static const struct iso_executor *executor_of(const struct side *side, const struct row *row) {
     return row->threads > 1 ? side->library.pool_executor(side->pool) : NULL;
@@ -373,63 +354,82 @@ static bool prepare_both(const struct row *row) {
     return good;
 }
 
-static void put_numbers(const char *key, const struct timing *t, bool cpu) {
-    printf(",\"%s\":[%.3f,%.3f]", key, cpu ? t[0].cpu : t[0].wall, cpu ? t[1].cpu : t[1].wall);
+static void put_times(size_t side, const struct block *blocks, size_t count) {
+    double cpu = 0;
+    printf(",\"%s\":[", sides[side].name);
+    for (size_t i = 0; i < count; i++) {
+        const struct timing *t = blocks[i].slots[side];
+        printf("%s%.5g,%.5g", i ? "," : "", t[0].wall, t[1].wall);
+        cpu += t[0].cpu + t[1].cpu;
+    }
+    printf("],\"cpu_%s\":%.5g", sides[side].name, cpu / 2 / (double)count);
 }
 
-static void put_bench(const struct row *row, size_t calls, size_t timings,
-                      const struct block *blocks, const double *canaries) {
+static void put_bench(const struct row *row, size_t calls, const struct block *blocks, size_t count,
+                      const double *canaries) {
     printf("{\"type\":\"bench\"");
     put_key("bench", row->name);
-    printf(",\"calls\":%zu,\"inner\":%zu,\"blocks\":[", calls, timings);
-    for (size_t i = 0; i < options.blocks; i++) {
-        const struct block *b = &blocks[i];
-        printf("%s{\"order\":\"%s\"", i ? "," : "", b->b_first ? "BAAB" : "ABBA");
-        put_numbers("a", b->slots[0], false);
-        put_numbers("b", b->slots[1], false);
-        put_numbers("cpu_a", b->slots[0], true);
-        put_numbers("cpu_b", b->slots[1], true);
-        printf(",\"nivcsw\":%ld}", b->switches);
-    }
-    printf("],\"hash_a\":\"%016llx\",\"hash_b\":\"%016llx\",\"canary\":[%.0f,%.0f]",
+    printf(",\"calls\":%zu,\"order\":\"", calls);
+    for (size_t i = 0; i < count; i++)
+        fputs(blocks[i].b_first ? "BAAB" : "ABBA", stdout);
+    putchar('"');
+    put_times(0, blocks, count);
+    put_times(1, blocks, count);
+    printf(",\"hash_a\":\"%016llx\",\"hash_b\":\"%016llx\",\"canary\":[%.0f,%.0f]",
            (unsigned long long)sides[0].hash, (unsigned long long)sides[1].hash, canaries[0],
            canaries[1]);
     printf(",\"work\":{\"flops\":%.0f,\"bytes\":%.0f}}", sides[0].job.flops, sides[0].job.bytes);
     end_line();
 }
 
+/* How many blocks take so long as is wanted; of long calls only a few. */
+static iso_status blocks_for(const struct side **who, const struct row *row, size_t calls,
+                             size_t *count) {
+    enum { LEAST = 5 };
+    double block = row->threads > 1 ? 4 * SETTLING : 0;
+    for (size_t i = 0; i < 2; i++) {
+        struct timing t;
+        *who = &sides[i];
+        iso_status status = time_calls(*who, calls, 0, &t);
+        if (status)
+            return status;
+        block += 2e-9 * t.wall * (double)(calls + 1);
+    }
+    const double wanted = options.seconds / block;
+    *count = wanted >= (double)options.blocks ? options.blocks
+             : wanted <= LEAST                ? LEAST
+                                              : (size_t)wanted;
+    *count = *count < options.blocks ? *count : options.blocks;
+    return ISOBIT_OK;
+}
+
 /* Whether there is a line of results. */
 static bool measure(const struct row *row, struct block *blocks) {
     const struct side *side;
     double canaries[2];
-    size_t calls = 1, timings = options.inner;
+    size_t calls = 1, count = 0;
     if (!prepare_both(row))
         return false;
     canary(&canaries[0], &canaries[1]);
     iso_status status = common_calls(&side, &calls);
-    if (!status && calls == 1) {
-        struct timing t;
-        status = time_calls(side = &sides[0], calls, 0, &t);
-        timings = timings_for(t.wall);
-    }
+    if (!status)
+        status = blocks_for(&side, row, calls, &count);
     if (row->threads > 1)
         settle();
-    for (size_t i = 0; i < options.blocks && !status; i++) {
+    for (size_t i = 0; i < count && !status; i++) {
         struct block *b = &blocks[i];
-        const long before = involuntary_switches();
         b->b_first = random_bits() & 1;
         for (size_t j = 0; j < 4 && !status; j++) {
             const size_t which = (j == 1 || j == 2) != b->b_first; /* A B B A, or the other way */
             side = &sides[which];
-            status = time_slot(side, row, calls, timings, &b->slots[which][j / 2]);
+            status = time_slot(side, row, calls, &b->slots[which][j / 2]);
         }
-        b->switches = involuntary_switches() - before;
     }
     running_side = NULL;
     if (status)
         put_error(row, side, side->library.strerror(status));
     else
-        put_bench(row, calls, timings, blocks, canaries);
+        put_bench(row, calls, blocks, count, canaries);
     return !status;
 }
 
@@ -740,11 +740,11 @@ static const char usage[] =
     "  --benches FILE   those that the file names, one a line\n"
     "  --seed N         for the order of benchmarks and slots (default 1)\n"
     "  --offset BYTES   moves the operands against each other: a multiple of 64 below 4096\n"
-    "  --blocks N       blocks of slots A B B A or B A A B (default 2)\n"
-    "  --slot SECONDS   the shortest timing (default 0.002)\n"
-    "  --inner N        a slot is the best of so many timings (default 5), of fewer where one "
-    "call\n"
-    "                   takes longer than four times --slot\n"
+    "  --blocks N       blocks of timings A B B A or B A A B, at most (default 200)\n"
+    "  --slot SECONDS   the shortest timing (default 0.0001)\n"
+    "  --seconds SECONDS   all blocks of a benchmark take about so long (default 0.08); there "
+    "are\n"
+    "                   at least five, if --blocks allows\n"
     "  --order ORDER    random (default), or given: as --list has them\n"
     "  --inject [NAME=]PERCENT   makes B slower by so much, in one benchmark or in all\n"
     "  --count NAME     calls it three times, the last time within isobit_ab_counted(), for\n"
@@ -765,7 +765,7 @@ enum {
     OPT_OFFSET,
     OPT_BLOCKS,
     OPT_SLOT,
-    OPT_INNER,
+    OPT_SECONDS,
     OPT_ORDER,
     OPT_INJECT,
     OPT_COUNT,
@@ -783,7 +783,7 @@ static const struct option longs[] = {
     {"offset", required_argument, NULL, OPT_OFFSET},
     {"blocks", required_argument, NULL, OPT_BLOCKS},
     {"slot", required_argument, NULL, OPT_SLOT},
-    {"inner", required_argument, NULL, OPT_INNER},
+    {"seconds", required_argument, NULL, OPT_SECONDS},
     {"order", required_argument, NULL, OPT_ORDER},
     {"inject", required_argument, NULL, OPT_INJECT},
     {"count", required_argument, NULL, OPT_COUNT},
@@ -827,10 +827,6 @@ static int parse(int argc, char **argv) {
             good = whole("--blocks", 1, 1000, &n);
             options.blocks = (size_t)n;
             break;
-        case OPT_INNER:
-            good = whole("--inner", 1, 1000, &n);
-            options.inner = (size_t)n;
-            break;
         case OPT_OFFSET:
             good = whole("--offset", 0, 4032, &n);
             options.offset = (size_t)n;
@@ -842,6 +838,10 @@ static int parse(int argc, char **argv) {
         case OPT_SLOT:
             if (!(good = number(optarg, 1e-6, 10, &options.slot)))
                 complain("--slot wants seconds, from 1e-6 to 10, not '%s'", optarg);
+            break;
+        case OPT_SECONDS:
+            if (!(good = number(optarg, 0, 1000, &options.seconds)))
+                complain("--seconds wants seconds, at most 1000, not '%s'", optarg);
             break;
         case OPT_ORDER:
             options.shuffle = strcmp(optarg, "random") == 0;

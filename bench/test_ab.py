@@ -28,7 +28,7 @@ SOFTMAX = "softmax/512x512/scalar/t1"
 LAYERNORM = "layernorm/128x512/scalar/t1"
 GEMV = "gemv/512x512/scalar/t1"
 LINEAR = ("linear/64x512x512/scalar/t1", "linear/1x512x512/scalar/t1")
-SHORT = ("--slot", "1e-5", "--inner", "1", "--blocks", "1")
+SHORT = ("--slot", "1e-5", "--blocks", "1")
 
 Lines = list[dict[str, Any]]
 
@@ -74,13 +74,11 @@ class Names(unittest.TestCase):
 class Stream(unittest.TestCase):
     def check_bench(self, line: dict[str, Any], blocks: int) -> None:
         self.assertGreater(line["calls"], 0)
-        self.assertEqual(len(line["blocks"]), blocks)
-        for block in line["blocks"]:
-            self.assertIn(block["order"], ("ABBA", "BAAB"))
-            self.assertGreaterEqual(block["nivcsw"], 0)
-            for key in ("a", "b", "cpu_a", "cpu_b"):
-                self.assertEqual(len(block[key]), 2)
-                self.assertTrue(all(ns > 0 for ns in block[key]))
+        self.assertRegex(line["order"], f"^(ABBA|BAAB){{{blocks}}}$")
+        for key in ("a", "b"):
+            self.assertEqual(len(line[key]), 2 * blocks)
+            self.assertTrue(all(ns > 0 for ns in line[key]))
+            self.assertGreater(line[f"cpu_{key}"], 0)
         self.assertEqual(len(line["canary"]), 2)
         self.assertTrue(all(ns > 0 for ns in line["canary"]))
         self.assertGreater(line["work"]["bytes"], 0)
@@ -136,17 +134,24 @@ class Stream(unittest.TestCase):
 
     def test_order_of_slots(self) -> None:
         lines = pair(LIBRARY, LIBRARY, GEMM, more=(*SHORT[:-1], "64"))[1]
-        orders = [block["order"] for block in of_type(lines, "bench")[0]["blocks"]]
+        order = of_type(lines, "bench")[0]["order"]
+        orders = [order[i:i + 4] for i in range(0, len(order), 4)]
         self.assertGreater(orders.count("ABBA"), 8)
         self.assertGreater(orders.count("BAAB"), 8)
 
+    def test_as_many_blocks_as_there_is_time_for(self) -> None:
+        """Five at least, however long they take."""
+        for seconds, blocks in (("0", 5), ("1000", 9)):
+            lines = pair(LIBRARY, LIBRARY, GEMM, more=(*SHORT[:-1], "9", "--seconds", seconds))[1]
+            self.check_bench(of_type(lines, "bench")[0], blocks)
+
     def test_slots_run_in_the_order_that_is_said(self) -> None:
         """Each library writes a line when it is called: isobit's own report, and OTHER's."""
-        done = start("--a", LIBRARY, "--b", OTHER, "--bench", SOFTMAX, "--slot", "1e-6", "--inner",
-                     "1", "--blocks", "8", env={**os.environ, "ISOBIT_VERBOSE": "1"})
+        done = start("--a", LIBRARY, "--b", OTHER, "--bench", SOFTMAX, "--slot", "1e-6",
+                     "--blocks", "8", env={**os.environ, "ISOBIT_VERBOSE": "1"})
         bench, = of_type([json.loads(line) for line in done.stdout.splitlines()], "bench")
-        self.assertEqual((bench["calls"], bench["inner"]), (1, 1))
-        slots = "".join(block["order"] for block in bench["blocks"])
+        self.assertEqual(bench["calls"], 1)
+        slots = bench["order"]
         called = "".join("B" if line == "other" else "A" for line in done.stderr.splitlines()
                          if line == "other" or ",exec,softmax" in line)
         self.assertEqual(called[-2 * len(slots):], "".join(2 * slot for slot in slots))
@@ -317,7 +322,7 @@ class Usage(unittest.TestCase):
         bad = {"--seed": ("-1", "x", "", "1.5", "99999999999999999999"),
                "--offset": ("-64", "4096", "63", "64b", ""),
                "--blocks": ("0", "-1", "1001", "two"),
-               "--inner": ("0", "1001", ""),
+               "--seconds": ("-1", "1001", "nan", ""),
                "--slot": ("0", "-1", "nan", "inf", "11", "1ms", ""),
                "--order": ("sorted", "")}
         for option, values in bad.items():
@@ -416,8 +421,7 @@ class Injection(unittest.TestCase):
     def ratio(self, *more: str) -> dict[str, float]:
         """How many times as long B takes, by the best slots of each."""
         lines = pair(LIBRARY, LIBRARY, GEMM, LINEAR[1], more=("--blocks", "4", *more))[1]
-        return {line["bench"]: min(sum((block["b"] for block in line["blocks"]), [])) /
-                min(sum((block["a"] for block in line["blocks"]), []))
+        return {line["bench"]: min(line["b"]) / min(line["a"])
                 for line in of_type(lines, "bench")}
 
     def check(self, wanted: dict[str, tuple[float, float]], *more: str) -> None:

@@ -27,13 +27,13 @@ def test_aa(tool: Tool) -> None:
     assert tool.result("aa/run-001.json") == first
     assert len(tool.result("aa/aa.json")["runs"]) == 3
     assert tool.run("aa", "b.so", "--runs", "3").returncode == 2
-    assert tool.run("ab", "a.so", "b.so").returncode == 0
+    assert tool.run("ab", "a.so", "b.so", "--seed", "1").returncode == 0
     assert tool.result()["benches"][0]["noise"] == json.loads(
         path.read_text())["benches"][NAMES[0]]["p95"]
 
 
 def test_noise_of_another_machine(tool: Tool) -> None:
-    assert tool.run("aa", "a.so").returncode == 0
+    assert tool.run("aa", "a.so", "--seed", "1").returncode == 0
     (path,) = (tool.folder / "perf" / "noise").iterdir()
     path.write_text(path.read_text().replace(path.stem, "0" * 16))
     done = tool.run("ab", "a.so", "b.so")
@@ -42,7 +42,7 @@ def test_noise_of_another_machine(tool: Tool) -> None:
 
 def test_aa_tells_false_alarms(tool: Tool) -> None:
     tool.model(slow={NAMES[0]: 10})  # a program that favours a side
-    done = tool.run("aa", "a.so", "--no-noise")
+    done = tool.run("aa", "a.so", "--no-noise", "--seed", "1")
     assert done.returncode == 1 and "1 of 1 runs with a false REGRESSION" in done.stdout
     assert not (tool.folder / "perf" / "noise").exists()
 
@@ -62,14 +62,14 @@ def test_inject(tool: Tool) -> None:
 
 def test_inject_that_is_not_found(tool: Tool) -> None:
     tool.model(noise=0.2)
-    done = tool.run("inject", "a.so", "--percent", "3", "--processes", "12")
+    done = tool.run("inject", "a.so", "--percent", "3", "--processes", "12", "--seed", "1")
     assert done.returncode == 1 and "| 0" not in done.stderr
     assert tool.result("inject/inject.json")["scores"][0]["found"] == 0
 
 
 def test_inject_all(tool: Tool) -> None:
     tool.model(noise=0.003)
-    done = tool.run("inject", "a.so", "--all", "1")
+    done = tool.run("inject", "a.so", "--all", "1", "--seed", "1")
     assert done.returncode == 0 and "found in 1 of 1 runs" in done.stdout, done.stderr
     assert tool.run("inject", "a.so", "--all", "1", "--percent", "3").returncode == 2
     many = ",".join(str(p) for p in range(1, 10))

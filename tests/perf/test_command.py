@@ -72,13 +72,14 @@ def test_wrong_commands(tool: Tool, a: str, b: str, why: str) -> None:
 
 def test_environment(tool: Tool) -> None:
     tool.model(slow_env={"SLOW": 15}, noise=0.002)
-    done = tool.run("ab", "a.so", "env:SLOW=1", "--processes", "12")
+    done = tool.run("ab", "a.so", "env:SLOW=1", "--processes", "12", "--seed", "1")
     assert done.returncode == 1, done.stderr
     result = tool.result()
     assert {b["verdict"] for b in result["benches"]} == {"REGRESSION"}
     assert all(b["change"] == pytest.approx(0.15, abs=0.01) and b["same_output"]
                for b in result["benches"])
-    assert tool.run("ab", "env:OTHER=1", "a.so", "--processes", "12").returncode == 0
+    assert tool.run("ab", "env:OTHER=1", "a.so", "--processes", "12",
+                    "--seed", "1").returncode == 0
     for wrong in ("env:1=2", "env:X"):
         assert tool.run("ab", "a.so", wrong).returncode == 2
     assert tool.run("ab", "env:A=1", "env:B=2").returncode == 2

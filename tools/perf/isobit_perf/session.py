@@ -163,8 +163,9 @@ class SessionRun:
         self.progress.say(
             f"{len(self.state.processes)} processes, {duration(self.state.seconds)}: "
             + ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items())))
-        # All stay while they may be slower together, and none of them is for itself.
-        if mean.verdict == "INCONCLUSIVE" and not verdicts["REGRESSION"] + verdicts["FASTER"]:
+        # All stay while it looks as if they were slower together, and none of them is for itself.
+        if (mean.verdict == "INCONCLUSIVE" and mean.change > self.rules.geomean_delta / 2
+                and not verdicts["REGRESSION"] + verdicts["FASTER"]):
             return
         self.state.decided = {name: finding for name, finding in found.items()
                               if finding.verdict != "INCONCLUSIVE"}
