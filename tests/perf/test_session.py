@@ -201,6 +201,9 @@ def test_killed_and_resumed(tool: Tool) -> None:
     done = tool.run("ab", "--resume", "ab.journal.jsonl", cwd=tool.folder)
     assert done.returncode == 1, done.stderr
     assert comparable(tool.result()) == comparable(tool.result("whole.json"))
+    ends = [json.loads(line)["process"] for line in
+            (tool.folder / "ab.journal.jsonl").read_text().splitlines() if '"type": "end"' in line]
+    assert ends == list(range(1, tool.result()["processes"] + 1))  # none was measured again
 
 
 def test_resume_needs_the_same(tool: Tool) -> None:
@@ -241,20 +244,23 @@ def test_interrupted(tool: Tool, number: int) -> None:
     assert result["verdict"] == "INCONCLUSIVE" and "ended early" in out
 
 
-def children(pid: int) -> list[int]:
-    return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+def measuring(pid: int) -> list[int]:
+    """The children that measure; one that lists names ends by itself."""
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(p) for p in found if "--benches" in Path(f"/proc/{p}/cmdline").read_text()]
 
 
 def test_the_child_dies_with_its_parent(tool: Tool) -> None:
     tool.model(hang=NAMES[0])
-    parent = start(tool)
+    parent = start(tool, "--filter", NAMES[0])
     found: list[int] = []
     for _ in range(500):
-        found = children(parent.pid)
+        found = measuring(parent.pid)
         if found:
             break
         time.sleep(0.02)
     assert found
+    time.sleep(1)  # it has said what it says before it hangs: else a closed pipe would end it
     parent.kill()
     parent.communicate()
     for _ in range(200):
