@@ -14,5 +14,7 @@ if(NOT ISOBIT_SANITIZE AND NOT CMAKE_CROSSCOMPILING AND CMAKE_C_COMPILER_ID STRE
       set_tests_properties(perf.${module} PROPERTIES
         ENVIRONMENT "CC=${CMAKE_C_COMPILER};ISOBIT_BUILD=${PROJECT_BINARY_DIR}")
     endforeach()
+    isobit_test(consumer_perf sh ${CMAKE_CURRENT_SOURCE_DIR}/consumers/perf.sh
+                ${PROJECT_SOURCE_DIR} ${ISOBIT_PYTHON3})
   endif()
 endif()

@@ -45,6 +45,26 @@ def checkout(tool: Tool) -> tuple[str, str, str]:
             git(tool.folder, "worktree", "list"))
 
 
+def test_accepted_regressions(tool: Tool, project: list[str]) -> None:
+    """By a trailer of a commit that A does not have; with a reason, of this benchmark."""
+    def again(trailer: str) -> int:
+        git(tool.folder, "commit", "-q", "--allow-empty", "--amend", "-m",
+            f"commit 5\n\n{trailer}")
+        return tool.run("ab", "HEAD~2", "HEAD", "--processes", "12", "--seed", "1",
+                        "--filter", "3x3").returncode
+
+    wanted = "Perf-accepted: geomean there is only one\nPerf-accepted: "
+    assert again(f"{wanted}{BENCH} more digits") == 0
+    assert tool.bench(BENCH)["verdict"] == "REGRESSION" and tool.result()["verdict"] == "SAME"
+    assert tool.result()["settings"]["accepted"][BENCH] == "more digits"
+    done = tool.run("report", "ab.json")
+    assert "- accepted: " in done.stdout and "more digits" in done.stdout
+    assert again(f"{wanted}op/3x* more digits") == 0
+    assert again(f"{wanted}{BENCH}") == 1  # no reason
+    assert again(f"{wanted}op/4x4/avx2/t1 more digits") == 1
+    assert again(f"Perf-accepted: {BENCH} more digits") == 1  # the geometric mean
+
+
 def test_revisions(tool: Tool, project: list[str]) -> None:
     (tool.folder / "code.c").write_text("a change that is not committed")
     before = checkout(tool)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import HERE, Tool
 from fake_gbench import NAMES
+from isobit_perf import command
 from isobit_perf.command import name_filter
 
 PROGRAM = str(HERE / "fake_gbench.py")
@@ -21,6 +22,13 @@ def ab(tool: Tool, a: str, b: str, *more: str) -> "subprocess.CompletedProcess[s
 def test_filter_takes_names_as_they_are() -> None:
     names = ["a.b", "f(x)[1]{2}", "c|d", r"e\f", "x*y+z?", "^g$", "B<int, 2>/-1"]
     assert [n for n in [*names, "aXb", "c", "d"] if re.search(name_filter(names), n)] == names
+
+
+def test_names_of_a_reporter_that_shortens_them() -> None:
+    listed = ["a/8/iterations:1/manual_time", "a/8/16/repeats:3", "b/real_time"]
+    found = command._as_listed(command.Execution({"a/8": 1.0, "a/8/16": 2.0, "b/real_time": 3.0},
+                                                 {}, {"c": "no"}), listed)
+    assert found.times == dict(zip(listed, (1.0, 2.0, 3.0))) and found.errors == {"c": "no"}
 
 
 def test_same_and_slower(tool: Tool) -> None:

@@ -95,3 +95,8 @@ def main(arguments: list[str]) -> int:
         name = f"{error.filename}: " if error.filename else ""
         print(f"isobit-perf: {name}{error.strerror}", file=sys.stderr)
         return Exit.TROUBLE
+
+
+def run() -> None:
+    """The command that an installed package has."""
+    sys.exit(main(sys.argv[1:]))

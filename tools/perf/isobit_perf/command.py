@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from . import child, schema
 from .driver import Collector, OnBench, ProcessFailed
@@ -22,7 +22,12 @@ from .files import BenchError
 from .journal import ErrorLine, parse_bench
 from .library import LibraryDriver
 
+# What Google Benchmark appends to a name. A reporter of the program's own may leave it out.
+_SUFFIXES = re.compile(r"(/(iterations|repeats|min_time|min_warmup_time|threads):[^/]*"
+                       r"|/(process_time|manual_time|real_time))*$")
 _UNITS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -69,6 +74,17 @@ def read_output(path: Path) -> Execution:
             time = entry.real_time * _UNITS[entry.time_unit]
             found.times[entry.name] = min(time, found.times.get(entry.name, time))
     return found
+
+
+def _as_listed(found: Execution, names: Sequence[str]) -> Execution:
+    """The names of --benchmark_list_tests in place of those in the file."""
+    shorter = {_SUFFIXES.sub("", name): name for name in names}
+
+    def listed(of: dict[str, T]) -> dict[str, T]:
+        return {name if name in names else shorter.get(name, name): value
+                for name, value in of.items()}
+
+    return Execution(listed(found.times), found.hashes, listed(found.errors))
 
 
 def name_filter(names: Sequence[str]) -> str:
@@ -124,7 +140,7 @@ class CommandRunner:
             if not out.exists():  # Google Benchmark does so when the filter matches nothing
                 return Execution()
             try:
-                return read_output(out)
+                return _as_listed(read_output(out), names)
             except PerfError as error:
                 raise ProcessFailed("prints garbage: "
                                     + str(error).removeprefix(f"{folder}/")) from None

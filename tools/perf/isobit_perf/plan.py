@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from . import build, files, journal, machine, options, selection
+from . import accepted, build, files, journal, machine, options, selection
 from .command import CommandRunner, EnvironmentRunner, PairedDriver, common_names
 from .driver import Driver
 from .errors import Exit, PerfError
@@ -51,7 +51,9 @@ def for_libraries(args: argparse.Namespace, a: str, b: str,
     return Plan(kind, left.side, right.side, machine.describe(left.path), driver, names,
                 settings={"suite": args.suite or "pr", "a_sha256": left.digest(),
                           "b_sha256": right.digest(), "blocks": args.blocks,
-                          "slot": args.slot, "seconds": args.seconds})
+                          "slot": args.slot, "seconds": args.seconds,
+                          "accepted": accepted.trailers(args.repository, left.side.commit,
+                                                        right.side.commit)})
 
 
 def for_commands(args: argparse.Namespace, a: str, b: str,

@@ -8,10 +8,12 @@ as if it had never stopped.
 import random
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from . import blocks, journal, schema
+from . import accepted, blocks, journal, schema
 from .driver import Driver, ProcessFailed
 from .errors import Exit, PerfError
 from .files import Bench, BenchError, Geomean, Noise, Result, SuiteVerdict
@@ -190,7 +192,7 @@ class SessionRun:
             raise PerfError("nothing was measured" + (f": {why}" if why else ""))
         return Result(1, head.kind, head.a, head.b, head.machine, head.settings, head.seed,
                       head.started, round(state.seconds, 3), len(state.processes),
-                      _suite_verdict(benches, mean, head.settings.get("outputs") != "ignored"),
+                      _suite_verdict(benches, mean, head.settings),
                       mean, command,
                       benches, state.errors, self.complete)
 
@@ -200,11 +202,16 @@ def _median(values: list[float]) -> float:
     return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
-def _suite_verdict(benches: list[Bench], mean: Geomean, outputs: bool) -> SuiteVerdict:
+def _suite_verdict(benches: list[Bench], mean: Geomean,
+                   settings: Mapping[str, Any]) -> SuiteVerdict:
+    wanted = settings.get("accepted", {})
     verdicts = {bench.verdict for bench in benches}
-    if outputs and any(bench.same_output is False for bench in benches):
+    if settings.get("outputs") != "ignored" and any(b.same_output is False for b in benches):
         return "DIFFERENT"
-    if "REGRESSION" in verdicts or mean.verdict == "REGRESSION":
+    if any(bench.verdict == "REGRESSION" and not accepted.reason(wanted, bench.bench)
+           for bench in benches):
+        return "REGRESSION"
+    if mean.verdict == "REGRESSION" and not accepted.reason(wanted, accepted.GEOMEAN):
         return "REGRESSION"
     if "INCONCLUSIVE" in verdicts:
         return "INCONCLUSIVE"

@@ -34,6 +34,8 @@ def text(result: Result, output: Path) -> str:
     for bench in result.benches:
         if bench.same_output is False:
             lines.append(f"{bench.bench}: the outputs of A and B differ")
+    for pattern, why in result.settings.get("accepted", {}).items():
+        lines.append(f"{pattern}: accepted: {why}")
     for error in result.errors:
         side = f" ({error.which.upper()})" if error.which else ""
         lines.append(f"{error.bench}{side}: left out: {error.why}")

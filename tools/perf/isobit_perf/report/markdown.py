@@ -62,6 +62,10 @@ def of_result(result: Result) -> str:
         if len(worst) > _ROWS:
             lines += ["", f"and {len(worst) - _ROWS} more in the full table."]
         lines.append("")
+    accepted = result.settings.get("accepted") or {}
+    lines += [f"- accepted: <code>{text.markdown(pattern)}</code> "
+              f"{text.markdown(text.shorten(why, 200))}"
+              for pattern, why in list(accepted.items())[:_ERRORS]] + [""] * bool(accepted)
     for error in result.errors[:_ERRORS]:
         lines.append(f"- left out: <code>{text.markdown(error.bench)}</code> "
                      f"{text.markdown(text.shorten(f'{error.which} {error.why}', 200))}")
