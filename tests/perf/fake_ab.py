@@ -6,6 +6,7 @@ The model is the JSON file that FAKE_MODEL names; all its keys may lack:
   names       the benchmarks                slow       {bench: percent} in B
   noise       sd of ln(B/A) per process     drift      growth of both sides per process
   outliers    share of the blocks in which A takes twice as long
+  base        factor of both sides
   slow_env    {variable: percent} that its presence in the environment costs
   crash hang garbage vanish different error    the one benchmark to which that happens
   only        "b": it happens only where the sides differ
@@ -74,7 +75,7 @@ def bench(name: str, truth: dict[str, Any], args: argparse.Namespace,
     if happens(truth, "error", name, args):
         say({"type": "error", "bench": name, "which": "b", "why": "no such instruction set"})
         return
-    ns = 1000.0 * (1 + truth.get("drift", 0) * args.offset / 64)
+    ns = 1000.0 * truth.get("base", 1) * (1 + truth.get("drift", 0) * args.offset / 64)
     ns *= 1 + sum(p for v, p in truth.get("slow_env", {}).items() if v in os.environ) / 100
     a = ns * (1 + library_slowness(args.a, name) / 100)
     b = ns * (1 + library_slowness(args.b, name) / 100)

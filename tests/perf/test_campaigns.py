@@ -60,6 +60,24 @@ def test_inject(tool: Tool) -> None:
     assert len({name for run in injected for name in run}) > 3  # others in each run
 
 
+def test_others(tool: Tool) -> None:
+    """The U test alarms where the machine is slower a minute later, and 20 % sees no 10 %."""
+    assert tool.run("others", "inject").returncode == 2
+    tool.model(noise=0.002)
+    again = ("inject", "a.so", "--percent", "10,30", "--seed", "2", "--processes", "12", "--runs")
+    assert tool.run(*again, "1").returncode == 0
+    tool.model(noise=0.002, base=1.02)
+    assert tool.run(*again, "2").returncode == 0
+    done = tool.run("others", "inject")
+    assert done.returncode == 0, done.stderr
+    ours, u_test, threshold = tool.result("inject/others.json")["rules"]
+    assert ours["false_runs"] == threshold["false_runs"] == 0
+    assert u_test["false_runs"] == 1 and u_test["false_alarms"] == len(NAMES) - 2
+    assert ours["found"] == u_test["found"] == {"10": 1, "30": 1}
+    assert threshold["found"] == {"10": 0, "30": 1}
+    assert " 1 of 1 |" in done.stdout
+
+
 def test_inject_that_is_not_found(tool: Tool) -> None:
     tool.model(noise=0.2)
     done = tool.run("inject", "a.so", "--percent", "3", "--processes", "12", "--seed", "1")

@@ -20,6 +20,7 @@ COMMANDS = (
     ("ab", "measure", "compare two builds, or two benchmark programs"),
     ("aa", "noise", "compare a build with itself: noise and false alarms"),
     ("inject", "inject", "slow one benchmark down on purpose: is it found?"),
+    ("others", "others", "what simpler rules say of the runs of aa and inject"),
     ("bisect", "bisect", "find the commit that made a benchmark slower"),
     ("counts", "counts", "exact counts of instructions, and the hot loops"),
     ("mca", "mca", "cycles of the hot loops on other cores"),
