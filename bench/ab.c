@@ -54,7 +54,7 @@ static struct options {
     bool shuffle;
     const char **names, **inject;
     size_t name_count, inject_count;
-} options = {.seed = 1, .blocks = 200, .slot = 0.0001, .seconds = 0.08, .shuffle = true};
+} options = {.seed = 1, .blocks = 200, .slot = 0.0001, .seconds = 0.04, .shuffle = true};
 
 static struct side sides[2] = {{.name = "a"}, {.name = "b"}};
 static struct row *rows;
@@ -742,7 +742,7 @@ static const char usage[] =
     "  --offset BYTES   moves the operands against each other: a multiple of 64 below 4096\n"
     "  --blocks N       blocks of timings A B B A or B A A B, at most (default 200)\n"
     "  --slot SECONDS   the shortest timing (default 0.0001)\n"
-    "  --seconds SECONDS   all blocks of a benchmark take about so long (default 0.08); there "
+    "  --seconds SECONDS   all blocks of a benchmark take about so long (default 0.04); there "
     "are\n"
     "                   at least five, if --blocks allows\n"
     "  --order ORDER    random (default), or given: as --list has them\n"

@@ -28,7 +28,7 @@ SOFTMAX = "softmax/512x512/scalar/t1"
 LAYERNORM = "layernorm/128x512/scalar/t1"
 GEMV = "gemv/512x512/scalar/t1"
 LINEAR = ("linear/64x512x512/scalar/t1", "linear/1x512x512/scalar/t1")
-SHORT = ("--slot", "1e-5", "--blocks", "1")
+SHORT = ("--slot", "1e-5", "--seconds", "100", "--blocks", "1")
 
 Lines = list[dict[str, Any]]
 
@@ -148,7 +148,7 @@ class Stream(unittest.TestCase):
     def test_slots_run_in_the_order_that_is_said(self) -> None:
         """Each library writes a line when it is called: isobit's own report, and OTHER's."""
         done = start("--a", LIBRARY, "--b", OTHER, "--bench", SOFTMAX, "--slot", "1e-6",
-                     "--blocks", "8", env={**os.environ, "ISOBIT_VERBOSE": "1"})
+                     "--blocks", "8", "--seconds", "100", env={**os.environ, "ISOBIT_VERBOSE": "1"})
         bench, = of_type([json.loads(line) for line in done.stdout.splitlines()], "bench")
         self.assertEqual(bench["calls"], 1)
         slots = bench["order"]

@@ -43,6 +43,9 @@ if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/test_ops.c)
   else()
     isobit_test(ops test_ops ${plan})
   endif()
+  if(CMAKE_CROSSCOMPILING_EMULATOR)
+    set_tests_properties(ops PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
+  endif()
 endif()
 
 # The sets that older CPUs have, on emulated older CPUs: also proves that none of their
@@ -59,7 +62,8 @@ if(ISOBIT_QEMU_X86_64 AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT 
         endif()
         add_test(NAME ${program}.${cpu} COMMAND ${ISOBIT_QEMU_X86_64} -cpu ${cpu}
           $<TARGET_FILE:test_${program}> --quick ${sets})
-        set_tests_properties(${program}.${cpu} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200)
+        set_tests_properties(${program}.${cpu} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200
+          ENVIRONMENT ISOBIT_EMULATED=1)
       endif()
     endforeach()
   endforeach()

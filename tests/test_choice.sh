@@ -20,6 +20,12 @@ echo "chosen: $chosen, expected: $expected"
 [ "$chosen" = "$expected" ]
 
 golden=$source/tests/data/g2p-en.txt
+if [ -n "${ISOBIT_EMULATED:-}" ]; then # slow: some of them
+    some=$(mktemp)
+    trap 'rm -f "$some"' EXIT
+    awk 'NR % 4 == 1' "$golden" >"$some"
+    golden=$some
+fi
 cut -f 1 "$golden" | "$@" run --model "$source/models/g2p-en" --beam 4 --scores --threads 1 |
     paste "$golden" - | awk -F '\t' '{
         if ($2 != $4 || $3 != $5) { print "not the committed bits: " $0; bad = 1 }

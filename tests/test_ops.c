@@ -229,8 +229,10 @@ static void add_way(const iso_isa *isa, const char *threads, const iso_executor 
 static int make_ways(void **state) {
     (void)state;
     size_t pool_count = 0;
+    /* What runs in which order is the same on every CPU, and slow on one that is emulated. */
+    const int emulated = getenv("ISOBIT_EMULATED") != NULL;
     for (size_t n = 1; n <= MOST_THREADS; n++) {
-        if (quick && n != 2 && n != 3 && n != MOST_THREADS)
+        if (quick && n != 3 && (emulated || (n != 2 && n != MOST_THREADS)))
             continue;
         if (iso_pool_create(&pools[pool_count], n) != ISOBIT_OK)
             return -1;
@@ -246,7 +248,8 @@ static int make_ways(void **state) {
     isa_ways = way_count;
     for (size_t i = 0; i < isa_ways; i++) {
         const iso_isa *isa = ways[i].context.isa;
-        add_way(isa, "backwards", &backwards);
+        if (!emulated)
+            add_way(isa, "backwards", &backwards);
         add_way(isa, "shuffled", &shuffled);
         for (size_t p = 0; p < pool_count; p++) {
             char name[16];

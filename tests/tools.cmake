@@ -22,6 +22,8 @@ if(TARGET isobit_cli)
                   $<TARGET_FILE:isobit_cli>)
       isobit_test(cli_choice.Haswell ${choice} avx2 ${ISOBIT_QEMU_X86_64} -cpu Haswell
                   $<TARGET_FILE:isobit_cli>)
+      set_tests_properties(cli_choice.Nehalem cli_choice.Haswell PROPERTIES
+        ENVIRONMENT ISOBIT_EMULATED=1)
     endif()
   endif()
 endif()

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """aa and inject with the fake isobit_ab."""
 
+import contextlib
 import json
+from pathlib import Path
 
 from conftest import Tool
 
@@ -30,6 +32,18 @@ def test_aa(tool: Tool) -> None:
     assert tool.run("ab", "a.so", "b.so", "--seed", "1").returncode == 0
     assert tool.result()["benches"][0]["noise"] == json.loads(
         path.read_text())["benches"][NAMES[0]]["p95"]
+
+
+def test_neighbour(tool: Tool) -> None:
+    """Beside every second run, and gone with it."""
+    done = tool.run("aa", "a.so", "--runs", "2", "--seed", "5", "--processes", "12", "--neighbour",
+                    "--no-noise")
+    assert done.returncode == 0, done.stderr
+    assert [tool.result(f"aa/run-00{n}.json")["settings"]["neighbour"] for n in (1, 2)] == [
+        False, True]
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # of a process that has just ended
+            assert b"isobit_perf.neighbour" not in path.read_bytes()
 
 
 def test_noise_of_another_machine(tool: Tool) -> None:

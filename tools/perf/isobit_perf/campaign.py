@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import files, journal, plan, schema
+from . import files, journal, neighbour, plan, schema
 from .errors import Exit, PerfError
 from .files import Result
 from .plan import Plan
@@ -27,8 +27,10 @@ def run_number(args: argparse.Namespace, planned: Plan, folder: Path, number: in
             return result
     started = plan.journal_path(output)
     folder.mkdir(parents=True, exist_ok=True)
-    return plan.run(args, planned, output, started if started.exists() else None,
-                    seed_of(args.seed, number), extra)
+    noisy = args.neighbour and number % 2 == 0
+    with neighbour.running(noisy):
+        return plan.run(args, planned, output, started if started.exists() else None,
+                        seed_of(args.seed, number), {**(extra or {}), "neighbour": noisy})
 
 
 def seed_of(seed: int, number: int) -> int:
@@ -51,6 +53,12 @@ def keep_seed(folder: Path, seed: int | None, new: int) -> int:
 @dataclass
 class _Campaign:
     seed: int
+
+
+def add_neighbour(parser: argparse.ArgumentParser) -> None:
+    """The option that aa and inject have."""
+    parser.add_argument("--neighbour", action="store_true",
+                        help="every second run beside a process that streams memory in bursts")
 
 
 def seconds_until(result_path: Path, processes: int) -> float:

@@ -33,6 +33,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--runs", type=options.count, default=1, metavar="N", help="(1)")
     parser.add_argument("-o", "--output", type=Path, default=Path("inject"), metavar="DIR",
                         help="folder of the runs and of inject.json (inject)")
+    campaign.add_neighbour(parser)
     options.add_selection(parser)
     options.add_measuring(parser)
     options.add_deciding(parser)

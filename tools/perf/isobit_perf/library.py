@@ -18,7 +18,7 @@ class Slots:
 
     blocks: int = 200
     slot: float = 0.0001
-    seconds: float = 0.08
+    seconds: float = 0.04
 
 
 def find_program(given: str | None = None) -> str:

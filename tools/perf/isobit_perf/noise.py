@@ -36,6 +36,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("-o", "--output", type=Path, default=Path("aa"), metavar="DIR",
                         help="folder of the runs and of aa.json (aa)")
     parser.add_argument("--no-noise", action="store_true", help="leave perf/noise/ as it is")
+    campaign.add_neighbour(parser)
     options.add_selection(parser)
     options.add_measuring(parser)
     options.add_deciding(parser)

@@ -77,9 +77,9 @@ def add_measuring(parser: argparse.ArgumentParser) -> None:
                         help="blocks A B B A per process and benchmark, at most (200)")
     parser.add_argument("--slot", type=seconds, default=0.0001, metavar="SECONDS",
                         help="one timing takes at least so long (0.0001)")
-    parser.add_argument("--seconds", type=seconds, default=0.08, metavar="SECONDS",
+    parser.add_argument("--seconds", type=seconds, default=0.04, metavar="SECONDS",
                         help="all blocks together take about so long; five are always "
-                        "measured (0.08)")
+                        "measured (0.04)")
     parser.add_argument("--time-limit", type=seconds, metavar="TIME",
                         help="a process is killed after so long without a result (30s), an "
                         "execution of a --command after so long (5m)")
