@@ -70,10 +70,16 @@ along_steps(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const fl
             const size_t m, size_t n, const size_t steps, int first, struct along_before before,
             const int near) {
     const size_t vectors = ALONG_VECTORS(m, near);
+    /* Up to where B's vectors lie in one line each: those across two take twice as long. */
+    const size_t head = m == 1 && bs % VF_N == 0 ? -((uintptr_t)b / sizeof *b) % VF_N : 0;
     size_t j = 0;
 #define ALONG_TILE(V, last)                                                                        \
     along_tile(c + j, ldc, a, ai, ap, b + j, bs, m, V, last, steps, first,                         \
                (struct along_before){before.rows + j, before.ld, before.count})
+    if (head > 0 && head < n) {
+        ALONG_TILE(1, head);
+        j = head;
+    }
     for (; n - j >= vectors * VF_N; j += vectors * VF_N)
         ALONG_TILE(vectors, VF_N);
     for (; vectors == 16 && n - j >= 8 * VF_N; j += 8 * VF_N)
