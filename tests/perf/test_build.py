@@ -65,6 +65,15 @@ def test_accepted_regressions(tool: Tool, project: list[str]) -> None:
     assert again(f"Perf-accepted: {BENCH} more digits") == 1  # the geometric mean
 
 
+def test_revisions_that_build_the_same(tool: Tool, project: list[str]) -> None:
+    """Nothing is measured, and there is a result."""
+    git(tool.folder, "commit", "-q", "--allow-empty", "-m", "a comment")
+    done = tool.run("ab", "HEAD~1", "HEAD")
+    assert done.returncode == 0 and "bit by bit" in done.stderr, done.stderr
+    assert tool.result()["verdict"] == "SAME" and tool.result()["processes"] == 0
+    assert tool.run("report", "ab.json").returncode == 0
+
+
 def test_revisions(tool: Tool, project: list[str]) -> None:
     (tool.folder / "code.c").write_text("a change that is not committed")
     before = checkout(tool)

@@ -156,7 +156,8 @@ def main_ab(args: argparse.Namespace) -> int:
     else:
         raise PerfError("ab needs two sides: ab A B, or ab --command A B")
     try:
-        result = plan.run(args, planned, args.output, args.resume, args.seed)
+        result = plan.identical(args, planned, args.output) or plan.run(
+            args, planned, args.output, args.resume, args.seed)
     except PerfError as error:
         if error.result is not None:
             summary.show(error.result, args.output, args.json)

@@ -14,7 +14,7 @@ from . import accepted, build, files, journal, machine, options, selection
 from .command import CommandRunner, EnvironmentRunner, PairedDriver, common_names
 from .driver import Driver
 from .errors import Exit, PerfError
-from .files import BenchError, Machine, Result, Side
+from .files import BenchError, Geomean, Machine, Result, Side
 from .library import LibraryDriver, find_program
 from .progress import Progress
 from .session import SessionRun
@@ -129,6 +129,21 @@ def run(args: argparse.Namespace, plan: Plan, output: Path, resume: Path | None 
     else:
         session.begin(plan.errors)
     return _finish(session, output, path, progress)
+
+
+def identical(args: argparse.Namespace, plan: Plan, output: Path) -> Result | None:
+    """The result of two revisions that build the same library, bit by bit: nothing to measure."""
+    a, b = plan.a, plan.b
+    if not a.commit or not b.commit or a.commit == b.commit or (
+            plan.settings["a_sha256"] != plan.settings["b_sha256"]):
+        return None
+    now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    result = Result(1, "ab", a, b, plan.machine, _settings(args, plan, {}), 0, now, 0.0, 0, "SAME",
+                    Geomean(0.0, None, "SAME"), shlex.join(["isobit-perf", *args.arguments]), [],
+                    [])
+    files.write_result(output, result)
+    Progress(quiet=args.quiet).say("both revisions build the same library, bit by bit")
+    return result
 
 
 def _finish(session: SessionRun, output: Path, path: Path, progress: Progress) -> Result:
