@@ -229,7 +229,8 @@ static void add_way(const iso_isa *isa, const char *threads, const iso_executor 
 static int make_ways(void **state) {
     (void)state;
     size_t pool_count = 0;
-    /* What runs in which order is the same on every CPU, and slow on one that is emulated. */
+    /* What runs in which order is the same on every CPU, and slow on one that is emulated. Nine
+     * numbers of threads, odd and even, below and above what machines of the tests have. */
     const int emulated = getenv("ISOBIT_EMULATED") != NULL;
     for (size_t n = 1; n <= MOST_THREADS; n++) {
         if (quick ? n != 3 && (emulated || (n != 2 && n != MOST_THREADS))

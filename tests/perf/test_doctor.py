@@ -2,6 +2,7 @@
 """doctor: each check on made-up files of a machine, and the canary on made-up programs."""
 from pathlib import Path
 
+import os
 import pytest
 
 from isobit_perf import cli, doctor
@@ -151,6 +152,16 @@ def test_a_canary_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(doctor, "SECONDS", 0.0)
     found = doctor.run_canary(program(tmp_path, body))
     assert found.runs == 0 and why in found.why
+
+
+def test_the_canary_of_isobit_ab(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not a made-up program: it knows the options."""
+    program = Path(os.environ.get("ISOBIT_BUILD", "build")) / "bin" / "isobit_ab"
+    if not program.exists():
+        pytest.skip(f"no {program}")
+    monkeypatch.setattr(doctor, "SECONDS", 0.0)
+    found = doctor.run_canary(str(program))
+    assert found.runs == 1, found.why
 
 
 def test_the_canary_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,10 +97,6 @@ def test_benjamini_hochberg_against_statsmodels() -> None:
     assert stats.benjamini_hochberg(list(p)) == pytest.approx(expected)
 
 
-def test_fence() -> None:
-    assert stats.fence([0] * 20) == 0
-    assert stats.fence([1, 2, 3, 4, 5]) == 4 + 3 * 2
-
 
 def test_minimum_detectable() -> None:
     """The smallest change of the formula is found about as often as it says."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """`isobit-perf doctor`: what disturbs measurements on this machine, and what to do about it.
 
-Reads /proc and /sys, and runs for two seconds the fixed work (an FMA loop, a copy) by which the
-measurements notice that a machine has changed.
+Reads /proc and /sys, and runs for two seconds the fixed work (multiply-adds, a copy) that isobit_ab
+times before each benchmark.
 """
 import argparse
 import json
@@ -221,7 +221,7 @@ def run_canary(given: str | None) -> Canary:
         while not found or time.monotonic() < end:
             done = subprocess.run(
                 [program, "--a", str(built), "--b", str(built), "--bench", name, "--blocks", "1",
-                 "--inner", "1", "--slot", "0.0001"], capture_output=True, text=True, check=True,
+                 "--slot", "0.0001"], capture_output=True, text=True, check=True,
                 timeout=60)
             rows = [json.loads(line) for line in done.stdout.splitlines()]
             found += [[float(t) for t in row["canary"]] for row in rows if "canary" in row]

@@ -92,9 +92,3 @@ def minimum_detectable(d: Sequence[float] | Array, error: float, power: float = 
     # 3/pi is the efficiency of the signed-rank test beside the t test on normal noise.
     quantiles = stats.norm.isf(error) + stats.norm.isf(1 - power)
     return float(quantiles * spread / np.sqrt(3 / np.pi))
-
-
-def fence(values: Sequence[float] | Array) -> float:
-    """Tukey's outer fence: what lies above it is far out."""
-    low, high = np.quantile(np.asarray(values, dtype=np.float64), [0.25, 0.75])
-    return float(high + 3 * (high - low))
