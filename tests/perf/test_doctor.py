@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """doctor: each check on made-up files of a machine, and the canary on made-up programs."""
+import os
 from pathlib import Path
 
-import os
 import pytest
 
 from isobit_perf import cli, doctor
