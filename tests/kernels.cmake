@@ -57,7 +57,7 @@ if(ISOBIT_QEMU_X86_64 AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT 
     foreach(program kernels ops)
       if(TARGET test_${program})
         set(sets)
-        if(program STREQUAL "kernels" AND cpu STREQUAL "Haswell")
+        if(cpu STREQUAL "Haswell")
           set(sets --isa avx2) # scalar ran as Nehalem
         endif()
         add_test(NAME ${program}.${cpu} COMMAND ${ISOBIT_QEMU_X86_64} -cpu ${cpu}
