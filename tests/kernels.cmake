@@ -14,7 +14,8 @@ target_link_libraries(isobit_harness PRIVATE isobit_flags isobit PkgConfig::XXHA
 set(ISOBIT_HARNESS $<TARGET_OBJECTS:isobit_harness> $<TARGET_OBJECTS:isobit_check_objects>)
 isobit_test_program(test_kernels test_kernels.c ${ISOBIT_HARNESS})
 # The first call of a function of a shared library is not to be seen on the stack of a kernel.
-target_link_options(test_kernels PRIVATE -Wl,-z,now)
+target_link_options(test_kernels PRIVATE -Wl,-z,now ${ISOBIT_CHECK_EXPORTS})
+target_link_libraries(test_kernels PRIVATE ${CMAKE_DL_LIBS})
 
 # Emulators and sanitizers run the quick plan: fewer cases, the same committed hashes.
 set(plan)

@@ -97,7 +97,7 @@ refused() { # WORDS NAME PREFIX COMPONENTS [OPTION...]
         fail "does not say: $words"
     }
 }
-refused "has no component 'fft'; the components are core, model and blas" odd "$prefix" "core;fft"
+refused "has no component 'fft'; the components are core, model, blas and check" odd "$prefix" "core;fft"
 refused 'requested version "0.2"' version "$prefix" core -DISOBIT_VERSION=0.2
 # The commands
 if [ -x "$build/bin/isobit" ]; then
