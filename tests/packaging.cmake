@@ -107,6 +107,10 @@ if(NOT CMAKE_CROSSCOMPILING AND NOT ISOBIT_SANITIZE AND CMAKE_C_COMPILER_ID STRE
               ${CMAKE_C_COMPILER})
   isobit_test(consumer_installed sh ${consumers}/installed.sh ${PROJECT_SOURCE_DIR}
               ${PROJECT_BINARY_DIR} ${CMAKE_C_COMPILER} ${components})
+  if(TARGET isobit_cli)
+    isobit_test(consumer_check sh ${consumers}/check.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}
+                ${CMAKE_C_COMPILER})
+  endif()
   if(TARGET isobit_blas)
     isobit_test(blas_command sh ${consumers}/blas_command.sh ${PROJECT_BINARY_DIR})
   endif()

@@ -37,8 +37,9 @@ find "$work/static" -name '*.so*' -exec rm {} +
 run() {
     case $1 in
     *model*) "$work/$1" "$source/models/g2p-en" ;;
+    *check*) "$work/$1" --digest ;;
     *) "$work/$1" ;;
-    esac >"$work/$1.out"
+    esac >"$work/$1.out" 2>"$work/$1.notes"
 }
 
 for component in "$@"; do
@@ -46,6 +47,7 @@ for component in "$@"; do
     core) name=isobit example=readme words='^scalar *0x' ;;
     model) name=isobit_model example=model words='^isobit-transformer, [0-9]' ;;
     blas) name=isobit_blas example=blas words='^0x1.4cccccp+0 0x1.4cccccp+1 0x1.2666' ;;
+    check) name=isobit_check example=check words='^swiglu  *[0-9a-f]*$' ;;
     esac
     PKG_CONFIG_PATH=$libraries/pkgconfig
     export PKG_CONFIG_PATH
