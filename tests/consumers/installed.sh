@@ -53,12 +53,12 @@ for component in "$@"; do
     export PKG_CONFIG_PATH
     # shellcheck disable=SC2046 # flags are words
     "$cc" -std=c11 -Wall -Wextra -Werror -o "$work/shared-$name" \
-        "$source/tests/consumers/$example.c" $(pkg-config --cflags --libs "$name") \
+        "$source/tests/consumers/$example.c" $(pkg-config --cflags --libs "$name") -lm \
         "-Wl,-rpath,$libraries"
     PKG_CONFIG_PATH=$(echo "$libraries" | sed "s,^$prefix,$work/static,")/pkgconfig
     # shellcheck disable=SC2046
     "$cc" -std=c11 -o "$work/static-$name" "$source/tests/consumers/$example.c" \
-        $(pkg-config --static --cflags --libs "$name")
+        $(pkg-config --static --cflags --libs "$name") -lm
     run "shared-$name"
     run "static-$name"
     grep -q "$words" "$work/shared-$name.out" || fail "$name: $(cat "$work/shared-$name.out")"
