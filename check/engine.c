@@ -52,6 +52,21 @@ const char *iso_check_missing(const struct iso_check_target *target,
     return NULL;
 }
 
+/* The case at hand, for when nothing else can be said any more. */
+static struct {
+    struct iso_check_run *run;
+    struct iso_check_failure failure;
+} at_hand;
+
+static void last_words(const char *reason) {
+    if (!at_hand.run)
+        return;
+    at_hand.failure.reason = reason;
+    at_hand.run->failed(at_hand.run, &at_hand.failure, 1);
+    fflush(NULL);
+    _exit(1);
+}
+
 void iso_check_run_init(struct iso_check_run *run, const struct iso_check_target *target) {
     *run = (struct iso_check_run){.target = target,
                                   .variants = target->variants,
@@ -61,7 +76,7 @@ void iso_check_run_init(struct iso_check_run *run, const struct iso_check_target
                                   .start = now()};
     iso_check_arena_init();
     iso_check_abi_init(target);
-    iso_check_fault_init();
+    iso_check_fault_init(last_words);
     shy_vectors = iso_check_masked_loads_fault();
 }
 
@@ -188,6 +203,10 @@ static void run_case(struct iso_check_run *run, const struct iso_check_suite *su
     struct iso_check_operands *o = &e->o;
     iso_check_operands_begin(o, c->seed);
     o->spot = c->spot;
+    if (run->failed)
+        at_hand.run = run;
+    at_hand.failure = (struct iso_check_failure){
+        .suite = suite, .c = c, .variant = run->variants, .place = "right", .offset = offset};
     suite->setup(o, c);
     suite->reference(o, c);
     widen_bounds(o, run->target->tolerance);
@@ -207,6 +226,7 @@ static void run_case(struct iso_check_run *run, const struct iso_check_suite *su
         if (iso_check_missing(run->target, suite, &run->variants[s]))
             continue;
         double start = run->timing ? now() : 0;
+        at_hand.failure.variant = &run->variants[s];
         iso_check_abi_wrap(e->table, run->target, run->variants[s].table);
         tallies[s].cases++;
         if (!(run->target->promises & ISO_CHECK_SAME_BITS))
@@ -231,6 +251,7 @@ static void run_case(struct iso_check_run *run, const struct iso_check_suite *su
             tallies[s].seconds += now() - start;
     }
     alarm(0);
+    at_hand.run = NULL;
     iso_check_operands_free_overflow(o);
 }
 

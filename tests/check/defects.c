@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,6 +144,27 @@ static void relu_uses_stack UNARY {
         much[i] = 1;
     P.relu(y, x, n);
 }
+static void relu_exits UNARY {
+    P.relu(y, x, n);
+    if (n == 5)
+        exit(0);
+}
+static void relu_aborts UNARY {
+    P.relu(y, x, n);
+    if (n == 5)
+        abort();
+}
+static int *volatile nowhere = NULL;
+static void *crash(void *n) {
+    *nowhere = *(int *)n;
+    return NULL;
+}
+static void relu_thread_crashes UNARY {
+    pthread_t thread;
+    P.relu(y, x, n);
+    if (n == 5 && !pthread_create(&thread, NULL, crash, &n))
+        pthread_join(thread, NULL);
+}
 static void relu_crashes UNARY {
     P.relu(y, x, n);
     *(volatile int *)(uintptr_t)(n == 5 ? 4096 : (uintptr_t)y) += 0;
@@ -182,7 +204,10 @@ static const struct {
     DEFECT(relu, relu_raises),
     DEFECT(relu, relu_sets_errno),
     DEFECT(relu, relu_uses_stack),
-    DEFECT(relu, relu_crashes)};
+    DEFECT(relu, relu_crashes),
+    DEFECT(relu, relu_exits),
+    DEFECT(relu, relu_aborts),
+    DEFECT(relu, relu_thread_crashes)};
 
 /* Functions of `with` in place of those of `table`. */
 static void replace(struct iso_check_operations *table, const struct iso_check_operations *with) {

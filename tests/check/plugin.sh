@@ -96,10 +96,31 @@ relu|relu_of_nan_is_0|should be -\{0,1\}nan
 embed|embed_next_row|y\[0\]
 relu|relu_raises|raised DIVBYZERO on harmless input
 relu|relu_crashes|fault at address
+relu|relu_aborts|aborted
 END
 unset PROMISES
 look relu relu_by_address "bits of y" "$@"
 look silu silu_other_bits "bits of y" "$@"
+
+# Where there is no way back, the case is named at least.
+ends() { # TITLE WORDS PLUGIN COMMAND...
+    title=$1 words=$2 plugin=$3
+    shift 3
+    exits 1 "$title" "$@" --plugin "$plugin" --quick
+    says "^FAIL .*: $words"
+    replay=$(sed -n "s/^  isobit check --plugin .* --replay '\(.*\)'\$/\1/p" "$work/out")
+    exits 1 "$title, replayed" "$@" --plugin "$plugin" --replay "$replay"
+}
+DEFECT=relu_exits
+export DEFECT
+ends "exit" "called exit" "$defects" "$@" --op relu
+DEFECT=relu_thread_crashes
+ends "a thread" "a thread of its own died: Segmentation fault" "$defects" "$@" --op relu
+unset DEFECT
+BAD=oracle
+export BAD
+ends "an oracle that crashes" "its suite died outside of the call: Seg" "$bad" "$@"
+unset BAD
 
 # A promise that is not given is not looked at; one that is, is.
 kept() { # TITLE DEFECT OPERATION COMMAND...
