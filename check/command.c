@@ -360,6 +360,10 @@ static uint64_t seed_of_the_clock(void) {
     return ((uint64_t)t.tv_sec * 1000000007 + (uint64_t)t.tv_nsec) % 1000000000;
 }
 
+static const struct choices *chosen;
+
+static int ended(struct iso_check_run *run) { return finish(run->user, run, chosen, false); }
+
 static int check(struct iso_check_run *run, struct iso_check_report *k, const struct choices *c) {
     k->seed = run->seed = c->seeded ? run->seed : seed_of_the_clock();
     if (c->digest || c->json)
@@ -370,6 +374,8 @@ static int check(struct iso_check_run *run, struct iso_check_report *k, const st
         run->plan = ISO_CHECK_PLAN_QUICK;
     if (c->junit)
         run->timing = true;
+    chosen = c;
+    run->ended = ended;
     notes(k->text ? k->text : stderr);
     if (k->text)
         iso_check_report_header(k);

@@ -106,7 +106,9 @@ look silu silu_other_bits "bits of y" "$@"
 ends() { # TITLE WORDS PLUGIN COMMAND...
     title=$1 words=$2 plugin=$3
     shift 3
-    exits 1 "$title" "$@" --plugin "$plugin" --quick
+    exits 1 "$title" "$@" --plugin "$plugin" --quick --junit "$work/junit.xml"
+    grep -q '<failure' "$work/junit.xml" || problem "$title: no failure in the junit file"
+    grep -q '</testsuites>' "$work/junit.xml" || problem "$title: half a junit file"
     says "^FAIL .*: $words"
     replay=$(sed -n "s/^  isobit check --plugin .* --replay '\(.*\)'\$/\1/p" "$work/out")
     exits 1 "$title, replayed" "$@" --plugin "$plugin" --replay "$replay"
