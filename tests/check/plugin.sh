@@ -11,6 +11,12 @@ shift 3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
+emulated=${ISOBIT_EMULATED:-} # then one of eight
+count=0
+left_out() {
+    count=$((count + 1))
+    [ -n "$emulated" ] && [ $((count % 8)) -ne 0 ]
+}
 unset DEFECT PROMISES STACK_LIMIT TOLERANCE BAD
 
 problem() {
@@ -32,8 +38,13 @@ says() { grep -q -e "$1" "$work/out" || problem "$title: does not say '$1'"; }
 
 # ------------------------------------------------------------------------------ good operations
 
-exits 0 "plain operations" "$@" --plugin "$defects" --quick --seed 1 --iters 400
-[ "$(grep -c ' PASS$' "$work/out")" -eq 48 ] || problem "$title: not twelve, twice, on two variants"
+if [ -z "$emulated" ]; then
+    exits 0 "plain operations" "$@" --plugin "$defects" --quick --seed 1 --iters 400
+    [ "$(grep -c ' PASS$' "$work/out")" -eq 48 ] || problem "not twelve, twice, on two variants"
+else
+    exits 0 "plain operations" "$@" --plugin "$defects" --quick --part 1/4
+    [ "$(grep -c ' PASS$' "$work/out")" -eq 24 ] || problem "not twelve on two variants"
+fi
 exits 0 "an operation of its own" "$@" --plugin "$bad" --timing
 says '^halve  *scalar .* PASS  .* GFLOP/s$'
 cases=$(sed -n 's/^halve *scalar *\([0-9]*\) .*/\1/p' "$work/out")
@@ -73,7 +84,7 @@ look() { # OPERATION DEFECT WORDS COMMAND...
 PROMISES=4 # errors are looked for, not other bits
 export PROMISES
 while IFS='|' read -r operation defect words; do
-    look "$operation" "$defect" "$words" "$@"
+    left_out || look "$operation" "$defect" "$words" "$@"
 done <<'END'
 gemm|gemm_forgets_k|times the bound
 gemm|gemm_adds_to_c|did not write c\[0\]\[0\]
@@ -206,6 +217,7 @@ refused() {
     title=$1 words=$2
     shift 2
     exits 2 "$title" "$@"
+    sed -i '/^qemu: /d' "$work/err" # an emulator's own line about a child
     [ "$(wc -l <"$work/err")" -eq 1 ] || problem "$title: not one line"
     [ -s "$work/out" ] && problem "$title: something on stdout"
     grep -q "^isobit: check: .*$words" "$work/err" || problem "$title: does not say '$words'"
@@ -237,7 +249,7 @@ if [ -z "${ISOBIT_SANITIZED:-}" ]; then # else the sanitizer has its say first
 fi
 while IFS='|' read -r BAD words; do
     export BAD
-    refused "$BAD" "$words" "$@" --plugin "$bad"
+    left_out || refused "$BAD" "$words" "$@" --plugin "$bad"
 done <<'END'
 exit|it exits when it is loaded, with code 0
 hang|it was not loaded within
