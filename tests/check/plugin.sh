@@ -59,6 +59,11 @@ says '^halve  *[0-9a-f]\{16\}$'
 cp "$work/out" "$work/digest"
 exits 0 "digest again" "$@" --plugin "$bad" --digest
 cmp -s "$work/out" "$work/digest" || problem "digest: another one the second time"
+exits 0 "write hashes" "$@" --plugin "$bad" --quick --update-golden "$work/hashes"
+exits 0 "compare hashes" "$@" --plugin "$bad" --quick --golden "$work/hashes"
+sed -i 's/[0-9a-f]$/z/; s/0z$/1/; s/z$/0/' "$work/hashes"
+exits 1 "other hashes" "$@" --plugin "$bad" --quick --golden "$work/hashes"
+says '^FAIL halve scalar: the bits are not those committed$'
 BAD=absent
 export BAD
 exits 0 "a variant that is not here" "$@" --plugin "$bad"
@@ -237,6 +242,9 @@ refused "self-test" "is for isobit's kernels" "$@" --plugin "$bad" --self-test
 refused "unknown operation" "no kernel" "$@" --plugin "$bad" --op softmax
 refused "unknown variant" "no instruction set" "$@" --plugin "$bad" --isa avx9
 refused "junit into nowhere" "none/junit.xml: " "$@" --plugin "$bad" --junit "$work/none/junit.xml"
+refused "no hashes" "none.txt: " "$@" --plugin "$bad" --golden "$work/none.txt"
+refused "no errors" "none.txt: " "$@" --plugin "$bad" --errors-file "$work/none.txt"
+refused "hashes into nowhere" "none/h: " "$@" --plugin "$bad" --update-golden "$work/none/h"
 refused "markdown into nowhere" "none/t.md: " "$@" --plugin "$bad" --markdown "$work/none/t.md"
 if [ -z "${ISOBIT_SANITIZED:-}" ]; then # else the sanitizer has its say first
     BAD=crash
