@@ -168,8 +168,8 @@ bool iso_check_values(char *text, size_t bytes, const struct iso_check_suite *su
                         errors->ulp = ratio * v->bound[e] / ulp;
                 }
                 if (v->exact && canonical(to_bits(got)) != canonical(to_bits(v->exact[e]))) {
-                    snprintf(text, bytes, "%s[%zu][%zu] is %a, but the canonical order gives %a",
-                             v->name, r, j, (double)got, (double)v->exact[e]);
+                    snprintf(text, bytes, "%s[%zu][%zu] is %a, should be %a, to the bit", v->name,
+                             r, j, (double)got, (double)v->exact[e]);
                     return false;
                 }
             }
