@@ -7,10 +7,12 @@ enable_language(ASM)
 add_library(isobit_harness OBJECT kernel_target.c check_self.c oracle_kernels.c ${ISOBIT_SUITES})
 isobit_test_settings(isobit_harness)
 target_link_libraries(isobit_harness PRIVATE isobit_flags isobit PkgConfig::XXHASH)
-set(ISOBIT_HARNESS $<TARGET_OBJECTS:isobit_harness> $<TARGET_OBJECTS:isobit_check_objects>)
+set(ISOBIT_HARNESS $<TARGET_OBJECTS:isobit_harness> $<TARGET_OBJECTS:isobit_check_objects>
+  $<TARGET_OBJECTS:isobit_check_blas_objects>)
 isobit_test_program(test_kernels test_kernels.c ${ISOBIT_HARNESS})
 # The first call of a function of a shared library is not to be seen on the stack of a kernel.
-target_link_options(test_kernels PRIVATE -Wl,-z,now)
+target_link_options(test_kernels PRIVATE -Wl,-z,now ${ISOBIT_CHECK_BLAS_LINK})
+target_link_libraries(test_kernels PRIVATE ${CMAKE_DL_LIBS})
 
 # Emulators and sanitizers run the quick plan: fewer cases, the same committed hashes.
 set(plan)

@@ -97,8 +97,14 @@ struct blas_table {
 const struct iso_check_target *blas_target(void); /* for the trampolines */
 
 /* What was found out about a library, in shared memory: no pointers. */
-enum blas_kind { BLAS_KIND_OTHER, BLAS_KIND_OPENBLAS, BLAS_KIND_BLIS, BLAS_KIND_MKL,
-                 BLAS_KIND_ISOBIT, BLAS_KIND_DNNL };
+enum blas_kind {
+    BLAS_KIND_OTHER,
+    BLAS_KIND_OPENBLAS,
+    BLAS_KIND_BLIS,
+    BLAS_KIND_MKL,
+    BLAS_KIND_ISOBIT,
+    BLAS_KIND_DNNL
+};
 struct blas_library {
     bool has[BLAS_FUNCTIONS];
     enum blas_kind kind;
@@ -114,8 +120,8 @@ bool blas_set_threads(int threads);
 
 /* ------------------------------------------------------------------------------ the routines */
 
-const char *blas_name(enum blas_routine routine);     /* "sgemm" */
-const char *blas_api_name(enum blas_api api);         /* "cblas-row" */
+const char *blas_name(enum blas_routine routine); /* "sgemm" */
+const char *blas_api_name(enum blas_api api);     /* "cblas-row" */
 const char *blas_family_name(enum blas_family family);
 bool blas_has(const struct blas_library *library, enum blas_routine routine, enum blas_api api);
 /* What of the routines: "beta" and so on take part, and the property is looked at. */
@@ -124,7 +130,7 @@ const char *blas_property_name(enum blas_property property);
 
 /* The sizes of the matrices and vectors of a case, as they lie in memory. */
 struct blas_shape {
-    unsigned count;     /* operands, the result not counted */
+    unsigned count; /* operands, the result not counted */
     struct {
         const char *name;
         bool vector, output;
@@ -134,7 +140,8 @@ struct blas_shape {
     } v[3];
 };
 void blas_shape(struct blas_shape *s, const struct blas_case *c);
-/* Declares and fills the operands in the order of the routine's arguments, a returned number last. */
+/* Declares and fills the operands in the order of the routine's arguments, a returned number last.
+ */
 void blas_setup(struct iso_check_operands *o, const struct blas_case *c);
 /* Sets what should come out, and how far from it a result may lie. */
 void blas_reference(struct iso_check_operands *o, const struct blas_case *c);
@@ -153,8 +160,8 @@ bool blas_run(const struct blas_table *table, struct blas_call *call);
 /* The call with the operands where they are. */
 void blas_call_begin(struct blas_call *call, const struct blas_case *c,
                      const struct iso_check_operands *o);
-/* The case of a part of the output, row or element `first`, `count` of them; operands remain. False:
- * the routine has no such part. */
+/* The case of a part of the output, row or element `first`, `count` of them; operands remain.
+ * False: the routine has no such part. */
 bool blas_part(struct blas_call *call, struct blas_case *part, int first, int count);
 
 /* ------------------------------------------------------------------------------- bad arguments */
@@ -198,7 +205,7 @@ struct blas_result {
     } v[BLAS_FINDINGS];
     double worst; /* largest error, in parts of the bound */
     size_t elements;
-    uint64_t hash; /* of the bits of the outputs: BLAS_LARGE */
+    uint64_t hash;   /* of the bits of the outputs: BLAS_LARGE */
     uint32_t looked; /* a bit for each property that was looked at */
 };
 void blas_found(struct blas_result *r, enum blas_property property, const char *format, ...)

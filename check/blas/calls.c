@@ -9,9 +9,9 @@
 
 /* A column of the table below is a type, and the text that the trampolines read. */
 #define IN_C(routine, arguments)                                                                   \
-    {"cblas_" routine, arguments, 0}
+    { "cblas_" routine, arguments, 0 }
 #define IN_FORTRAN(routine, arguments)                                                             \
-    {routine "_", arguments, 0}
+    { routine "_", arguments, 0 }
 
 #define P "const int *"
 #define F "const float *"
@@ -43,8 +43,10 @@ static struct iso_check_function functions[BLAS_FUNCTIONS] = {
     IN_C("sasum", "(int n, " F ", int incx)"),
     IN_FORTRAN("isamax", "(" P ", " F ", " P ")"),
     IN_C("isamax", "(int n, " F ", int incx)"),
-    {"dnnl_sgemm", "(int ta, int tb, size_t m, size_t n, size_t k, float alpha, " F
-                   ", size_t lda, " F ", size_t ldb, float beta, float *, size_t ldc)", 0},
+    {"dnnl_sgemm",
+     "(int ta, int tb, size_t m, size_t n, size_t k, float alpha, " F ", size_t lda, " F
+     ", size_t ldb, float beta, float *, size_t ldc)",
+     0},
 };
 #undef P
 #undef F
@@ -102,7 +104,8 @@ static int *position(struct arguments *a, enum blas_routine routine, int bad) {
 
 const int *blas_bad_positions(enum blas_routine routine, enum blas_api api) {
     static const int gemm[] = {1, 2, 3, 4, 5, 6, 9, 11, 14, 0}, gemv[] = {1, 2, 3, 4, 7, 9, 12, 0};
-    static const int ger[] = {1, 2, 3, 6, 8, 10, 0}, syrk[] = {1, 2, 3, 4, 5, 8, 11, 0}, none[] = {0};
+    static const int ger[] = {1, 2, 3, 6, 8, 10, 0}, syrk[] = {1, 2, 3, 4, 5, 8, 11, 0},
+                     none[] = {0};
     const int *all = routine == BLAS_GEMM   ? gemm
                      : routine == BLAS_GEMV ? gemv
                      : routine == BLAS_GER  ? ger
@@ -162,14 +165,14 @@ typedef const char *Letter;
 typedef const int *Int;
 typedef const float *In;
 
-#define CALL(type, arguments) ((type)f)arguments
+#define CALL(type, arguments) ((type)f) arguments
 
 static void run_fortran(blas_function f, struct blas_call *call, struct arguments *a) {
     float *const *p = call->p, *result = call->result;
     switch (call->c->routine) {
     case BLAS_GEMM:
-        CALL(void (*)(Letter, Letter, Int, Int, Int, In, In, Int, In, Int, In, float *, Int,
-                      size_t, size_t),
+        CALL(void (*)(Letter, Letter, Int, Int, Int, In, In, Int, In, Int, In, float *, Int, size_t,
+                      size_t),
              (a->ta, a->tb, &a->m, &a->n, &a->k, &a->alpha, p[0], &a->lda, p[1], &a->ldb, &a->beta,
               p[2], &a->ldc, 1, 1));
         break;
@@ -187,8 +190,7 @@ static void run_fortran(blas_function f, struct blas_call *call, struct argument
              (a->ul, a->ta, &a->n, &a->k, &a->alpha, p[0], &a->lda, &a->beta, p[1], &a->ldc, 1, 1));
         break;
     case BLAS_DOT:
-        *result =
-            CALL(float (*)(Int, In, Int, In, Int), (&a->n, p[0], &a->incx, p[1], &a->incy));
+        *result = CALL(float (*)(Int, In, Int, In, Int), (&a->n, p[0], &a->incx, p[1], &a->incy));
         break;
     case BLAS_AXPY:
         CALL(void (*)(Int, In, In, Int, float *, Int),
@@ -252,11 +254,10 @@ bool blas_run(const struct blas_table *table, struct blas_call *call) {
     memcpy(&before, &a, sizeof a);
     if (c->api == BLAS_DNNL) {
         blas_function f = table->f[BLAS_FUNCTIONS - 1];
-        call->status =
-            CALL(int (*)(int, int, int64_t, int64_t, int64_t, float, In, int64_t, In, int64_t,
-                         float, float *, int64_t),
-                 (a.ta[0], a.tb[0], a.m, a.n, a.k, a.alpha, call->p[0], a.lda, call->p[1], a.ldb,
-                  a.beta, call->p[2], a.ldc));
+        call->status = CALL(int (*)(int, int, int64_t, int64_t, int64_t, float, In, int64_t, In,
+                                    int64_t, float, float *, int64_t),
+                            (a.ta[0], a.tb[0], a.m, a.n, a.k, a.alpha, call->p[0], a.lda,
+                             call->p[1], a.ldb, a.beta, call->p[2], a.ldc));
     } else if (c->api == BLAS_FORTRAN) {
         run_fortran(table->f[2 * c->routine], call, &a);
     } else {

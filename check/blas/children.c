@@ -20,8 +20,8 @@
 #include "../internal.h"
 
 static void *shared(size_t bytes) {
-    void *p = mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE,
-                   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
     if (p == MAP_FAILED)
         iso_check_die("shared memory");
     return p;
@@ -244,10 +244,14 @@ static void run_large(struct blas_run *run, int most_threads) {
     for (size_t i = 0; i < run->plan.count; i++)
         if (run->plan.v[i].family == BLAS_LARGE)
             place[count] = i, large.v[count++] = run->plan.v[i];
-    struct blas_result *all = shared(types * count * sizeof *all);
+    size_t bytes = (types * count + 1) * sizeof(struct blas_result);
+    struct blas_result *all = shared(bytes);
     for (size_t t = 0; t < types && count; t++) {
         char wrong[BLAS_TEXT];
-        struct batch b = {.run = run, .variant = &variants[t], .cases = large.v, .count = count,
+        struct batch b = {.run = run,
+                          .variant = &variants[t],
+                          .cases = large.v,
+                          .count = count,
                           .results = all + t * count};
         run_batch(&b, wrong, sizeof wrong);
         for (size_t i = 0; i < count; i++) {
@@ -256,19 +260,19 @@ static void run_large(struct blas_run *run, int most_threads) {
             compare(&run->results[place[i]], &all[i], &b.results[i], &variants[t]);
         }
     }
-    munmap(all, types * count * sizeof *all ? types * count * sizeof *all : 1);
+    munmap(all, bytes);
     free(large.v);
     free(place);
 }
 
 void blas_run_all(struct blas_run *run, int most_threads) {
     char wrong[BLAS_TEXT];
-    run->results = shared(run->plan.count * sizeof *run->results);
+    run->results = shared((run->plan.count + 1) * sizeof *run->results);
     for (size_t i = 0; i < run->plan.count; i++)
         if (run->plan.v[i].family == BLAS_LARGE)
             run->results[i].state = 4; /* not in this pass */
-    struct batch b = {.run = run, .cases = run->plan.v, .results = run->results,
-                      .count = run->plan.count};
+    struct batch b = {
+        .run = run, .cases = run->plan.v, .results = run->results, .count = run->plan.count};
     run_batch(&b, wrong, sizeof wrong);
     for (size_t i = 0; i < run->plan.count; i++)
         if (wrong[0] && !run->results[i].state)

@@ -16,19 +16,20 @@ static int complain(const char *what, const char *value) {
 }
 
 static int help(void) {
-    puts("usage: isobit check --blas LIB [OPTION...]\n\n"
-         "the routines sgemm sgemv sger ssyrk sdot saxpy sscal snrm2 sasum isamax of any BLAS, by\n"
-         "Fortran and C names (and dnnl_sgemm), against their definition; see docs/check-blas.md\n\n"
-         "options:\n"
-         "  --op NAME        one routine only\n"
-         "  --quick          fewer cases\n"
-         "  --no-bits        only whether results are right, not whether their bits stay the same\n"
-         "  --threads N      bits with 1 to N threads (default: 16)\n"
-         "  --seconds N      a call that takes longer hangs (default: 60)\n"
-         "  --replay 'LINE'  the case that a finding has printed\n"
-         "  --json, --junit, --markdown   instead of the table\n"
-         "  --help           this text\n\n"
-         "exit code: 0 everything holds, 1 something does not, 2 wrong usage or no BLAS");
+    puts(
+        "usage: isobit check --blas LIB [OPTION...]\n\n"
+        "the routines sgemm sgemv sger ssyrk sdot saxpy sscal snrm2 sasum isamax of any BLAS, by\n"
+        "Fortran and C names (and dnnl_sgemm), against their definition; see docs/check-blas.md\n\n"
+        "options:\n"
+        "  --op NAME        one routine only\n"
+        "  --quick          fewer cases\n"
+        "  --no-bits        only whether results are right, not whether their bits stay the same\n"
+        "  --threads N      bits with 1 to N threads (default: 16)\n"
+        "  --seconds N      a call that takes longer hangs (default: 60)\n"
+        "  --replay 'LINE'  the case that a finding has printed\n"
+        "  --json, --junit, --markdown   instead of the table\n"
+        "  --help           this text\n\n"
+        "exit code: 0 everything holds, 1 something does not, 2 wrong usage or no BLAS");
     return 0;
 }
 
@@ -114,7 +115,8 @@ int isobit_check_blas(int argc, char **argv) {
     }
     enum blas_routine only = o.op ? routine(o.op) : BLAS_ROUTINES;
     if (o.replay && !blas_has(run.library, one.routine, one.api))
-        return complain("the library does not have what is to be replayed:", blas_name(one.routine));
+        return complain("the library does not have what is to be replayed:",
+                        blas_name(one.routine));
     if (o.replay)
         run.plan = (struct blas_plan){&one, 1, 1};
     else

@@ -162,8 +162,8 @@ static bool cpu_has(const char *needs) {
 /* Read when a library is loaded, by one that has no function for it. */
 static const char *thread_variable(enum blas_kind kind) {
     static const char *const names[] = {
-        [BLAS_KIND_OTHER] = "OMP_NUM_THREADS",    [BLAS_KIND_OPENBLAS] = "OPENBLAS_NUM_THREADS",
-        [BLAS_KIND_BLIS] = "BLIS_NUM_THREADS",    [BLAS_KIND_MKL] = "MKL_NUM_THREADS",
+        [BLAS_KIND_OTHER] = "OMP_NUM_THREADS",     [BLAS_KIND_OPENBLAS] = "OPENBLAS_NUM_THREADS",
+        [BLAS_KIND_BLIS] = "BLIS_NUM_THREADS",     [BLAS_KIND_MKL] = "MKL_NUM_THREADS",
         [BLAS_KIND_ISOBIT] = "ISOBIT_NUM_THREADS", [BLAS_KIND_DNNL] = "OMP_NUM_THREADS"};
     return names[kind];
 }

@@ -98,8 +98,8 @@ void blas_case_text(char *text, size_t bytes, const struct blas_case *c) {
         int value;
         memcpy(&value, (const char *)c + whole[i].offset, sizeof value);
         if (field(c, whole[i].letter))
-            used += (size_t)snprintf(numbers + used, sizeof numbers - used, " %s=%d",
-                                     whole[i].name, value);
+            used += (size_t)snprintf(numbers + used, sizeof numbers - used, " %s=%d", whole[i].name,
+                                     value);
     }
     used = 0;
     if (field(c, 'a'))
@@ -207,8 +207,16 @@ static bool set(struct blas_case *c, const char *name, const char *value) {
 
 const char *blas_case_parse(struct blas_case *c, const char *text) {
     static char token[128];
-    *c = (struct blas_case){.routine = BLAS_ROUTINES, .trans_a = 'N', .trans_b = 'N', .uplo = 'U',
-                            .n = 1, .m = 1, .k = 1, .incx = 1, .incy = 1, .alpha = 1};
+    *c = (struct blas_case){.routine = BLAS_ROUTINES,
+                            .trans_a = 'N',
+                            .trans_b = 'N',
+                            .uplo = 'U',
+                            .n = 1,
+                            .m = 1,
+                            .k = 1,
+                            .incx = 1,
+                            .incy = 1,
+                            .alpha = 1};
     for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
         size_t length = strcspn(text, " ");
         if (length >= sizeof token)
@@ -231,8 +239,8 @@ const char *blas_case_parse(struct blas_case *c, const char *text) {
     }
     if (c->routine == BLAS_ROUTINES)
         return "an empty line";
-    bool stored = (double)c->m * c->n <= 4e6 && (double)c->m * c->k <= 4e6 &&
-                  (double)c->n * c->k <= 4e6;
+    bool stored =
+        (double)c->m * c->n <= 4e6 && (double)c->m * c->k <= 4e6 && (double)c->n * c->k <= 4e6;
     bool known = c->api != BLAS_DNNL ? c->api != BLAS_ROW || c->routine <= BLAS_SYRK
                                      : c->routine == BLAS_GEMM;
     return !stored ? "sizes that are too large" : !known ? "api of another routine" : NULL;

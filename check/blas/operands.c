@@ -151,8 +151,10 @@ struct out {
 };
 
 static struct out out(struct iso_check_operands *o, unsigned index) {
-    return (struct out){iso_check_expect(o, index), iso_check_bound(o, index),
-                        {o->v[index].host, (ptrdiff_t)o->v[index].ld, 1}, o->v[index].cols};
+    return (struct out){iso_check_expect(o, index),
+                        iso_check_bound(o, index),
+                        {o->v[index].host, (ptrdiff_t)o->v[index].ld, 1},
+                        o->v[index].cols};
 }
 
 /* Bound 0: the very bits that were there. */
@@ -182,9 +184,7 @@ static void reference_matrix(struct iso_check_operands *o, const struct blas_sha
             } else if (c->routine == BLAS_GER) {
                 double term = (double)c->alpha * get(a, i, 0) * get(b, j, 0);
                 y.expect[e] = c->alpha == 0 ? old : old + term;
-                y.bound[e] = c->alpha == 0
-                                 ? 0
-                                 : iso_oracle_sum_bound(fabs(old) + fabs(term), 3, 1);
+                y.bound[e] = c->alpha == 0 ? 0 : iso_oracle_sum_bound(fabs(old) + fabs(term), 3, 1);
             } else {
                 y.expect[e] = update(&y.bound[e], c, a, i, b, j, (size_t)c->k, old);
             }
@@ -232,8 +232,9 @@ static void reference_number(struct iso_check_operands *o, const struct blas_sha
         y = view(o, s, c, 1, false);
     for (size_t i = 0; i < n && !empty; i++) {
         double a = get(x, i, 0);
-        double term = c->routine == BLAS_DOT ? a * get(y, i, 0) : c->routine == BLAS_NRM2 ? a * a
-                                                                                          : fabs(a);
+        double term = c->routine == BLAS_DOT    ? a * get(y, i, 0)
+                      : c->routine == BLAS_NRM2 ? a * a
+                                                : fabs(a);
         sum += term;
         magnitude += fabs(term);
     }

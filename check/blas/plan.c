@@ -72,7 +72,9 @@ static struct blas_case turned(struct plan_state *s, struct blas_case c) {
 
 static void add_sizes(struct plan_state *s, struct blas_case c, const struct size *sizes,
                       size_t count) {
-    unsigned turns = on_vectors(c.routine) ? 1 : c.routine == BLAS_GEMV || c.routine == BLAS_GER ? 2 : 4;
+    unsigned turns = on_vectors(c.routine)                             ? 1
+                     : c.routine == BLAS_GEMV || c.routine == BLAS_GER ? 2
+                                                                       : 4;
     for (size_t i = 0; i < count; i++)
         for (unsigned t = 0; t < turns; t++)
             add(s, turned(s, sized(c, sizes[i])));
@@ -80,10 +82,9 @@ static void add_sizes(struct plan_state *s, struct blas_case c, const struct siz
 
 /* ----------------------------------------------------------------------------------- families */
 
-static const unsigned fills[] = {ISO_CHECK_FILL_UNIFORM, ISO_CHECK_FILL_INTEGER,
-                                 ISO_CHECK_FILL_NORMAL,  ISO_CHECK_FILL_WIDE,
-                                 ISO_CHECK_FILL_CANCEL,  ISO_CHECK_FILL_OPPOSITE,
-                                 ISO_CHECK_FILL_RISING,  ISO_CHECK_FILL_POWERS};
+static const unsigned fills[] = {
+    ISO_CHECK_FILL_UNIFORM, ISO_CHECK_FILL_INTEGER,  ISO_CHECK_FILL_NORMAL, ISO_CHECK_FILL_WIDE,
+    ISO_CHECK_FILL_CANCEL,  ISO_CHECK_FILL_OPPOSITE, ISO_CHECK_FILL_RISING, ISO_CHECK_FILL_POWERS};
 
 static void add_plain(struct plan_state *s, struct blas_case c) {
     static const int depths[] = {1, 2, 5, 8, 17, 33, 64};
@@ -166,8 +167,8 @@ static void add_special(struct plan_state *s, struct blas_case c) {
     c.family = BLAS_NAN;
     for (size_t i = 0; i < COUNT(sizes); i++) {
         struct blas_case b = sized(c, sizes[i]);
-        size_t most = on_vectors(c.routine) ? 2 * (size_t)b.n
-                                            : (size_t)(b.m * b.n + b.m * b.k + b.n * b.k);
+        size_t most =
+            on_vectors(c.routine) ? 2 * (size_t)b.n : (size_t)(b.m * b.n + b.m * b.k + b.n * b.k);
         for (size_t spot = 0; spot < most; spot += s->quick ? 1 + most / 9 : 1 + most / 24) {
             struct blas_case t = turned(s, b);
             t.fill = kinds[s->turn % 3];
@@ -186,7 +187,8 @@ static void add_special(struct plan_state *s, struct blas_case c) {
 }
 
 static void add_strides(struct plan_state *s, struct blas_case c) {
-    static const int steps[][2] = {{1, -1}, {-1, 1}, {-1, -1}, {2, 1}, {1, 3}, {-2, 3}, {3, -2}, {7, 5}};
+    static const int steps[][2] = {{1, -1}, {-1, 1}, {-1, -1}, {2, 1},
+                                   {1, 3},  {-2, 3}, {3, -2},  {7, 5}};
     static const struct size sizes[] = {{1, 1, 1}, {2, 3, 1}, {5, 4, 1}, {17, 33, 1}, {70, 21, 1}};
     if (!blas_applies(c.routine, BLAS_INCREMENTS))
         return;
@@ -244,8 +246,14 @@ void blas_plan(struct blas_plan *plan, const struct blas_library *library, enum 
     *plan = (struct blas_plan){0};
     for (unsigned r = 0; r < BLAS_ROUTINES; r++) {
         for (unsigned a = 0; a < BLAS_APIS; a++) {
-            struct blas_case c = {.routine = r, .api = a, .trans_a = 'N', .trans_b = 'N',
-                                  .uplo = 'U', .incx = 1, .incy = 1, .alpha = 1};
+            struct blas_case c = {.routine = r,
+                                  .api = a,
+                                  .trans_a = 'N',
+                                  .trans_b = 'N',
+                                  .uplo = 'U',
+                                  .incx = 1,
+                                  .incy = 1,
+                                  .alpha = 1};
             if (!blas_has(library, r, a) || (only != BLAS_ROUTINES && only != r))
                 continue;
             s.turn = 0;

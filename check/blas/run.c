@@ -93,10 +93,10 @@ const char *blas_not_checked(void) {
 
 static enum blas_property property_of(enum blas_family family) {
     static const enum blas_property of[BLAS_FAMILIES] = {
-        [BLAS_PLAIN] = BLAS_ERROR,         [BLAS_RANGE] = BLAS_IN_RANGE,
-        [BLAS_BETA0] = BLAS_ZERO_BETA,     [BLAS_ALPHA0] = BLAS_ZERO_ALPHA,
-        [BLAS_NAN] = BLAS_SPECIAL,         [BLAS_STRIDE] = BLAS_INCREMENTS,
-        [BLAS_BAD] = BLAS_ARGUMENTS,       [BLAS_BITS] = BLAS_ERROR,
+        [BLAS_PLAIN] = BLAS_ERROR,     [BLAS_RANGE] = BLAS_IN_RANGE,
+        [BLAS_BETA0] = BLAS_ZERO_BETA, [BLAS_ALPHA0] = BLAS_ZERO_ALPHA,
+        [BLAS_NAN] = BLAS_SPECIAL,     [BLAS_STRIDE] = BLAS_INCREMENTS,
+        [BLAS_BAD] = BLAS_ARGUMENTS,   [BLAS_BITS] = BLAS_ERROR,
         [BLAS_LARGE] = BLAS_ERROR};
     return of[family];
 }
@@ -157,8 +157,9 @@ static void call_here(const struct blas_case *c, struct blas_result *r) {
     current = NULL;
     if (!kept)
         blas_found(r, BLAS_INPUTS, "changed a scalar argument");
-    judge_convention(r, abi, harmless && c->fill != ISO_CHECK_FILL_HUGE &&
-                                 c->fill != ISO_CHECK_FILL_EXPONENTS, raised);
+    judge_convention(
+        r, abi, harmless && c->fill != ISO_CHECK_FILL_HUGE && c->fill != ISO_CHECK_FILL_EXPONENTS,
+        raised);
     const char *wrong = c->bad ? blas_report_wrong(&call) : NULL;
     if (wrong)
         blas_found(r, BLAS_ARGUMENTS, "%s", wrong);
