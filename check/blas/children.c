@@ -218,6 +218,19 @@ bool blas_probe(struct blas_run *run, char *text, size_t bytes) {
     return ending == ENDED_WELL;
 }
 
+/* One finding, with the names of all variants that differ. */
+static void add_differing(struct blas_result *to, enum blas_property property, const char *name) {
+    blas_found(to, property, "other bits than %s with",
+               property == BLAS_BITS_CPU ? "by default" : "with 1 thread");
+    for (unsigned i = 0; i < to->count; i++) {
+        char *text = to->v[i].text;
+        size_t used = strlen(text);
+        if (to->v[i].property == property)
+            snprintf(text + used, sizeof to->v->text - used, "%s %s",
+                     text[used - 1] == 'h' ? "" : ",", name);
+    }
+}
+
 /* What a variant gave beside the base; its findings go to the result of the case, too. */
 static void compare(struct blas_result *to, const struct blas_result *base,
                     const struct blas_result *r, const struct blas_variant *v) {
@@ -231,7 +244,7 @@ static void compare(struct blas_result *to, const struct blas_result *base,
         return;
     to->looked |= 1u << property;
     if (base->hash != r->hash)
-        blas_found(to, property, "%s: other bits than 1 thread and no type", v->name);
+        add_differing(to, property, v->name);
 }
 
 static void run_large(struct blas_run *run, int most_threads) {

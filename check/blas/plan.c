@@ -163,7 +163,7 @@ static void add_factors(struct plan_state *s, struct blas_case c) {
 static void add_special(struct plan_state *s, struct blas_case c) {
     static const unsigned kinds[] = {ISO_CHECK_FILL_NAN_AT, ISO_CHECK_FILL_INF_AT,
                                      ISO_CHECK_FILL_MINUS_INF_AT};
-    static const struct size sizes[] = {{3, 4, 5}, {17, 9, 8}, {6, 35, 20}};
+    static const struct size sizes[] = {{1, 1, 1}, {2, 2, 2}, {3, 4, 5}, {17, 9, 8}, {6, 35, 20}};
     c.family = BLAS_NAN;
     for (size_t i = 0; i < COUNT(sizes); i++) {
         struct blas_case b = sized(c, sizes[i]);
@@ -180,9 +180,12 @@ static void add_special(struct plan_state *s, struct blas_case c) {
         t.fill = ISO_CHECK_FILL_SPECIAL;
         if (c.routine != BLAS_GER && c.routine != BLAS_SYRK)
             add(s, t);
-        t.alpha = 0;
-        if (c.routine == BLAS_SCAL)
+        if (c.routine == BLAS_SCAL) {
+            t.fill = kinds[i % 3];
+            t.spot = i;
+            t.alpha = 0;
             add(s, t);
+        }
     }
 }
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ucontext.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -27,6 +28,7 @@ static struct iso_check_tally tally;
 static struct blas_table checked; /* through the trampolines */
 static bool shy;
 static struct blas_result *volatile current; /* of the call that runs */
+static const struct blas_case *volatile current_case;
 
 static const struct iso_check_suite suite = {.name = "blas"};
 
@@ -46,25 +48,44 @@ void blas_found(struct blas_result *r, enum blas_property property, const char *
 
 /* ------------------------------------------------------------------------------------ signals */
 
-static void on_signal(int number, siginfo_t *info, void *context) {
+/* Whether the access was a write, where the machine tells: 1, 0, or -1. */
+static int is_write(const void *context) {
+#if defined(__x86_64__)
+    const ucontext_t *c = context;
+    return (c->uc_mcontext.gregs[REG_ERR] & 2) != 0;
+#else
     (void)context;
+    return -1;
+#endif
+}
+
+static void on_signal(int number, siginfo_t *info, void *context) {
     struct blas_result *r = current;
     char text[BLAS_TEXT];
     bool general = number == SIGSEGV && info->si_code == SI_KERNEL; /* x86 does not say where */
     if (!r)
         _exit(97);
     if ((number == SIGSEGV || number == SIGBUS) && !general &&
-        iso_check_arena_fault(text, sizeof text, &operands, info->si_addr))
-        blas_found(r, !strncmp(text, "wrote to the input", 18) ? BLAS_INPUTS : BLAS_OUTSIDE, "%s",
-                   text);
-    else if (general)
+        iso_check_arena_fault(text, sizeof text, &operands, info->si_addr)) {
+        static const char *const how[] = {"touched", "read", "wrote"};
+        bool input = !strncmp(text, "wrote", 5);
+        if (current_case->bad)
+            blas_found(r, BLAS_ARGUMENTS, "went on with the wrong argument %d: %s",
+                       current_case->bad, text);
+        else if (input)
+            blas_found(r, BLAS_INPUTS, "%s", text);
+        else
+            blas_found(r, BLAS_OUTSIDE, "%s%s", how[is_write(context) + 1],
+                       text + strlen("touched"));
+    } else if (general) {
         blas_found(r, BLAS_RETURNS, "general protection fault: an aligned access that is not?");
-    else
+    } else {
         blas_found(r, BLAS_RETURNS, "%s",
                    number == SIGILL   ? "illegal instruction"
                    : number == SIGFPE ? "SIGFPE"
                    : number == SIGBUS ? "bus error"
                                       : "fault at an address that is no operand's");
+    }
     _exit(98);
 }
 
@@ -116,12 +137,18 @@ static void judge_convention(struct blas_result *r, const char *abi, bool harmle
 }
 
 /* Elements of bound 0 must not be written, not even with what they are. */
-static void judge_untouched(struct blas_result *r, enum blas_property property) {
+static void judge_untouched(struct blas_result *r, const struct blas_case *c,
+                            enum blas_property property) {
     for (unsigned i = 0; i < operands.count; i++) {
         const struct iso_check_operand *v = &operands.v[i];
         for (size_t e = 0; v->bound && e < v->rows * v->cols; e++) {
             size_t at = e / v->cols * v->ld + e % v->cols;
-            if (v->bound[e] == 0 && memcmp((float *)v->at + at, (float *)v->host + at, 4) != 0)
+            if (v->bound[e] != 0 || !memcmp((float *)v->at + at, (float *)v->host + at, 4))
+                continue;
+            if (c->bad)
+                blas_found(r, property, "argument %d is wrong, but %s[%zu][%zu] was written",
+                           c->bad, v->name, e / v->cols, e % v->cols);
+            else
                 blas_found(r, property, "wrote to %s[%zu][%zu], which takes no part", v->name,
                            e / v->cols, e % v->cols);
         }
@@ -133,11 +160,12 @@ static void judge_values(struct blas_result *r, const struct blas_case *c) {
     enum blas_property property = property_of(c->family);
     struct iso_check_case shown = {.fill = c->fill};
     tally.worst = 0;
-    if (!iso_check_values(text, sizeof text, &suite, &shown, &operands, &tally))
+    if (!c->bad && !iso_check_values(text, sizeof text, &suite, &shown, &operands, &tally))
         blas_found(r, property, "%s", text);
     if (tally.worst > r->worst)
         r->worst = tally.worst;
-    judge_untouched(r, c->family == BLAS_BAD ? BLAS_ARGUMENTS : BLAS_OUTSIDE);
+    judge_untouched(r, c,
+                    c->family == BLAS_BAD || c->family == BLAS_STRIDE ? property : BLAS_OUTSIDE);
 }
 
 /* The call with the operands where they are placed. */
@@ -146,6 +174,7 @@ static void call_here(const struct blas_case *c, struct blas_result *r) {
     bool harmless = c->family <= BLAS_ALPHA0 || c->family >= BLAS_STRIDE;
     blas_call_begin(&call, c, &operands);
     blas_reported = (struct blas_report){0};
+    current_case = c;
     current = r;
     feclearexcept(FE_ALL_EXCEPT);
     iso_check_abi_begin();
@@ -241,6 +270,7 @@ static void check_parts(const struct blas_case *c, struct blas_result *r) {
         if (!blas_part(&call, &part, (int)start, (int)count))
             return;
         r->looked |= 1u << BLAS_BITS_PART;
+        current_case = c;
         current = r;
         blas_run(&checked, &call);
         current = NULL;
