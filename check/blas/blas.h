@@ -108,9 +108,9 @@ enum blas_kind {
 struct blas_library {
     bool has[BLAS_FUNCTIONS];
     enum blas_kind kind;
-    bool sets_threads;
-    char about[160]; /* what it says of itself, or "" */
-    char wrong[256]; /* why it cannot be used; "" where it can */
+    char types[40][16]; /* of CPUs, where they have numbers: BLIS */
+    char about[160];    /* what it says of itself, or "" */
+    char wrong[256];    /* why it cannot be used; "" where it can */
 };
 
 /* Loads it into this process; the table's functions may be NULL. NULL or a reason. */
@@ -222,7 +222,7 @@ const char *blas_not_checked(void);
 
 /* A way to run the library: environment variables "NAME=value" and threads. */
 struct blas_variant {
-    char name[40];
+    char name[64];
     char environment[2][48];
     int threads; /* 0: as the library likes */
 };

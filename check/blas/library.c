@@ -25,6 +25,17 @@ static void one_line(char *text) {
             *text = ' ';
 }
 
+/* BLIS takes numbers, which differ between versions; "generic" is the last one. */
+static void number_types(struct blas_library *library) {
+    blas_function name = function("bli_arch_string");
+    for (int i = 0; name && i < 40; i++) {
+        const char *text = ((const char *(*)(int))name)(i);
+        snprintf(library->types[i], sizeof library->types[i], "%s", text);
+        if (!strcmp(text, "generic"))
+            break;
+    }
+}
+
 static void identify(struct blas_library *library) {
     blas_function config = function("openblas_get_config");
     blas_function blis = function("bli_info_get_version_str");
@@ -36,6 +47,7 @@ static void identify(struct blas_library *library) {
         snprintf(about, bytes, "%s", text);
     } else if (blis) {
         library->kind = BLAS_KIND_BLIS;
+        number_types(library);
         snprintf(about, bytes, "BLIS %s", ((const char *(*)(void))blis)());
     } else if (function("MKL_Get_Version_String")) {
         library->kind = BLAS_KIND_MKL;
@@ -113,7 +125,6 @@ static const struct cpu_type cpu_types[] = {
     {BLAS_KIND_BLIS, "BLIS_ARCH_TYPE", "sandybridge", "avx"},
     {BLAS_KIND_BLIS, "BLIS_ARCH_TYPE", "haswell", "avx2"},
     {BLAS_KIND_BLIS, "BLIS_ARCH_TYPE", "zen", "avx2"},
-    {BLAS_KIND_BLIS, "BLIS_ARCH_TYPE", "zen3", "avx2"},
     {BLAS_KIND_BLIS, "BLIS_ARCH_TYPE", "skx", "avx512"},
     {BLAS_KIND_MKL, "MKL_CBWR", "COMPATIBLE", NULL},
     {BLAS_KIND_MKL, "MKL_CBWR", "SSE4_2", "sse4.2"},
@@ -132,9 +143,9 @@ static const struct cpu_type cpu_types[] = {
     {BLAS_KIND_OPENBLAS, "OPENBLAS_CORETYPE", "CORTEXA57", NULL},
     {BLAS_KIND_OPENBLAS, "OPENBLAS_CORETYPE", "NEOVERSEN1", NULL},
     {BLAS_KIND_BLIS, "BLIS_ARCH_TYPE", "generic", NULL},
+    {BLAS_KIND_BLIS, "BLIS_ARCH_TYPE", "thunderx2", NULL},
     {BLAS_KIND_BLIS, "BLIS_ARCH_TYPE", "cortexa53", NULL},
     {BLAS_KIND_BLIS, "BLIS_ARCH_TYPE", "cortexa57", NULL},
-    {BLAS_KIND_BLIS, "BLIS_ARCH_TYPE", "firestorm", NULL},
     {BLAS_KIND_ISOBIT, "ISOBIT_ISA", "scalar", NULL},
     {BLAS_KIND_ISOBIT, "ISOBIT_ISA", "neon", NULL},
 #else
@@ -183,8 +194,20 @@ size_t blas_variants(struct blas_variant *v, size_t room, const struct blas_libr
         if (type->kind != library->kind || !cpu_has(type->needs))
             continue;
         v[n] = v[0];
-        snprintf(v[n].name, sizeof v[n].name, "%s=%s", type->variable, type->name);
-        snprintf(v[n].environment[1], sizeof v[n].environment[1], "%s", v[n].name);
+        const char *variable = type->variable;
+        if (type->kind != BLAS_KIND_BLIS) {
+            snprintf(v[n].environment[1], sizeof v[n].environment[1], "%s=%s", variable,
+                     type->name);
+            snprintf(v[n].name, sizeof v[n].name, "%s", v[n].environment[1]);
+        } else {
+            int id = 0;
+            while (id < 40 && strcmp(library->types[id], type->name) != 0)
+                id++;
+            if (id == 40)
+                continue;
+            snprintf(v[n].environment[1], sizeof v[n].environment[1], "%s=%d", variable, id);
+            snprintf(v[n].name, sizeof v[n].name, "%s=%d (%s)", variable, id, type->name);
+        }
         n++;
     }
     return n;

@@ -12,8 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "abi.h"
-#include "internal.h"
+#include "spoil.h"
 
 #pragma GCC visibility push(default) /* the library is built with hidden names */
 
@@ -401,9 +400,10 @@ size_t cblas_isamax(int n, In x, int incx) {
 
 /*
  * sscal_ jumps to where this points to, so that no compiled code lies between it and the functions
- * of check/abi_*.S that do their work and then break a rule.
+ * of spoil_*.S that do their work and then break a rule.
  */
 __attribute__((visibility("hidden"))) extern void (*broken_sscal)(void);
+__attribute__((visibility("hidden"))) void (*iso_spoil_target)(void);
 static void fortran_scal(Int n, In alpha, float *x, Int incx) { scal(*n, *alpha, x, *incx); }
 void (*broken_sscal)(void) = (void (*)(void))fortran_scal;
 
@@ -463,9 +463,4 @@ __attribute__((constructor)) static void begin(void) {
         broken = name;
     choose_spoiler();
     IF("load-crash") abort();
-}
-
-void iso_check_die(const char *what) {
-    (void)what;
-    abort();
 }
