@@ -21,7 +21,10 @@ fail() {
 check() { "$@" --blas "$lib" --quick --threads 3 --seconds "${seconds:-60}"; }
 
 defect=none
-if ! check "$@" >"$work/out" 2>&1 || grep -E 'FAILS|differs' "$work/out"; then
+only=
+[ -z "$ISOBIT_EMULATED" ] || only='--op sgemv'
+# shellcheck disable=SC2086 # two words
+if ! check "$@" $only >"$work/out" 2>&1 || grep -E 'FAILS|differs' "$work/out"; then
     fail "a correct BLAS has findings"
 fi
 
@@ -59,15 +62,15 @@ while IFS='|' read -r star defect routine property words; do
     found "$defect" "$routine" "$property" "$words" "$@"
 done <<'END'
 *|increment-sign|saxpy|increments|should be
-*|row-past-end|sgemm|outside|past the right end of C
+ |row-past-end|sgemm|outside|past the right end of C
  |read-past|sdot|outside|past the right end of
  |read-before|sasum|outside|past the left end of x
-*|ld-gap|sgemm|outside|wrote to the gap of C
+ |ld-gap|sgemm|outside|wrote to the gap of C
  |increment-gap|saxpy|outside|wrote to the gap of y
  |triangle|ssyrk|outside|which takes no part
-*|beta-nan|sgemv|beta = 0|nan, should be
+ |beta-nan|sgemv|beta = 0|nan, should be
  |alpha-nan|sgemm|alpha = 0|nan, should be
-*|split-k|sgemm|bits: threads|other bits than with 1 thread with 2 threads, 3 threads
+ |split-k|sgemm|bits: threads|other bits than with 1 thread with 2 threads, 3 threads
  |cpu-type|sgemm|bits: CPU types|other bits than by default with OPENBLAS_CORETYPE=
  |part|sgemm|bits: part alone|are computed alone
  |again|sgemm|bits: again|run again
@@ -76,7 +79,7 @@ done <<'END'
  |input-changed|ssyrk|inputs|wrote to the input A
  |scalar-changed|sger|inputs|changed a scalar argument
  |wrong-number|sgemm|bad arguments|was told of
-*|no-report|sgemv|bad arguments|xerbla_ was not called
+ |no-report|sgemv|bad arguments|xerbla_ was not called
  |wrong-name|sgemm|bad arguments|reported of
  |goes-on|sger|bad arguments|is wrong, but A[0][0] was written
  |spurious|sgemm|bad arguments|where none is wrong
@@ -90,10 +93,10 @@ done <<'END'
  |row-major|sger|outside|past the right end of A
  |k-zero|sgemm|error|times the bound
  |flags|sgemv|exception flags|raised INVALID on harmless input
-*|hang|sgemv|returns|did not return within 1 s
-*|crash|ssyrk|returns|fault at an address that is no operand's
- |abort|ssyrk|returns|ended the process by signal 6
-*|exit|ssyrk|returns|ended the process with exit code 3
+ |hang|sgemv|returns|did not return within 1 s
+*|crash|sdot|returns|fault at an address that is no operand's
+ |abort|sdot|returns|ended the process by signal 6
+*|exit|sdot|returns|ended the process with exit code 3
 x|rbx|sscal|registers|did not preserve register rbx
 x|rbp|sscal|registers|did not preserve register rbp
 x|r15|sscal|registers|did not preserve register r15

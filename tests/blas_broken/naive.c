@@ -121,9 +121,6 @@ static void ger(int m, int n, float alpha, const float *x, int incx, const float
 
 static void syrk(bool upper, int n, int k, float alpha, struct view a, float beta, float *c,
                  ptrdiff_t si, ptrdiff_t sj) {
-    IF("crash") if (n == 5) *nowhere = 1;
-    IF("abort") if (n == 5) abort();
-    IF("exit") if (n == 5) exit(3);
     IF("input-changed") if (n && k) * (volatile float *)(uintptr_t)a.at *= 1;
     for (int i = 0; i < n; i++) {
         for (int j = 0; j < n; j++) {
@@ -138,6 +135,9 @@ static void syrk(bool upper, int n, int k, float alpha, struct view a, float bet
 
 static float dot(int n, const float *x, int incx, const float *y, int incy) {
     int blocks = 1;
+    IF("crash") if (n == 5) *nowhere = 1;
+    IF("abort") if (n == 5) abort();
+    IF("exit") if (n == 5) exit(3);
     if (n <= 0)
         return 0;
     IF("alignment") blocks = 1 + (int)((uintptr_t)x / 4 % 4);
