@@ -230,11 +230,11 @@ static bool choose_text(struct choices *c, struct iso_check_run *run, const char
     else if (!strcmp(option, "--replay"))
         c->line = value;
     else if (!strcmp(option, "--golden"))
-        run->golden = value;
+        run->golden.file = value;
     else if (!strcmp(option, "--update-golden"))
         run->update = value;
     else if (!strcmp(option, "--errors-file"))
-        run->errors = value;
+        run->errors.file = value;
     else if (!strcmp(option, "--update-errors"))
         run->update_errors = value;
     else if (!strcmp(option, "--junit"))
@@ -279,7 +279,7 @@ static int begin_files(struct iso_check_run *run) {
                                            "(test_kernels --update-golden)\n");
         if (code)
             return code;
-        run->golden = NULL;
+        run->golden = (struct iso_check_committed){0};
     }
     if (run->update_errors) { /* those of both plans */
         int code = begin_file(run->update_errors,
@@ -289,7 +289,7 @@ static int begin_files(struct iso_check_run *run) {
                               "struct iso_check_errors in check/engine.h)\n");
         if (code)
             return code;
-        run->errors = NULL;
+        run->errors = (struct iso_check_committed){0};
     }
     return 0;
 }
@@ -360,6 +360,10 @@ static uint64_t seed_of_the_clock(void) {
     return ((uint64_t)t.tv_sec * 1000000007 + (uint64_t)t.tv_nsec) % 1000000000;
 }
 
+static const struct choices *chosen;
+
+static int ended(struct iso_check_run *run) { return finish(run->user, run, chosen, false); }
+
 static int check(struct iso_check_run *run, struct iso_check_report *k, const struct choices *c) {
     k->seed = run->seed = c->seeded ? run->seed : seed_of_the_clock();
     if (c->digest || c->json)
@@ -370,6 +374,8 @@ static int check(struct iso_check_run *run, struct iso_check_report *k, const st
         run->plan = ISO_CHECK_PLAN_QUICK;
     if (c->junit)
         run->timing = true;
+    chosen = c;
+    run->ended = ended;
     notes(k->text ? k->text : stderr);
     if (k->text)
         iso_check_report_header(k);
@@ -432,8 +438,8 @@ static int check_target(const struct iso_check_target *target, const struct iso_
     k->max_fail = 5;
     iso_check_report_begin(k, &run);
     if (own) {
-        run.golden = own->golden;
-        run.errors = own->errors;
+        run.golden.text = own->golden;
+        run.errors.text = own->errors;
         run.numerics = own->numerics;
     }
     int code = choose(&c, &run, k, argc, argv);

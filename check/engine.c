@@ -52,6 +52,34 @@ const char *iso_check_missing(const struct iso_check_target *target,
     return NULL;
 }
 
+/* The case at hand, for when nothing else can be said any more. */
+static struct {
+    struct iso_check_run *run;
+    struct iso_check_failure failure;
+    struct iso_check_tally *tally;
+    bool random;
+} at_hand;
+
+static void fail(struct iso_check_run *run, struct iso_check_tally *tally,
+                 const struct iso_check_failure *f);
+
+static void last_words(const char *reason) {
+    struct iso_check_run *run = at_hand.run;
+    struct iso_check_tally tally;
+    if (!run || !run->ended)
+        return;
+    at_hand.run = NULL; /* once is enough */
+    alarm(10);          /* the dead thread may hold a lock */
+    at_hand.failure.reason = reason;
+    tally = *at_hand.tally;
+    tally.hashed = 0;
+    fail(run, &tally, &at_hand.failure);
+    run->row(run, at_hand.failure.suite, at_hand.failure.variant, &tally, at_hand.random);
+    int code = run->ended(run);
+    fflush(NULL);
+    _exit(code);
+}
+
 void iso_check_run_init(struct iso_check_run *run, const struct iso_check_target *target) {
     *run = (struct iso_check_run){.target = target,
                                   .variants = target->variants,
@@ -61,7 +89,7 @@ void iso_check_run_init(struct iso_check_run *run, const struct iso_check_target
                                   .start = now()};
     iso_check_arena_init();
     iso_check_abi_init(target);
-    iso_check_fault_init();
+    iso_check_fault_init(last_words);
     shy_vectors = iso_check_masked_loads_fault();
 }
 
@@ -188,6 +216,10 @@ static void run_case(struct iso_check_run *run, const struct iso_check_suite *su
     struct iso_check_operands *o = &e->o;
     iso_check_operands_begin(o, c->seed);
     o->spot = c->spot;
+    at_hand.run = run;
+    at_hand.tally = tallies;
+    at_hand.failure = (struct iso_check_failure){
+        .suite = suite, .c = c, .variant = run->variants, .place = "right", .offset = offset};
     suite->setup(o, c);
     suite->reference(o, c);
     widen_bounds(o, run->target->tolerance);
@@ -207,6 +239,8 @@ static void run_case(struct iso_check_run *run, const struct iso_check_suite *su
         if (iso_check_missing(run->target, suite, &run->variants[s]))
             continue;
         double start = run->timing ? now() : 0;
+        at_hand.failure.variant = &run->variants[s];
+        at_hand.tally = &tallies[s];
         iso_check_abi_wrap(e->table, run->target, run->variants[s].table);
         tallies[s].cases++;
         if (!(run->target->promises & ISO_CHECK_SAME_BITS))
@@ -231,6 +265,7 @@ static void run_case(struct iso_check_run *run, const struct iso_check_suite *su
             tallies[s].seconds += now() - start;
     }
     alarm(0);
+    at_hand.run = NULL;
     iso_check_operands_free_overflow(o);
 }
 
@@ -243,10 +278,12 @@ void iso_check_run_case(struct iso_check_run *run, const struct iso_check_suite 
     engine_end(&e);
 }
 
+static bool compares(const struct iso_check_committed *c) { return c->file || c->text; }
+
 static void check_errors(struct iso_check_run *run, const struct iso_check_suite *suite,
                          const struct iso_check_variant *variant, struct iso_check_tally *t) {
     iso_check_tally_errors(t);
-    for (size_t i = 0; i < t->group_count && run->errors; i++) {
+    for (size_t i = 0; i < t->group_count && compares(&run->errors); i++) {
         char text[400];
         if (t->groups[i].elements &&
             !iso_check_errors_compare(text, sizeof text, run, suite->name, &t->groups[i])) {
@@ -299,7 +336,8 @@ void iso_check_run_suite(struct iso_check_run *run, const struct iso_check_suite
         if (!t->hashed)
             continue;
         uint64_t hash = XXH3_64bits_digest(t->hash);
-        const char *wrong = run->golden ? iso_check_golden_compare(run, suite->name, hash) : NULL;
+        const char *wrong =
+            compares(&run->golden) ? iso_check_golden_compare(run, suite->name, hash) : NULL;
         if (wrong) {
             struct iso_check_failure f = {
                 .suite = suite, .variant = &run->variants[s], .reason = wrong};
@@ -359,8 +397,10 @@ void iso_check_run_random(struct iso_check_run *run) {
             break;
         size_t offset;
         struct iso_check_case c = random_case(suites[i % count], run->seed, i, &offset);
+        at_hand.random = true;
         run_case(run, suites[i % count], &c, offset, true, &e, &tallies[i % count * sets]);
     }
+    at_hand.random = false;
     for (size_t i = 0; i < count; i++)
         rows(run, suites[i], &tallies[i * sets], true);
     engine_end(&e);

@@ -54,6 +54,11 @@ struct iso_check_failure {
     const char *reason;
 };
 
+/* A file, or its text, or neither: then nothing is compared. */
+struct iso_check_committed {
+    const char *file, *text;
+};
+
 struct iso_check_run {
     const struct iso_check_target *target;
     enum iso_check_plan plan;
@@ -61,10 +66,10 @@ struct iso_check_run {
     const char *only_case;                    /* NULL: all; else a decimal number */
     const struct iso_check_variant *variants; /* of the target; may be others with such tables */
     size_t variant_count;
-    int numerics;       /* version of the committed hashes */
-    const char *golden; /* file to compare with, or NULL */
-    const char *update; /* file to write, or NULL */
-    const char *errors; /* file with the errors that groups may have, or NULL */
+    int numerics;                      /* version of the committed hashes */
+    struct iso_check_committed golden; /* hashes to compare with */
+    const char *update;                /* file to write, or NULL */
+    struct iso_check_committed errors; /* those that groups may have */
     const char *update_errors;
     size_t part, parts; /* parts > 1: only the cases whose number is `part` modulo `parts` */
     bool where;         /* only the cases with this value of this parameter */
@@ -81,6 +86,9 @@ struct iso_check_run {
     void (*row)(struct iso_check_run *run, const struct iso_check_suite *suite,
                 const struct iso_check_variant *variant, const struct iso_check_tally *t,
                 bool random);
+    /* There is no way back (fault.h): what is left to be done before the program ends with this
+     * exit code; may be NULL. */
+    int (*ended)(struct iso_check_run *run);
     void *user;
     /* results */
     double start;
