@@ -40,6 +40,9 @@ refused 'unknown option, or without its value: --frobnicate' "$@" --blas "$lib" 
 refused 'unknown option, or without its value: --threads' "$@" --blas "$lib" --threads 17
 refused 'unknown option, or without its value: --seconds' "$@" --blas "$lib" --seconds 0
 refused 'unknown option, or without its value: --op' "$@" --blas "$lib" --op
+refused 'No such file' "$@" --blas "$lib" --op sdot --junit /nonexistent/file
+refused 'Is a directory' "$@" --blas "$lib" --op sdot --markdown "$work/folder"
+refused 'unknown option, or without its value: --junit' "$@" --blas "$lib" --junit
 refused 'there is no routine dgemm' "$@" --blas "$lib" --op dgemm
 while IFS='|' read -r word line; do
     refused "cannot replay $word" "$@" --blas "$lib" --replay "$line"
@@ -73,13 +76,15 @@ refused 'does not have what is to be replayed' "$@" --blas "$lib" --replay 'sgem
 
 # Well-formed, with a finding in it that wants escaping.
 export BROKEN=wrong-number
-for format in json junit markdown; do
-    "$@" --blas "$lib" --quick --no-bits --op sgemm --$format >"$work/$format" 2>"$work/err"
-    code=$?
-    [ $code = 1 ] || fail "exit code $code instead of 1: --$format"
-    [ ! -s "$work/err" ] || fail "stderr: --$format"
-done
-"$@" --blas "$lib" --quick --no-bits --op sgemm >"$work/table" || true
+"$@" --blas "$lib" --quick --no-bits --op sgemm --json >"$work/json" 2>"$work/err"
+code=$?
+[ $code = 1 ] || fail "exit code $code instead of 1: --json"
+[ ! -s "$work/err" ] || fail "stderr: --json"
+"$@" --blas "$lib" --quick --no-bits --op sgemm --junit "$work/junit" --markdown "$work/markdown" \
+    >"$work/table" 2>"$work/err"
+code=$?
+[ $code = 1 ] || fail "exit code $code instead of 1: --junit"
+[ ! -s "$work/err" ] || fail "stderr: --junit"
 /usr/bin/python3 - "$work" >"$work/out" 2>&1 <<'END' || fail "formats"
 import json
 import sys
@@ -105,6 +110,14 @@ END
 unset BROKEN
 "$@" --blas "$lib" --op sdot --quick --no-bits >"$work/out" 2>&1 || fail "a correct one"
 grep bits: "$work/out" && fail "--no-bits has bits"
+if [ -e /dev/full ]; then
+    "$@" --blas "$lib" --op sdot --quick --no-bits >/dev/full 2>"$work/err"
+    code=$?
+    [ $code = 2 ] || fail "exit code $code instead of 2: a full disk"
+    "$@" --blas "$lib" --op sdot --quick --no-bits --junit /dev/full >"$work/out" 2>"$work/err"
+    code=$?
+    [ $code = 2 ] || fail "exit code $code instead of 2: a full disk for --junit"
+fi
 "$@" --blas "$lib" --help | grep 'usage: isobit check --blas' >/dev/null || fail "--help"
 
 echo "$failed failures"

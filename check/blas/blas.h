@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <isobit/check.h>
 
@@ -247,7 +248,7 @@ void blas_run_all(struct blas_run *run, int most_threads);
 
 enum blas_format { BLAS_TABLE, BLAS_JSON, BLAS_JUNIT, BLAS_MARKDOWN };
 /* Prints it; returns how many lines say that something does not hold. */
-size_t blas_print(const struct blas_run *run, enum blas_format format);
+size_t blas_print(FILE *f, const struct blas_run *run, enum blas_format format);
 
 /* The command: `isobit check --blas LIB [OPTION...]`; returns an exit code. */
 int isobit_check_blas(int argc, char **argv);

@@ -5,6 +5,7 @@
  */
 #include "blas.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,10 +51,10 @@ static enum blas_routine routine(const char *name) {
 }
 
 struct options {
-    const char *file, *op, *replay;
-    bool quick, no_bits;
+    const char *file, *op, *replay, *junit, *markdown;
+    bool quick, no_bits, json;
     unsigned threads, seconds;
-    enum blas_format format;
+    FILE *junit_file, *markdown_file;
 };
 
 /* 0, or the exit code. */
@@ -66,11 +67,11 @@ static int read_options(struct options *o, int argc, char **argv) {
         else if (!strcmp(option, "--no-bits"))
             o->no_bits = true;
         else if (!strcmp(option, "--json"))
-            o->format = BLAS_JSON;
-        else if (!strcmp(option, "--junit"))
-            o->format = BLAS_JUNIT;
-        else if (!strcmp(option, "--markdown"))
-            o->format = BLAS_MARKDOWN;
+            o->json = true;
+        else if (!strcmp(option, "--junit") && value)
+            o->junit = argv[++i];
+        else if (!strcmp(option, "--markdown") && value)
+            o->markdown = argv[++i];
         else if (!strcmp(option, "--blas") && value)
             o->file = argv[++i];
         else if ((!strcmp(option, "--op") || !strcmp(option, "--kernel")) && value)
@@ -89,6 +90,33 @@ static int read_options(struct options *o, int argc, char **argv) {
     if (o->op && routine(o->op) == BLAS_ROUTINES)
         return complain("there is no routine", o->op);
     return 0;
+}
+
+/* Before anything runs, so that a name that cannot be written costs no time. */
+static bool open_file(FILE **f, const char *name) {
+    *f = name ? fopen(name, "we") : NULL;
+    if (name && !*f)
+        fprintf(stderr, "isobit: check --blas: %s: %s\n", name, strerror(errno));
+    return *f || !name;
+}
+
+static bool close_file(FILE *f, const char *name) {
+    if (!f || (ferror(f) | fclose(f)) == 0)
+        return true;
+    fprintf(stderr, "isobit: check --blas: %s: could not be written\n", name);
+    return false;
+}
+
+/* Everything that was asked for; returns the exit code. */
+static int print(const struct options *o, const struct blas_run *run) {
+    int code = blas_print(stdout, run, o->json ? BLAS_JSON : BLAS_TABLE) ? 1 : 0;
+    if (o->junit_file)
+        blas_print(o->junit_file, run, BLAS_JUNIT);
+    if (o->markdown_file)
+        blas_print(o->markdown_file, run, BLAS_MARKDOWN);
+    bool written = close_file(o->junit_file, o->junit);
+    written = close_file(o->markdown_file, o->markdown) && written;
+    return written && fflush(stdout) == 0 && !ferror(stdout) ? code : 2;
 }
 
 int isobit_check_blas(int argc, char **argv) {
@@ -123,9 +151,11 @@ int isobit_check_blas(int argc, char **argv) {
         blas_plan(&run.plan, run.library, only, o.quick, !o.no_bits);
     if (!run.plan.count)
         return complain("the library does not have", o.op);
+    if (!open_file(&o.junit_file, o.junit) || !open_file(&o.markdown_file, o.markdown))
+        return 2;
     blas_run_all(&run, (int)o.threads);
-    code = blas_print(&run, o.format) ? 1 : 0;
+    code = print(&o, &run);
     if (!o.replay)
         free(run.plan.v);
-    return fflush(stdout) || ferror(stdout) ? 2 : code;
+    return code;
 }

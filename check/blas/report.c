@@ -49,29 +49,27 @@ static void find_line(struct line *line, const struct blas_run *run, enum blas_r
 
 /* For everything that is printed: a line and what it is about. */
 struct context {
+    FILE *f;
     const struct blas_run *run;
     enum blas_format format;
     size_t lines, failures;
 };
 
-static void print_escaped(const char *text, enum blas_format format) {
+static void print_escaped(FILE *f, const char *text, enum blas_format format) {
     for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
         if (format == BLAS_JUNIT && strchr("<>&\"'", c))
-            printf("&#%d;", c);
+            fprintf(f, "&#%d;", c);
         else if (format == BLAS_JSON && (c == '"' || c == '\\'))
-            printf("\\%c", c);
-        else if (format == BLAS_MARKDOWN && c == '|')
-            printf("\\|");
-        else if (c < ' ' || (c == 127))
-            putchar(' ');
+            fprintf(f, "\\%c", c);
         else
-            putchar(c);
+            putc(c < ' ' || c == 127 ? ' ' : c, f);
     }
 }
 
 static void print_row(struct context *k, enum blas_routine routine, enum blas_property property,
                       const struct line *line) {
+    FILE *f = k->f;
     char result[64] = "holds";
     const char *name = blas_name(routine), *about = blas_property_name(property);
     bool same = property >= BLAS_BITS_AGAIN;
@@ -83,38 +81,40 @@ static void print_row(struct context *k, enum blas_routine routine, enum blas_pr
         snprintf(result, sizeof result, "same");
     switch (k->format) {
     case BLAS_TABLE:
-        printf("%-7s %-22s %6zu cases  %s\n", name, about, line->cases, result);
+        fprintf(f, "%-7s %-22s %6zu cases  %s\n", name, about, line->cases, result);
         if (line->failures) {
-            printf("        %zu of them; the smallest: %s\n        ", line->failures, line->text);
-            printf("%s\n", line->replay);
+            fprintf(f, "        %zu of them; the smallest: %s\n        ", line->failures,
+                    line->text);
+            fprintf(f, "%s\n", line->replay);
         }
         break;
     case BLAS_JSON:
-        printf("%s\n  {\"routine\": \"%s\", \"property\": \"%s\", \"cases\": %zu, "
-               "\"failures\": %zu, \"result\": \"%s\"",
-               k->lines ? "," : "", name, about, line->cases, line->failures,
-               line->failures ? "FAIL" : "PASS");
+        fprintf(f,
+                "%s\n  {\"routine\": \"%s\", \"property\": \"%s\", \"cases\": %zu, "
+                "\"failures\": %zu, \"result\": \"%s\"",
+                k->lines ? "," : "", name, about, line->cases, line->failures,
+                line->failures ? "FAIL" : "PASS");
         if (property == BLAS_ERROR)
-            printf(", \"error_of_bound\": %.6g", line->worst);
+            fprintf(f, ", \"error_of_bound\": %.6g", line->worst);
         if (line->failures) {
-            printf(", \"reason\": \"");
-            print_escaped(line->text, k->format);
-            printf("\", \"replay\": \"");
-            print_escaped(line->replay, k->format);
-            printf("\"");
+            fprintf(f, ", \"reason\": \"");
+            print_escaped(f, line->text, k->format);
+            fprintf(f, "\", \"replay\": \"");
+            print_escaped(f, line->replay, k->format);
+            fprintf(f, "\"");
         }
-        printf("}");
+        fprintf(f, "}");
         break;
     case BLAS_JUNIT:
-        printf("  <testcase classname=\"%s\" name=\"%s\"", name, about);
+        fprintf(f, "  <testcase classname=\"%s\" name=\"%s\"", name, about);
         if (line->failures) {
-            printf("><failure message=\"");
-            print_escaped(line->text, k->format);
-            printf("\">");
-            print_escaped(line->replay, k->format);
-            printf("</failure></testcase>\n");
+            fprintf(f, "><failure message=\"");
+            print_escaped(f, line->text, k->format);
+            fprintf(f, "\">");
+            print_escaped(f, line->replay, k->format);
+            fprintf(f, "</failure></testcase>\n");
         } else {
-            printf("/>\n");
+            fprintf(f, "/>\n");
         }
         break;
     case BLAS_MARKDOWN: break;
@@ -122,70 +122,71 @@ static void print_row(struct context *k, enum blas_routine routine, enum blas_pr
 }
 
 /* Routines down, properties across; then the findings. */
-static void print_markdown(const struct blas_run *run) {
+static void print_markdown(FILE *f, const struct blas_run *run) {
     struct line line;
-    printf("| |");
+    fprintf(f, "| |");
     for (unsigned r = 0; r < BLAS_ROUTINES; r++)
-        printf(" %s |", blas_name(r));
-    printf("\n|---|");
+        fprintf(f, " %s |", blas_name(r));
+    fprintf(f, "\n|---|");
     for (unsigned r = 0; r < BLAS_ROUTINES; r++)
-        printf("---|");
+        fprintf(f, "---|");
     for (unsigned p = 0; p < BLAS_PROPERTIES; p++) {
-        printf("\n| %s |", blas_property_name(p));
+        fprintf(f, "\n| %s |", blas_property_name(p));
         for (unsigned r = 0; r < BLAS_ROUTINES; r++) {
             find_line(&line, run, r, p);
             if (!line.looked)
-                printf(" |");
+                fprintf(f, " |");
             else if (line.failures)
-                printf(" **%s** |", p >= BLAS_BITS_AGAIN ? "differs" : "no");
+                fprintf(f, " **%s** |", p >= BLAS_BITS_AGAIN ? "differs" : "no");
             else if (p == BLAS_ERROR)
-                printf(" %.3f |", line.worst);
+                fprintf(f, " %.3f |", line.worst);
             else
-                printf(" %s |", p >= BLAS_BITS_AGAIN ? "same" : "yes");
+                fprintf(f, " %s |", p >= BLAS_BITS_AGAIN ? "same" : "yes");
         }
     }
-    printf("\n");
+    fprintf(f, "\n");
     for (unsigned r = 0; r < BLAS_ROUTINES; r++) {
         for (unsigned p = 0; p < BLAS_PROPERTIES; p++) {
             find_line(&line, run, r, p);
             if (!line.failures)
                 continue;
-            printf("\n- %s, %s: ", blas_name(r), blas_property_name(p));
-            print_escaped(line.text, BLAS_MARKDOWN);
-            printf("\n\n      %s\n", line.replay);
+            fprintf(f, "\n- %s, %s: ", blas_name(r), blas_property_name(p));
+            print_escaped(f, line.text, BLAS_MARKDOWN);
+            fprintf(f, "\n\n      %s\n", line.replay);
         }
     }
 }
 
 static void begin(const struct context *k, size_t lines, size_t failures) {
+    FILE *f = k->f;
     const struct blas_run *run = k->run;
     const char *missing = blas_not_checked();
     if (k->format == BLAS_TABLE) {
-        printf("%s%s%s\n", run->file, run->library->about[0] ? ": " : "", run->library->about);
+        fprintf(f, "%s%s%s\n", run->file, run->library->about[0] ? ": " : "", run->library->about);
         if (*missing)
-            printf("NOTE: not checked on this machine: %s\n", missing);
+            fprintf(f, "NOTE: not checked on this machine: %s\n", missing);
     } else if (k->format == BLAS_JSON) {
-        printf("{\"library\": \"");
-        print_escaped(run->file, k->format);
-        printf("\", \"about\": \"");
-        print_escaped(run->library->about, k->format);
-        printf("\", \"not_checked\": \"");
-        print_escaped(missing, k->format);
-        printf("\",\n \"results\": [");
+        fprintf(f, "{\"library\": \"");
+        print_escaped(f, run->file, k->format);
+        fprintf(f, "\", \"about\": \"");
+        print_escaped(f, run->library->about, k->format);
+        fprintf(f, "\", \"not_checked\": \"");
+        print_escaped(f, missing, k->format);
+        fprintf(f, "\",\n \"results\": [");
     } else if (k->format == BLAS_JUNIT) {
-        printf("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"");
-        print_escaped(run->file, k->format);
-        printf("\" tests=\"%zu\" failures=\"%zu\">\n", lines, failures);
+        fprintf(f, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"");
+        print_escaped(f, run->file, k->format);
+        fprintf(f, "\" tests=\"%zu\" failures=\"%zu\">\n", lines, failures);
     } else {
-        printf("**%s**%s%s\n\n", run->file, run->library->about[0] ? ": " : "",
-               run->library->about);
+        fprintf(f, "**%s**%s%s\n\n", run->file, run->library->about[0] ? ": " : "",
+                run->library->about);
         if (*missing)
-            printf("Not checked on this machine: %s\n\n", missing);
+            fprintf(f, "Not checked on this machine: %s\n\n", missing);
     }
 }
 
-size_t blas_print(const struct blas_run *run, enum blas_format format) {
-    struct context k = {.run = run, .format = format};
+size_t blas_print(FILE *f, const struct blas_run *run, enum blas_format format) {
+    struct context k = {.f = f, .run = run, .format = format};
     static struct line lines[BLAS_ROUTINES][BLAS_PROPERTIES];
     size_t count = 0, failures = 0, cases = 0;
     for (unsigned r = 0; r < BLAS_ROUTINES; r++) {
@@ -199,7 +200,7 @@ size_t blas_print(const struct blas_run *run, enum blas_format format) {
         cases += run->results[i].looked != 0;
     begin(&k, count, failures);
     if (format == BLAS_MARKDOWN) {
-        print_markdown(run);
+        print_markdown(f, run);
         return failures;
     }
     for (unsigned r = 0; r < BLAS_ROUTINES; r++) {
@@ -211,10 +212,10 @@ size_t blas_print(const struct blas_run *run, enum blas_format format) {
         }
     }
     if (format == BLAS_TABLE)
-        printf("%zu cases, %zu lines: %zu do not hold\n", cases, count, failures);
+        fprintf(f, "%zu cases, %zu lines: %zu do not hold\n", cases, count, failures);
     else if (format == BLAS_JSON)
-        printf("\n ],\n \"result\": \"%s\"}\n", failures ? "FAIL" : "PASS");
+        fprintf(f, "\n ],\n \"result\": \"%s\"}\n", failures ? "FAIL" : "PASS");
     else
-        printf("</testsuite>\n");
+        fprintf(f, "</testsuite>\n");
     return failures;
 }

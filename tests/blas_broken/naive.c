@@ -135,9 +135,9 @@ static void syrk(bool upper, int n, int k, float alpha, struct view a, float bet
 
 static float dot(int n, const float *x, int incx, const float *y, int incy) {
     int blocks = 1;
-    IF("crash") if (n == 5) *nowhere = 1;
-    IF("abort") if (n == 5) abort();
-    IF("exit") if (n == 5) exit(3);
+    IF("crash") if (n == 4) *nowhere = 1;
+    IF("abort") if (n == 4) abort();
+    IF("exit") if (n == 4) exit(3);
     if (n <= 0)
         return 0;
     IF("alignment") blocks = 1 + (int)((uintptr_t)x / 4 % 4);
