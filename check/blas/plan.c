@@ -180,6 +180,8 @@ static void add_special(struct plan_state *s, struct blas_case c) {
         t.fill = ISO_CHECK_FILL_SPECIAL;
         if (c.routine != BLAS_GER && c.routine != BLAS_SYRK)
             add(s, t);
+        t.fill = ISO_CHECK_FILL_MINUS_INF; /* several infinities */
+        add(s, t);
         if (c.routine == BLAS_SCAL) {
             t.fill = kinds[i % 3];
             t.spot = i;
