@@ -184,6 +184,8 @@ static void run_batch(struct batch *b, char *wrong, size_t bytes) {
         describe(text, sizeof text, ending, status, b);
         if (!r->count || WIFSIGNALED(status) || WEXITSTATUS(status) != 98) /* on_signal told it */
             blas_found(r, BLAS_RETURNS, "%s", text);
+        for (unsigned i = 0; i < r->count; i++)
+            r->looked |= 1u << r->v[i].property;
         r->looked |= 1u << BLAS_RETURNS;
         r->state = 3;
         give_up(b, at, ending == ENDED_LATE);

@@ -160,12 +160,12 @@ static void judge_values(struct blas_result *r, const struct blas_case *c) {
     enum blas_property property = property_of(c->family);
     struct iso_check_case shown = {.fill = c->fill};
     tally.worst = 0;
+    judge_untouched(r, c,
+                    c->family == BLAS_BAD || c->family == BLAS_STRIDE ? property : BLAS_OUTSIDE);
     if (!c->bad && !iso_check_values(text, sizeof text, &suite, &shown, &operands, &tally))
         blas_found(r, property, "%s", text);
     if (tally.worst > r->worst)
         r->worst = tally.worst;
-    judge_untouched(r, c,
-                    c->family == BLAS_BAD || c->family == BLAS_STRIDE ? property : BLAS_OUTSIDE);
 }
 
 /* The call with the operands where they are placed. */
