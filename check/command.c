@@ -121,7 +121,7 @@ static int replay(struct iso_check_run *run, const char *line) {
 static int begin_file(const char *file, const char *header) {
     FILE *f = fopen(file, "w");
     if (!f) {
-        perror(file);
+        fprintf(stderr, "isobit: check: %s: %s\n", file, strerror(errno));
         return 2;
     }
     fputs(header, f);
@@ -249,6 +249,15 @@ static bool choose_text(struct choices *c, struct iso_check_run *run, const char
     return true;
 }
 
+static bool readable(const char *file) {
+    FILE *f = file ? fopen(file, "r") : NULL;
+    if (f)
+        fclose(f);
+    else if (file)
+        fprintf(stderr, "isobit: check: %s: %s\n", file, strerror(errno));
+    return f || !file;
+}
+
 /* 0, or the exit code after a complaint. */
 static int choose(struct choices *c, struct iso_check_run *run, struct iso_check_report *k,
                   int argc, char **argv) {
@@ -271,6 +280,8 @@ static int choose(struct choices *c, struct iso_check_run *run, struct iso_check
     if (c->where && !choose_where(run, c->where))
         return complain("--where needs --op, a parameter of its cases (see --list) and a number:",
                         c->where);
+    if (!readable(run->golden.file) || !readable(run->errors.file))
+        return 2;
     return c->variant ? choose_variant(run, c->variant) : 0;
 }
 
