@@ -3,7 +3,8 @@
 #
 # isobit check --blas finds the defects of tests/blas_broken/naive.c, one at a time: the right
 # property, the right words, and a line that replays it. Without a defect it finds nothing.
-# usage: blas_broken.sh MACHINE LIBRARY CHECK-COMMAND...   (emulated: ISOBIT_EMULATED=1, a few of them)
+# usage: blas_broken.sh MACHINE LIBRARY CHECK-COMMAND...
+# ISOBIT_EMULATED=1: a few of them.
 machine=$1 lib=$2
 shift 2
 failed=0
@@ -45,7 +46,8 @@ found() {
     line=$(grep -A 2 -E "^$routine +$property " "$work/out" | sed -n "3s/.*--replay '\(.*\)'$/\1/p")
     BROKEN=$defect check "$@" --replay "$line" >"$work/again" 2>&1
     code=$?
-    if [ $code != 1 ] || ! grep -E "^$routine +$property .*(FAILS|differs)$" "$work/again" >/dev/null; then
+    if [ $code != 1 ] ||
+        ! grep -E "^$routine +$property .*(FAILS|differs)$" "$work/again" >/dev/null; then
         fail "the replay does not find it (exit code $code): $line"
     fi
 }

@@ -72,7 +72,8 @@ api of another routine|sdot api=cblas-row
 api of another routine|sgemv api=dnnl
 sizes that are too large|sgemm m=4096 n=4096 k=1
 END
-refused 'does not have what is to be replayed' "$@" --blas "$lib" --replay 'sgemm api=dnnl m=1 n=1 k=1'
+refused 'does not have what is to be replayed' "$@" --blas "$lib" \
+    --replay 'sgemm api=dnnl m=1 n=1 k=1'
 
 # Well-formed, with a finding in it that wants escaping.
 export BROKEN=wrong-number
