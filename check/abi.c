@@ -57,6 +57,8 @@ void iso_check_abi_wrap(void *checked, const struct iso_check_target *target, co
     memcpy(checked, table, target->table_bytes);
 }
 
+void iso_check_abi_callers_stack(void) {}
+
 void iso_check_abi_begin(void) { rounding = fegetround(); }
 
 const char *iso_check_abi_end(size_t *stack) {
@@ -282,6 +284,11 @@ void iso_check_abi_init(const struct iso_check_target *target) {
     painted = top - PAINTED;
     iso_check_abi_state.stack_top = (uint64_t)(uintptr_t)top;
     paint(painted, top);
+}
+
+void iso_check_abi_callers_stack(void) {
+    painted = NULL;
+    iso_check_abi_state.stack_top = 0;
 }
 
 /* --------------------------------------------------------------------------------- judging calls

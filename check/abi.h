@@ -19,6 +19,8 @@
 /* Finds out what can be checked on this machine, once, and reads the arguments of the functions of
  * this target; calls of another one need it again. Needs no signal handler. */
 void iso_check_abi_init(const struct iso_check_target *target);
+/* From now on calls stay on the stack of the caller, and may use what there is. */
+void iso_check_abi_callers_stack(void);
 /* What cannot be checked here: "" when there is nothing. */
 const char *iso_check_abi_missing(void);
 

@@ -28,6 +28,7 @@ static int help(const char *command) {
          "committed hashes; exit code 1 when one of them is not as promised\n\n"
          "options:\n"
          "  --plugin FILE.so       instead of these, the kernels of a plug-in (isobit/check.h)\n"
+         "  --blas LIB             instead of these, a BLAS; see isobit check --blas --help\n"
          "  --isa NAME             one instruction set only\n"
          "  --op NAME              one kernel only (also --kernel)\n"
          "  --quick, --exhaustive  fewer cases of the fixed plan; all 2^32 inputs of functions\n"

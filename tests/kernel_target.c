@@ -9,6 +9,7 @@
 
 #include <isobit/isobit.h>
 
+#include "blas/blas.h"
 #include "command.h"
 #include "kernels.h"
 
@@ -71,5 +72,8 @@ int isobit_check(int argc, char **argv) {
                                              .errors = iso_committed_errors,
                                              .numerics = ISOBIT_NUMERICS_VERSION,
                                              .self_test = iso_kernel_self_test};
+    for (int i = 1; i < argc; i++)
+        if (!strcmp(argv[i], "--blas"))
+            return isobit_check_blas(argc, argv);
     return iso_check_command(iso_kernel_target(), &own, argc, argv);
 }

@@ -11,7 +11,8 @@ set_source_files_properties(committed.S PROPERTIES COMPILE_OPTIONS "-I${data}"
   OBJECT_DEPENDS "${data}/golden.txt;${data}/errors.txt")
 isobit_test_settings(isobit_harness)
 target_link_libraries(isobit_harness PRIVATE isobit_flags isobit PkgConfig::XXHASH)
-set(ISOBIT_HARNESS $<TARGET_OBJECTS:isobit_harness> $<TARGET_OBJECTS:isobit_check_objects>)
+set(ISOBIT_HARNESS $<TARGET_OBJECTS:isobit_harness> $<TARGET_OBJECTS:isobit_check_objects>
+  $<TARGET_OBJECTS:isobit_check_blas_objects>)
 isobit_test_program(test_kernels test_kernels.c ${ISOBIT_HARNESS})
 # The first call of a function of a shared library is not to be seen on the stack of a kernel.
 target_link_options(test_kernels PRIVATE -Wl,-z,now ${ISOBIT_CHECK_EXPORTS})

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * isobit check: the harness for kernels, which has options of its own. A build with the tests
- * (ISOBIT_TESTS) has isobit's own kernels as its target; any other one plug-ins only.
+ * (ISOBIT_TESTS) has isobit's own kernels as its target; any other one plug-ins and
+ * BLAS libraries only.
  */
 #include "cli.h"
 
@@ -14,16 +15,20 @@ int cmd_check(int argc, char **argv) { return isobit_check(argc, argv); }
 
 #include <isobit/check.h>
 
+int isobit_check_blas(int argc, char **argv);
+
 int cmd_check(int argc, char **argv) {
     static char command[] = "isobit check";
     for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--blas"))
+            return isobit_check_blas(argc, argv);
         if (!strcmp(argv[i], "--plugin") || !strcmp(argv[i], "--help")) {
             argv[0] = command;
             return iso_check_main(NULL, argc, argv);
         }
     }
     return fail("check: this build has no kernels of its own to check (ISOBIT_TESTS); "
-                "give it some with --plugin FILE.so");
+                "give it some with --plugin FILE.so or --blas LIB");
 }
 #else
 int cmd_check(int argc, char **argv) {
