@@ -16,8 +16,9 @@
 
 #include "abi.h"
 #include "runner.h"
+#include "recording.h"
 
-enum { MOST_SETS = 16, MOST_ROWS = 1024, MOST_FAILURES = 200, LINE = 900 };
+enum { MOST_SETS = 16, MOST_ROWS = 1024, MOST_FAILURES = 200 };
 
 struct row {
     const struct iso_suite *suite;
@@ -27,18 +28,19 @@ struct row {
 };
 
 struct failure {
-    char kernel[32], set[32], reason[512], replay[LINE];
+    char kernel[32], set[32], reason[512], replay[ISO_REPLAY_TEXT];
 };
 
 struct check {
     FILE *text; /* of people; NULL: none */
-    bool json, digest, timing, errors;
+    bool json, digest, timing, errors, planned;
     unsigned max_fail;
     struct row *rows;
     size_t row_count, random_header;
     struct failure *failures;
     size_t failure_count;
     uint64_t seed;
+    struct iso_recording recording;
 };
 
 static int complain(const char *what, const char *value) {
@@ -68,6 +70,9 @@ static int help(void) {
          "  --coverage             how many cases each kernel has with each kind of input\n"
          "  --case N               with --op: one case, by its number in --list\n"
          "  --max-fail N           reports for a kernel on an instruction set (default: 5)\n"
+         "  --record FILE          writes what each case gave, for another machine\n"
+         "  --compare FILE         the same cases here: equal, different within the bound, or\n"
+         "                         wrong; takes plan, part and random cases from the file\n"
          "  --timing               seconds of each row\n"
          "  --golden FILE          committed hashes to compare with\n"
          "  --update-golden FILE   write them instead\n"
@@ -80,10 +85,7 @@ static int help(void) {
 
 /* ---------------------------------------------------------------------------------- the replay */
 
-/* "gemv isa=avx2 n=19 ... fill=uniform kind=8 seed=0x12 offset=13": all that a case consists of
- * (kind is iso_case.flags).
- * isa and at are for the reader: a replay runs all sets and places, since bits are compared. */
-static void replay_text(char *line, size_t bytes, const struct iso_failure *f) {
+void iso_replay_text(char *line, size_t bytes, const struct iso_failure *f) {
     char parameters[400];
     iso_case_text(parameters, sizeof parameters, f->suite, f->c);
     snprintf(line, bytes, "%s isa=%s at=%s %s kind=%u seed=0x%" PRIx64 " offset=%zu",
@@ -229,7 +231,7 @@ static void on_failure(struct iso_run *run, const struct iso_failure *f, size_t 
     snprintf(text.set, sizeof text.set, "%s", f->set->name);
     snprintf(text.reason, sizeof text.reason, "%s", f->reason);
     if (f->c)
-        replay_text(text.replay, sizeof text.replay, f);
+        iso_replay_text(text.replay, sizeof text.replay, f);
     if (k->failure_count < MOST_FAILURES)
         k->failures[k->failure_count++] = text;
     FILE *out = k->text ? k->text : stderr;
@@ -373,7 +375,9 @@ static void print_json(const struct check *k, const struct iso_run *run) {
         print_string(f->replay);
         printf("}");
     }
-    printf("\n ],\n \"result\": \"%s\"}\n", run->failures ? "FAIL" : "PASS");
+    printf("\n ],\n \"compared\": ");
+    iso_recording_json(&k->recording, stdout);
+    printf(",\n \"result\": \"%s\"}\n", run->failures ? "FAIL" : "PASS");
 }
 
 /* ----------------------------------------------------------------------------------- the command
@@ -513,6 +517,27 @@ static int finish(struct check *k, struct iso_run *run, bool random) {
     return code;
 }
 
+static int end(struct check *k, int code) {
+    int compared = iso_recording_end(&k->recording);
+    iso_recording_free(&k->recording);
+    return compared > code ? compared : code;
+}
+
+/* What cannot be recorded, as it would be another the next time, and what the file decides. */
+static int recording_misused(const struct check *k, const struct iso_run *run, const char *line) {
+    const struct iso_recording *x = &k->recording;
+    bool some = line || run->only_case || run->where;
+    if (x->record && x->compare)
+        return complain("--record and --compare exclude each other", NULL);
+    if (x->record && (some || run->time_box > 0 || run->plan == ISO_PLAN_EXHAUSTIVE))
+        return complain("--record takes a plan, --op, --isa, --part, --iters; no other choice of "
+                        "cases",
+                        NULL);
+    if (x->compare && (k->planned || run->time_box > 0 || run->iters || run->parts))
+        return complain("--compare takes plan, --part, --iters and --seed from its file", NULL);
+    return 0;
+}
+
 int isobit_check(int argc, char **argv) {
     static struct failure failures[MOST_FAILURES];
     static struct row rows[MOST_ROWS];
@@ -579,6 +604,10 @@ int isobit_check(int argc, char **argv) {
             run.errors = argv[++i];
         else if (!strcmp(option, "--update-errors") && value)
             run.update_errors = argv[++i];
+        else if (!strcmp(option, "--record") && value)
+            k.recording.record = argv[++i];
+        else if (!strcmp(option, "--compare") && value)
+            k.recording.compare = argv[++i];
         else if (!strcmp(option, "--where") && value)
             where = argv[++i];
         else if (!strcmp(option, "--part") && value && choose_part(&run, value))
@@ -605,18 +634,25 @@ int isobit_check(int argc, char **argv) {
     }
     if (self)
         return iso_self_test(&run);
+    k.planned = planned || seeded;
+    if (recording_misused(&k, &run, line))
+        return 2;
     if (!seeded) {
         struct timespec t;
         clock_gettime(CLOCK_REALTIME, &t);
         run.seed = ((uint64_t)t.tv_sec * 1000000007 + (uint64_t)t.tv_nsec) % 1000000000;
     }
-    k.seed = run.seed;
     if (k.digest || k.json)
         k.text = NULL;
     if (run.plan == ISO_PLAN_EXHAUSTIVE) /* the errors of each function are what it is for */
         k.errors = true;
     if (k.digest && !planned) /* all golden cases are in each plan */
         run.plan = ISO_PLAN_QUICK;
+    k.recording.text = k.json ? NULL : k.text ? k.text : stderr;
+    k.recording.max_fail = k.max_fail;
+    if (iso_recording_begin(&k.recording, &run, "isobit"))
+        return 2;
+    k.seed = run.seed;
     if (run.update) {
         int code = begin_file(run.update, "# kernel, ISOBIT_NUMERICS_VERSION, XXH3 of its results "
                                           "(test_kernels --update-golden)\n");
@@ -643,7 +679,7 @@ int isobit_check(int argc, char **argv) {
     if (k.text)
         print_header(&k);
     if (line)
-        return replay(&run, line);
+        return end(&k, replay(&run, line));
     if (run.update_errors) {
         run.plan = ISO_PLAN_QUICK;
         iso_run_all(&run);
@@ -653,5 +689,5 @@ int isobit_check(int argc, char **argv) {
     bool random = (run.iters || run.time_box > 0) && !run.only_case && !run.where;
     if (random)
         iso_run_random(&run);
-    return finish(&k, &run, random);
+    return end(&k, finish(&k, &run, random));
 }

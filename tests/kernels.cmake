@@ -4,9 +4,12 @@
 set(ISOBIT_SUITES suites/gemm.c suites/gemm_direct.c suites/rows.c suites/attention.c suites/eltwise.c suites/embed.c)
 enable_language(ASM)
 # The harness is linked by the command line too.
-add_library(isobit_harness OBJECT check.c check_self.c runner.c guard.c oracle.c abi.c
+set(ISOBIT_RECORD ${PROJECT_SOURCE_DIR}/check/record.c ${PROJECT_SOURCE_DIR}/check/record_file.c
+  ${PROJECT_SOURCE_DIR}/check/compare.c ${PROJECT_SOURCE_DIR}/check/recording.c)
+add_library(isobit_harness OBJECT ${ISOBIT_RECORD} check.c check_self.c runner.c guard.c oracle.c abi.c
   abi_x86_64.S abi_aarch64.S ${ISOBIT_SUITES})
 isobit_test_settings(isobit_harness)
+target_include_directories(isobit_harness PRIVATE ${PROJECT_SOURCE_DIR}/check)
 target_link_libraries(isobit_harness PRIVATE isobit_flags isobit PkgConfig::XXHASH)
 isobit_test_program(test_kernels test_kernels.c $<TARGET_OBJECTS:isobit_harness>)
 # The first call of a function of a shared library is not to be seen on the stack of a kernel.

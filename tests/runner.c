@@ -955,6 +955,7 @@ static void run_case(struct iso_run *run, const struct iso_suite *suite, const s
     }
     bool hashed = (all || c->flags & ISO_CASE_GOLDEN) && !(c->flags & ISO_CASE_NO_BITS);
     char text[400];
+    bool first = true;
     for (size_t s = 0; s < run->set_count; s++) {
         if (run->sets[s].missing)
             continue;
@@ -969,8 +970,15 @@ static void run_case(struct iso_run *run, const struct iso_suite *suite, const s
             where[0] = (struct place_name){SIDE_OFFSET, 63, "63"};
         for (unsigned i = 0; i < places; i++) {
             XXH3_state_t *hash = hashed && i == 0 ? tallies[s].hash : NULL;
-            if (!one_call(run, suite, c, &run->sets[s], &checked, o, &e->first, &where[i],
-                          &tallies[s], hash, text, sizeof text)) {
+            bool good = one_call(run, suite, c, &run->sets[s], &checked, o, &e->first, &where[i],
+                                 &tallies[s], hash, text, sizeof text);
+            if (run->observe) {
+                bool bits = !(c->flags & ISO_CASE_NO_BITS);
+                run->observe(run->observer,
+                             &(struct iso_observation){suite, c, &run->sets[s], o, i,
+                                                       where[2].offset, first, bits, !good});
+            }
+            if (!good) {
                 struct iso_failure f = {suite,           c,   &run->sets[s], where[i].text,
                                         where[2].offset, text};
                 fail(run, &tallies[s], &f);
@@ -978,6 +986,7 @@ static void run_case(struct iso_run *run, const struct iso_suite *suite, const s
             }
         }
         where[0] = right;
+        first = false;
         if (run->timing)
             tallies[s].seconds += now() - start;
     }

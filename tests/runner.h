@@ -271,6 +271,19 @@ struct iso_failure {
     const char *reason;
 };
 
+/* A call that has been judged: told to whoever records or compares results. */
+struct iso_observation {
+    const struct iso_suite *suite;
+    const struct iso_case *c;
+    const struct iso_set *set;
+    const struct iso_operands *operands; /* outputs are at `at` */
+    size_t place;                        /* 0: the first call of the case on this set */
+    size_t offset;
+    bool first; /* no set ran the case before */
+    bool bits;  /* all sets promise the same bits */
+    bool wrong;
+};
+
 struct iso_run {
     enum iso_plan plan;
     const char *kernel;    /* NULL: all */
@@ -296,6 +309,9 @@ struct iso_run {
     void (*row)(struct iso_run *run, const struct iso_suite *suite, const struct iso_set *set,
                 const struct iso_tally *t, bool random);
     void *user;
+    /* called for each call; may be NULL */
+    void (*observe)(void *observer, const struct iso_observation *seen);
+    void *observer;
     /* results */
     double start;
     size_t failures;
@@ -310,6 +326,11 @@ void iso_run_random(struct iso_run *run);
 /* One case on all sets; tallies [set_count], begun by the caller. */
 void iso_run_case(struct iso_run *run, const struct iso_suite *suite, const struct iso_case *c,
                   size_t offset, struct iso_tally *tallies);
+enum { ISO_REPLAY_TEXT = 900 };
+/* "gemv isa=avx2 at=right n=19 ... fill=uniform kind=8 seed=0x12 offset=13": all that a case
+ * consists of (kind is iso_case.flags). isa and at are for the reader: a replay runs all sets and
+ * places, since bits are compared. */
+void iso_replay_text(char *line, size_t bytes, const struct iso_failure *f);
 double iso_run_seconds(const struct iso_run *run);
 /* True when guard pages on the right are used for scalar only: see guard.h. */
 bool iso_guards_are_shy(void);
