@@ -2,23 +2,14 @@
  *
  * Recording what the cases of a run give, and comparing them with what another run has recorded:
  * another machine, compiler or version. Both watch the engine, which tells them of every call
- * (struct iso_observation); neither changes what it checks.
+ * (struct iso_check_observation); neither changes what it checks.
  */
 #ifndef ISOBIT_CHECK_COMPARE_H
 #define ISOBIT_CHECK_COMPARE_H
 
 #include "record.h"
 
-#include "runner.h"
-
-/* Which case it is, the same on every machine and for every version of the plan that has it. */
-uint32_t iso_record_key(const struct iso_case *c);
-
-/* The hash of the outputs' bits, each NaN as 0x7fc00000: XXH3 in blocks of 256 words. */
-uint64_t iso_record_hash(const struct iso_operands *o);
-/* What the outputs hold: hash, largest errors, samples. `samples` gets as many as m->count. */
-void iso_record_measure(struct iso_record_case *m, int8_t samples[ISO_RECORD_SAMPLES],
-                        const struct iso_operands *o);
+#include "engine.h"
 
 /* --------------------------------------------------------------------------------- recording */
 
@@ -27,7 +18,7 @@ struct iso_recorder {
     struct iso_record_section *last; /* of the case that is being observed */
     bool failed;                     /* no memory: there will be no file */
 };
-void iso_recorder_observe(struct iso_recorder *r, const struct iso_observation *seen);
+void iso_recorder_observe(struct iso_recorder *r, const struct iso_check_observation *seen);
 
 /* --------------------------------------------------------------------------------- comparing */
 
@@ -42,8 +33,8 @@ enum iso_verdict {
 
 /* What became of a suite on a variant. */
 struct iso_compared {
-    const struct iso_suite *suite;
-    const struct iso_set *set;
+    const struct iso_check_suite *suite;
+    const struct iso_check_variant *variant;
     size_t count[ISO_VERDICTS];
     unsigned ulp;   /* largest difference of two samples, where a step is an ULP */
     unsigned parts; /* and where it is a hundredth of the bound */
@@ -51,6 +42,7 @@ struct iso_compared {
 
 struct iso_comparison {
     const struct iso_record *file;
+    const char *only;                /* the only suite that runs, or NULL */
     struct iso_section_index *index; /* one for each section of the file */
     struct iso_compared *rows;
     size_t row_count, room;
@@ -58,14 +50,15 @@ struct iso_comparison {
     enum iso_verdict verdict; /* and what it counts as so far */
     /* Called for each case that differs, and for what is wrong in the file (the engine itself
      * reports what is wrong here); nth: of this suite, variant and verdict. May be NULL. */
-    void (*differs)(struct iso_comparison *k, const struct iso_observation *seen, const char *text,
-                    size_t nth);
+    void (*differs)(struct iso_comparison *k, const struct iso_check_observation *seen,
+                    const char *text, size_t nth);
     void *user;
 };
 /* False without memory. `file` must outlive the comparison. */
 bool iso_comparison_begin(struct iso_comparison *k, const struct iso_record *file);
-bool iso_comparison_observe(struct iso_comparison *k, const struct iso_observation *seen);
-/* All rows in one, and how many cases of the file were not met. */
+bool iso_comparison_observe(struct iso_comparison *k, const struct iso_check_observation *seen);
+/* All rows in one, and how many cases of the file did not run though their suite
+ * was to. */
 struct iso_compared iso_comparison_total(const struct iso_comparison *k, size_t *unmet);
 void iso_comparison_end(struct iso_comparison *k);
 

@@ -7,8 +7,15 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/utsname.h>
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 
-#include <isobit/isobit.h>
+#include "replay.h"
+#include "report.h"
 
 static int complain(const char *file, const char *what) {
     fprintf(stderr, "isobit: check: %s: %s\n", file, what);
@@ -17,24 +24,41 @@ static int complain(const char *file, const char *what) {
 
 /* --------------------------------------------------------------------------------- recording */
 
-static void record_seen(void *user, const struct iso_observation *seen) {
+static void record_seen(void *user, const struct iso_check_observation *seen) {
     struct iso_recording *x = user;
     iso_recorder_observe(&x->recorder, seen);
 }
 
-/* "s390x", or with the name of the CPU where the library knows it: "x86_64, AMD EPYC 9R45". */
+/* The CPU's own name for itself, or "". Not /proc/cpuinfo: emulators show that of their host. */
+static void cpu_name(char *to, size_t bytes) {
+    to[0] = 0;
+#if defined(__x86_64__) || defined(__i386__)
+    unsigned r[12] = {0};
+    if (__get_cpuid_max(0x80000000, NULL) >= 0x80000004) {
+        for (unsigned i = 0; i < 3; i++)
+            __get_cpuid(0x80000002 + i, &r[4 * i], &r[4 * i + 1], &r[4 * i + 2], &r[4 * i + 3]);
+        char name[sizeof r + 1] = "";
+        memcpy(name, r, sizeof r);
+        snprintf(to, bytes, ", %s", name + strspn(name, " "));
+    }
+#elif defined(__aarch64__)
+    if (getauxval(AT_HWCAP) & HWCAP_CPUID) {
+        uint64_t midr; /* implementer, part and revision; Linux answers for the register */
+        __asm__("mrs %0, midr_el1" : "=r"(midr));
+        snprintf(to, bytes, ", MIDR 0x%08" PRIx64, midr);
+    }
+#else
+    (void)bytes;
+#endif
+}
+
 static void machine_text(char to[ISO_RECORD_TEXT]) {
-    static const char key[] = "\"name\": \"";
-    char json[4096] = "", text[ISO_RECORD_TEXT + 128];
+    char name[80], text[ISO_RECORD_TEXT + 80];
     struct utsname system;
     if (uname(&system) != 0)
         snprintf(system.machine, sizeof system.machine, "unknown");
-    const char *name = NULL;
-    if (iso_info_json(json, sizeof json, NULL) == ISOBIT_OK)
-        name = strstr(json, key);
-    name = name ? name + sizeof key - 1 : "";
-    int length = (int)strcspn(name, "\"");
-    snprintf(text, sizeof text, "%s%s%.*s", system.machine, length ? ", " : "", length, name);
+    cpu_name(name, sizeof name);
+    snprintf(text, sizeof text, "%s%s", system.machine, name);
     iso_record_text(to, text);
 }
 
@@ -48,22 +72,22 @@ static const char *compiler(void) {
 #endif
 }
 
-static void describe(struct iso_record *r, const struct iso_run *run, const char *target) {
+static void describe(struct iso_record *r, const struct iso_check_run *run) {
     char names[ISO_RECORD_TEXT] = "";
     size_t used = 0;
-    for (size_t s = 0; s < run->set_count; s++) {
-        if (!run->sets[s].missing && used < sizeof names)
+    for (size_t s = 0; s < run->variant_count; s++) {
+        if (!run->variants[s].missing && used < sizeof names)
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? " " : "",
-                                     run->sets[s].name);
+                                     run->variants[s].name);
     }
-    r->numerics = ISOBIT_NUMERICS_VERSION;
-    r->plan = run->plan == ISO_PLAN_FULL;
+    r->numerics = (uint32_t)run->numerics;
+    r->plan = run->plan == ISO_CHECK_PLAN_FULL;
     r->part = run->parts > 1 ? (uint32_t)run->part : 0;
     r->parts = run->parts > 1 ? (uint32_t)run->parts : 0;
     r->iters = run->iters;
     r->seed = run->iters ? run->seed : 0;
-    iso_record_text(r->target, target);
-    iso_record_text(r->version, iso_version());
+    iso_record_text(r->target, run->target->name);
+    iso_record_text(r->version, iso_check_version);
     iso_record_text(r->variants, names);
     iso_record_text(r->compiler, compiler());
     machine_text(r->machine);
@@ -90,28 +114,39 @@ static int end_record(struct iso_recording *x) {
 
 /* --------------------------------------------------------------------------------- comparing */
 
-static void compare_seen(void *user, const struct iso_observation *seen) {
+static void compare_seen(void *user, const struct iso_check_observation *seen) {
     struct iso_recording *x = user;
     if (!iso_comparison_observe(&x->comparison, seen))
         x->failed = true;
 }
 
-static void on_difference(struct iso_comparison *k, const struct iso_observation *seen,
+static void on_difference(struct iso_comparison *k, const struct iso_check_observation *seen,
                           const char *text, size_t nth) {
     const struct iso_recording *x = k->user;
-    char replay[ISO_REPLAY_TEXT];
+    char replay[ISO_CHECK_LINE];
     FILE *out = x->text ? x->text : stderr;
     if (nth > x->max_fail)
         return;
-    const struct iso_failure f = {seen->suite, seen->c, seen->set, "right", seen->offset, text};
-    iso_replay_text(replay, sizeof replay, &f);
+    const struct iso_check_failure f = {seen->suite, seen->c,      seen->variant,
+                                        "right",     seen->offset, text};
+    iso_check_replay_text(replay, sizeof replay, &f);
     fprintf(out, "%s %s %s: %s\n", k->verdict == ISO_ALLOWED ? "NOTE" : "DIFFERS",
-            seen->suite->kernel, seen->set->name, text);
+            seen->suite->name, seen->variant->name, text);
     fprintf(out, "  isobit check --compare %s --replay '%s'\n", x->compare, replay);
     fflush(out);
 }
 
-static int begin_compare(struct iso_recording *x, struct iso_run *run, const char *target) {
+/* The suite, if the file has a single one, else NULL. */
+static const char *single_suite(const struct iso_record *r) {
+    for (size_t i = 1; i < r->count; i++) {
+        if (strcmp(r->sections[i].suite, r->sections[0].suite) != 0)
+            return NULL;
+    }
+    return r->count ? r->sections[0].suite : NULL;
+}
+
+static int begin_compare(struct iso_recording *x, struct iso_check_run *run) {
+    const char *target = run->target->name;
     char message[ISO_RECORD_MESSAGE];
     const struct iso_record *r = &x->file;
     if (!iso_record_read(&x->file, x->compare, message))
@@ -123,19 +158,17 @@ static int begin_compare(struct iso_recording *x, struct iso_run *run, const cha
     }
     if (!iso_comparison_begin(&x->comparison, &x->file))
         return complain(x->compare, "out of memory");
+    x->numerics = (uint32_t)run->numerics;
     x->comparison.differs = on_difference;
     x->comparison.user = x;
-    run->plan = r->plan ? ISO_PLAN_FULL : ISO_PLAN_QUICK;
+    run->plan = r->plan ? ISO_CHECK_PLAN_FULL : ISO_CHECK_PLAN_QUICK;
     run->part = r->part;
     run->parts = r->parts;
     run->iters = (size_t)r->iters;
     run->seed = r->seed;
-    for (size_t i = 1; i < r->count && !run->kernel; i++) {
-        if (strcmp(r->sections[i].suite, r->sections[0].suite) != 0)
-            return 0;
-    }
-    if (!run->kernel && r->count)
-        run->kernel = r->sections[0].suite;
+    if (!run->name)
+        run->name = single_suite(r);
+    x->comparison.only = run->name;
     return 0;
 }
 
@@ -157,12 +190,12 @@ static int end_compare(const struct iso_recording *x) {
     if (!results)
         return complain(x->compare, "none of its cases has run");
     if (x->text) {
-        fprintf(x->text, "file: isobit %s, numerics %u, %s, %s, %s\n", r->version, r->numerics,
-                r->machine, r->variants, r->compiler);
-        if (r->numerics != ISOBIT_NUMERICS_VERSION)
-            fprintf(x->text, "NOTE: here numerics are %d: other bits are meant to be\n",
-                    ISOBIT_NUMERICS_VERSION);
-        if (all.count[ISO_ABSENT] || unmet)
+        fprintf(x->text, "file: isobit %s, numerics %" PRIu32 ", %s, %s, %s\n", r->version,
+                r->numerics, r->machine, r->variants, r->compiler);
+        if (r->numerics != x->numerics)
+            fprintf(x->text, "NOTE: here numerics are %" PRIu32 ": other bits are meant to be\n",
+                    x->numerics);
+        if (all.count[ISO_ABSENT] || (unmet && !x->some))
             fprintf(x->text, "NOTE: %zu results are not in the file, %zu of the file did not run\n",
                     all.count[ISO_ABSENT], unmet);
         fprintf(x->text,
@@ -197,10 +230,10 @@ void iso_recording_json(const struct iso_recording *x, FILE *to) {
 
 /* ---------------------------------------------------------------------------------- both */
 
-int iso_recording_begin(struct iso_recording *x, struct iso_run *run, const char *target) {
+int iso_recording_begin(struct iso_recording *x, struct iso_check_run *run) {
     char message[ISO_RECORD_MESSAGE];
     if (x->compare) {
-        int code = begin_compare(x, run, target);
+        int code = begin_compare(x, run);
         run->observe = compare_seen;
         run->observer = x;
         return code;
@@ -208,7 +241,7 @@ int iso_recording_begin(struct iso_recording *x, struct iso_run *run, const char
     if (x->record) {
         if (!iso_record_writable(x->record, message))
             return complain(x->record, message);
-        describe(&x->recorder.record, run, target);
+        describe(&x->recorder.record, run);
         run->observe = record_seen;
         run->observer = x;
     }
@@ -216,12 +249,10 @@ int iso_recording_begin(struct iso_recording *x, struct iso_run *run, const char
 }
 
 int iso_recording_end(struct iso_recording *x) {
-    return x->compare ? end_compare(x) : x->record ? end_record(x) : 0;
-}
-
-void iso_recording_free(struct iso_recording *x) {
+    int code = x->compare ? end_compare(x) : x->record ? end_record(x) : 0;
     if (x->comparison.index)
         iso_comparison_end(&x->comparison);
     iso_record_free(&x->file);
     iso_record_free(&x->recorder.record);
+    return code;
 }

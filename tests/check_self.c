@@ -4,13 +4,14 @@
  * its report has to say about them. A kernel is replaced in a copy of a good table; the first
  * report about the copy is compared with the text.
  */
-#include "check.h"
+#include "kernel_target.h"
 
 #include <errno.h>
 #include <fenv.h>
 #include <float.h>
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,7 +19,8 @@
 #include <isobit/ops.h>
 
 #include "abi.h"
-#include "runner.h"
+#include "engine.h"
+#include "kernels.h"
 
 /* ------------------------------------------------------------------------------- broken kernels */
 
@@ -714,13 +716,13 @@ static const struct broken broken_kernels[] = {
 static const char *not_here(const struct broken *b) {
     (void)b;
 #if defined(__x86_64__)
-    if (b->with.unary == iso_spoil_ymm && !iso_abi_sees_upper(false))
+    if (b->with.unary == iso_spoil_ymm && !iso_check_abi_sees_upper(false))
         return "the machine does not tell dirty ymm registers";
-    if (b->with.unary == iso_spoil_zmm && !iso_abi_sees_upper(true))
+    if (b->with.unary == iso_spoil_zmm && !iso_check_abi_sees_upper(true))
         return "the machine does not tell dirty zmm registers";
 #endif
 #if defined(__x86_64__) || defined(__aarch64__)
-    if (b->with.unary == iso_spoil_stack && strstr(iso_abi_missing(), "stack"))
+    if (b->with.unary == iso_spoil_stack && strstr(iso_check_abi_missing(), "stack"))
         return "the use of the stack is not measured under a sanitizer";
 #endif
     return NULL;
@@ -734,7 +736,7 @@ static void breaks(struct iso_kernels *table, const struct iso_kernels *with) {
 #undef KERNEL
 }
 
-static bool found(const char *name, const struct iso_run *run, const char *text) {
+static bool found(const char *name, const struct iso_check_run *run, const char *text) {
     bool ok = run->failures > 0 && strstr(run->first_failure, text);
     printf("%-32s %s: %s\n", name, ok ? "found " : "MISSED",
            run->failures ? run->first_failure : "nothing was reported");
@@ -743,37 +745,36 @@ static bool found(const char *name, const struct iso_run *run, const char *text)
 }
 
 /* Does the full plan of a kernel hold what testing asks for? */
-static bool plan_is_wide(const struct iso_suite *suite) {
+static bool plan_is_wide(const struct iso_check_suite *suite) {
     static const char *const without_fills[] = {"fma_peak", "positions"};
-    bool seen[ISO_FILL_ALL] = {false}, plain = false;
+    bool seen[ISO_CHECK_FILL_ALL] = {false}, plain = false;
     size_t kinds = 0, aligned = 0;
-    struct iso_cases list;
+    struct iso_check_cases list;
     for (size_t i = 0; i < sizeof without_fills / sizeof *without_fills; i++)
-        plain |= !strcmp(suite->kernel, without_fills[i]);
-    iso_suite_cases(suite, &list, ISO_PLAN_FULL);
+        plain |= !strcmp(suite->name, without_fills[i]);
+    iso_check_suite_cases(suite, &list, ISO_CHECK_PLAN_FULL);
     for (size_t i = 0; i < list.count; i++) {
         kinds += !seen[list.v[i].fill];
         seen[list.v[i].fill] = true;
-        aligned += (list.v[i].flags & ISO_CASE_ALIGN) != 0;
+        aligned += (list.v[i].flags & ISO_CHECK_CASE_ALIGN) != 0;
     }
     free(list.v);
     /* pack and key_panels copy; a copy knows no difficult numbers */
-    size_t least = plain ? 1
-                   : !strcmp(suite->kernel, "gemm_pack") || !strcmp(suite->kernel, "key_panels")
-                       ? 12
-                       : 24;
-    bool ok = kinds >= least && (aligned || !strcmp(suite->kernel, "fma_peak"));
+    size_t least = plain                                                                     ? 1
+                   : !strcmp(suite->name, "gemm_pack") || !strcmp(suite->name, "key_panels") ? 12
+                                                                                             : 24;
+    bool ok = kinds >= least && (aligned || !strcmp(suite->name, "fma_peak"));
     if (!ok)
         printf("%-32s THIN  : %zu kinds of inputs, at least %zu wanted; %zu cases at all 64 "
                "alignments\n",
-               suite->kernel, kinds, least, aligned);
+               suite->name, kinds, least, aligned);
     return ok;
 }
 
-int iso_self_test(const struct iso_run *base) {
+int iso_kernel_self_test(const struct iso_check_run *base) {
     size_t missed = 0, skipped = 0, count = sizeof broken_kernels / sizeof *broken_kernels;
-    for (size_t i = 0; i < base->set_count && !good; i++)
-        good = base->sets[i].missing ? NULL : base->sets[i].table;
+    for (size_t i = 0; i < base->variant_count && !good; i++)
+        good = base->variants[i].missing ? NULL : base->variants[i].table;
     for (size_t i = 0; i < count; i++) {
         const struct broken *b = &broken_kernels[i];
         const char *why = not_here(b);
@@ -785,11 +786,11 @@ int iso_self_test(const struct iso_run *base) {
         iso_spoil_target = (void (*)(void))good->unary;
         struct iso_kernels table = *good;
         breaks(&table, &b->with);
-        struct iso_set sets[2] = {{"good", good, NULL}, {"broken", &table, NULL}};
-        struct iso_run run = *base;
-        run.plan = ISO_PLAN_QUICK;
-        run.sets = sets + b->sloppy; /* alone: bits that differ are found by comparing */
-        run.set_count = 2 - b->sloppy;
+        struct iso_check_variant variants[2] = {{"good", good, NULL}, {"broken", &table, NULL}};
+        struct iso_check_run run = *base;
+        run.plan = ISO_CHECK_PLAN_QUICK;
+        run.variants = variants + b->sloppy; /* alone: bits that differ are found by comparing */
+        run.variant_count = 2 - b->sloppy;
         run.golden = run.update = NULL;
         run.errors = b->sloppy ? base->errors : NULL;
         run.update_errors = NULL;
@@ -798,7 +799,7 @@ int iso_self_test(const struct iso_run *base) {
         run.stop = true;
         run.case_seconds = 2;
         calls = 0;
-        iso_run_suite(&run, iso_suite_named(b->kernel));
+        iso_check_run_suite(&run, iso_check_suite_named(base->target, b->kernel));
         missed += !found(b->name, &run, b->text);
     }
     /* the committed files: a number that is another, and a file without the line */
@@ -823,21 +824,21 @@ int iso_self_test(const struct iso_run *base) {
             return 2;
         dprintf(fd, "%s\n", files[i].line);
         close(fd);
-        struct iso_run run = *base;
-        run.plan = ISO_PLAN_QUICK;
+        struct iso_check_run run = *base;
+        run.plan = ISO_CHECK_PLAN_QUICK;
         run.golden = files[i].errors ? base->golden : file;
         run.errors = files[i].errors ? file : base->errors;
         run.update = run.update_errors = NULL;
         run.row = NULL;
         run.failed = NULL;
-        iso_run_suite(&run, iso_suite_named("embed"));
+        iso_check_run_suite(&run, iso_check_suite_named(base->target, "embed"));
         unlink(file);
         missed += !found(files[i].name, &run, files[i].text);
     }
     /* the plan: every kernel at all alignments, and with enough kinds of inputs */
     size_t thin = 0;
-    for (size_t i = 0; i < iso_suite_count; i++)
-        thin += !plan_is_wide(iso_suites[i]);
+    for (size_t i = 0; i < base->target->suite_count; i++)
+        thin += !plan_is_wide(base->target->suites[i]);
     count += file_count;
     printf("self-test: %zu of %zu defects found, %zu skipped\n", count - missed - skipped, count,
            skipped);

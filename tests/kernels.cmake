@@ -4,14 +4,11 @@
 set(ISOBIT_SUITES suites/gemm.c suites/gemm_direct.c suites/rows.c suites/attention.c suites/eltwise.c suites/embed.c)
 enable_language(ASM)
 # The harness is linked by the command line too.
-set(ISOBIT_RECORD ${PROJECT_SOURCE_DIR}/check/record.c ${PROJECT_SOURCE_DIR}/check/record_file.c
-  ${PROJECT_SOURCE_DIR}/check/compare.c ${PROJECT_SOURCE_DIR}/check/recording.c)
-add_library(isobit_harness OBJECT ${ISOBIT_RECORD} check.c check_self.c runner.c guard.c oracle.c abi.c
-  abi_x86_64.S abi_aarch64.S ${ISOBIT_SUITES})
+add_library(isobit_harness OBJECT kernel_target.c check_self.c oracle_kernels.c ${ISOBIT_SUITES})
 isobit_test_settings(isobit_harness)
-target_include_directories(isobit_harness PRIVATE ${PROJECT_SOURCE_DIR}/check)
 target_link_libraries(isobit_harness PRIVATE isobit_flags isobit PkgConfig::XXHASH)
-isobit_test_program(test_kernels test_kernels.c $<TARGET_OBJECTS:isobit_harness>)
+set(ISOBIT_HARNESS $<TARGET_OBJECTS:isobit_harness> $<TARGET_OBJECTS:isobit_check_objects>)
+isobit_test_program(test_kernels test_kernels.c ${ISOBIT_HARNESS})
 # The first call of a function of a shared library is not to be seen on the stack of a kernel.
 target_link_options(test_kernels PRIVATE -Wl,-z,now)
 
@@ -36,7 +33,8 @@ if(TARGET isobit_cli)
 endif()
 
 if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/test_ops.c)
-  isobit_test_program(test_ops test_ops.c guard.c oracle.c)
+  isobit_test_program(test_ops test_ops.c oracle_kernels.c ${PROJECT_SOURCE_DIR}/check/guard.c
+    ${PROJECT_SOURCE_DIR}/check/oracle.c)
   # Counts allocations, to prove that a workspace is enough.
   target_link_options(test_ops PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
     -Wl,--wrap=aligned_alloc,--wrap=posix_memalign)
@@ -90,7 +88,7 @@ if(NOT ISOBIT_SANITIZE AND CMAKE_BUILD_TYPE STREQUAL "Release")
   foreach(build IN LISTS builds)
     string(MAKE_C_IDENTIFIER "test_digest_${build}" program)
     string(REPLACE "," ";-" flags "-${build}")
-    isobit_test_program(${program} test_kernels.c $<TARGET_OBJECTS:isobit_harness>
+    isobit_test_program(${program} test_kernels.c ${ISOBIT_HARNESS}
       $<TARGET_OBJECTS:isobit_dispatch>)
     target_link_options(${program} PRIVATE -Wl,-z,now)
     foreach(layer IN LISTS ISOBIT_KERNEL_OBJECTS)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # The library among processes, system calls, signals and limits.
-isobit_test_program(test_pure test_pure.c every_op.c $<TARGET_OBJECTS:isobit_harness>)
+isobit_test_program(test_pure test_pure.c every_op.c ${ISOBIT_HARNESS})
 # The first call of a function of a shared library may make system calls.
 target_link_options(test_pure PRIVATE -Wl,-z,now)
 isobit_test(pure test_pure)

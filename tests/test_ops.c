@@ -29,7 +29,7 @@
 
 #include "guard.h"
 #include "kernels.h"
-#include "oracle.h"
+#include "oracle_kernels.h"
 
 static bool quick;
 static size_t guard_slack; /* bytes between a block and its guard page */
@@ -289,19 +289,19 @@ static void gemm_expect(float *y, const struct gemm_case *g, const float *c, siz
                         const float *residual, size_t ldr) {
     for (size_t i = 0; i < g->m; i++) {
         for (size_t j = 0; j < g->n; j++) {
-            struct oracle_epilogue e = {.alpha = (double)g->alpha,
-                                        .beta = (double)g->beta,
-                                        .c = c ? &c[i * ldc + j] : NULL,
-                                        .bias = bias ? &bias[j] : NULL,
-                                        .act = g->act,
-                                        .residual = residual ? &residual[i * ldr + j] : NULL};
+            struct iso_oracle_epilogue e = {.alpha = (double)g->alpha,
+                                            .beta = (double)g->beta,
+                                            .c = c ? &c[i * ldc + j] : NULL,
+                                            .bias = bias ? &bias[j] : NULL,
+                                            .act = g->act,
+                                            .residual = residual ? &residual[i * ldr + j] : NULL};
             float t =
                 g->alpha == 0 || !g->k
                     ? 0
-                    : oracle_gemm_chain(g->trans_a ? a + i : a + i * lda, g->trans_a ? lda : 1,
-                                        g->trans_b ? b + j * ldb : b + j, g->trans_b ? 1 : ldb,
-                                        g->k, ISO_K_BLOCK);
-            y[i * g->n + j] = oracle_epilogue_exact(t, &e);
+                    : iso_oracle_gemm_chain(g->trans_a ? a + i : a + i * lda, g->trans_a ? lda : 1,
+                                            g->trans_b ? b + j * ldb : b + j, g->trans_b ? 1 : ldb,
+                                            g->k, ISO_K_BLOCK);
+            y[i * g->n + j] = iso_oracle_epilogue_exact(t, &e);
         }
     }
 }
@@ -768,7 +768,7 @@ static void gemv_is_its_own_order(void **state) {
             float *w = trans ? random_matrix(k, n, ldw) : random_matrix(n, k, ldw);
             float *x = random_floats(k), *expect = floats(n), *y = floats(n);
             for (size_t j = 0; j < n; j++)
-                expect[j] = oracle_lanes(trans ? w + j : w + j * ldw, trans ? ldw : 1, x, 1, k);
+                expect[j] = iso_oracle_lanes(trans ? w + j : w + j * ldw, trans ? ldw : 1, x, 1, k);
             for (size_t v = 0; v < way_count; v++) {
                 assert_ok(iso_gemv_f32(y, w, ldw, x, n, k, trans, &ways[v].context));
                 assert_same(ways[v].name, y, n, expect, n, 1, n);
@@ -1073,11 +1073,11 @@ static void eltwise_is_near_the_truth(void **state) {
             for (size_t w = 0; w < isa_ways; w++) {
                 assert_ok(iso_eltwise_f32(y, COLS, x, COLS, 6, COLS, &o, &ways[w].context));
                 for (size_t i = 0; i < 6 * COLS; i++) {
-                    struct oracle_epilogue e = {.alpha = 1,
-                                                .act = act,
-                                                .bias = form & 1 ? &row_beta[i % COLS] : NULL,
-                                                .residual = form & 2 ? &row_residual[i] : NULL};
-                    double bound, want = oracle_epilogue(&bound, (double)x[i], 0, &e);
+                    struct iso_oracle_epilogue e = {.alpha = 1,
+                                                    .act = act,
+                                                    .bias = form & 1 ? &row_beta[i % COLS] : NULL,
+                                                    .residual = form & 2 ? &row_residual[i] : NULL};
+                    double bound, want = iso_oracle_epilogue(&bound, (double)x[i], 0, &e);
                     assert_true(fabs((double)y[i] - want) <= bound);
                 }
             }
@@ -1195,7 +1195,7 @@ static void attention_judge(const struct attention_data *d) {
         for (size_t h = 0; h < s->H; h++) {
             for (size_t i = 0; i < s->Sq; i++) {
                 const iso_strides *bs = &d->options.bias_strides;
-                struct oracle_attention t = {
+                struct iso_oracle_attention t = {
                     .q = d->q + b * s->q.batch + h * s->q.head + i * s->q.seq,
                     .k = d->k + b * s->k.batch + h * s->k.head,
                     .ksj = s->k.seq,
@@ -1207,8 +1207,10 @@ static void attention_judge(const struct attention_data *d) {
                     .scale = (double)d->options.scale,
                     .bias = d->options.bias
                                 ? d->options.bias + b * bs->batch + h * bs->head + i * bs->seq
-                                : NULL};
-                oracle_attention(expect, bound, w, wb, &t);
+                                : NULL,
+                    .lanes = ISO_LANES,
+                    .key_block = ISO_KEY_BLOCK};
+                iso_oracle_attention(expect, bound, w, wb, &t);
                 const float *o = d->o + b * s->o.batch + h * s->o.head + i * s->o.seq;
                 for (size_t c = 0; c < s->dh; c++) {
                     if (!(fabs((double)o[c] - expect[c]) <= bound[c]))
@@ -1492,7 +1494,7 @@ static void embeddings_are_right_every_way(void **state) {
         assert_same("positions from 40", y, D, first + 23 * D, D, 9, D);
         for (size_t i = 0; i < COUNT; i++) {
             for (size_t j = 0; j < D; j++) {
-                double bound, want = oracle_position(&bound, 17 + i, j, D, layout);
+                double bound, want = iso_oracle_position(&bound, 17 + i, j, D, layout);
                 assert_true(fabs((double)first[i * D + j] - want) <= bound);
             }
         }
@@ -2078,7 +2080,7 @@ static void gemv_takes_any_workspace(void **state) {
         struct gemv_args g = {floats(n), random_floats(n * k), random_floats(k), n, k};
         float *expect = floats(n);
         for (size_t j = 0; j < n; j++)
-            expect[j] = oracle_lanes(g.w + j, n, g.x, 1, k);
+            expect[j] = iso_oracle_lanes(g.w + j, n, g.x, 1, k);
         const size_t sizes[] = {1, each - 1, each + 256, each * 3 + 256};
         for (size_t w = 0; w < way_count; w++)
             for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
@@ -2293,7 +2295,7 @@ int main(int argc, char **argv) {
         else
             cmocka_set_test_filter(argv[i]);
     }
-    guard_slack = iso_masked_loads_fault() ? 64 : 0;
+    guard_slack = iso_check_masked_loads_fault() ? 64 : 0;
     random_state = 1;
     make_rows(NULL);
 #define TEST(f) cmocka_unit_test_teardown(f, release)

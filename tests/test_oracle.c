@@ -18,7 +18,7 @@
 #include <isobit/ops.h>
 
 #include "kernels.h"
-#include "oracle.h"
+#include "oracle_kernels.h"
 
 /* How much of a bound the oracle may use up itself. */
 #define SHARE 0x1p-20L
@@ -88,8 +88,8 @@ static void functions(void **unused) {
                 x = random_float() * (i % 3 == 1 ? 4.0f : 110.0f);
             if (!isfinite(x))
                 continue;
-            double got = oracle_function((double)x, all[f]);
-            double bound = oracle_function_bound((double)x, all[f]);
+            double got = iso_oracle_function((double)x, all[f]);
+            double bound = iso_oracle_function_bound((double)x, all[f]);
             long double want = function_of((long double)x, all[f]);
             if (fabsl(want) > 0x1.fffffep127L) /* infinite for a float; so is the bound's share */
                 assert_true(fabs(got) > ORACLE_FLT_MAX);
@@ -118,14 +118,15 @@ static void products(void **unused) {
             magnitude += fabsl((long double)a[p - 1] * (long double)b[p - 1]);
         }
         double got, got_magnitude;
-        oracle_dot(&got, &got_magnitude, a, 1, b, 1, k);
-        compare("dot", round, got, sum, oracle_sum_bound(got_magnitude, 1, (double)k));
+        iso_oracle_dot(&got, &got_magnitude, a, 1, b, 1, k);
+        compare("dot", round, got, sum, iso_oracle_sum_bound(got_magnitude, 1, (double)k));
         compare("magnitude", round, got_magnitude, magnitude, got_magnitude * ORACLE_U);
         /* the canonical orders keep the bound that is claimed for them */
-        assert_true(fabs((double)oracle_gemm_chain(a, 1, b, 1, k, ISO_K_BLOCK) - got) <=
-                    oracle_sum_bound(got_magnitude, oracle_gemm_depth(k, ISO_K_BLOCK), (double)k));
-        assert_true(fabs((double)oracle_lanes(a, 1, b, 1, k) - got) <=
-                    oracle_sum_bound(got_magnitude, (double)((k + 31) / 32) + 5, (double)k));
+        assert_true(
+            fabs((double)iso_oracle_gemm_chain(a, 1, b, 1, k, ISO_K_BLOCK) - got) <=
+            iso_oracle_sum_bound(got_magnitude, iso_oracle_gemm_depth(k, ISO_K_BLOCK), (double)k));
+        assert_true(fabs((double)iso_oracle_lanes(a, 1, b, 1, k) - got) <=
+                    iso_oracle_sum_bound(got_magnitude, (double)((k + 31) / 32) + 5, (double)k));
     }
 }
 
@@ -161,7 +162,7 @@ static void softmax_rows(void **unused) {
         for (size_t i = 0; i < n; i++)
             sum += expl((long double)row[i] - max);
         for (int log_form = 0; log_form < 2; log_form++) {
-            oracle_softmax(value, bound_of, row, n, n, NULL, log_form, 0);
+            iso_oracle_softmax(value, bound_of, row, n, n, NULL, log_form, 0, ISO_LANES);
             for (size_t i = 0; i < n; i++) {
                 long double d = (long double)row[i] - max;
                 compare(log_form ? "log-softmax" : "softmax", i, value[i],
@@ -185,13 +186,13 @@ static void norm_rows(void **unused) {
         for (size_t i = 0; i < n; i++)
             spread += ((long double)row[i] - mean) * ((long double)row[i] - mean);
         long double r = 1 / sqrtl(spread / (long double)n + (long double)eps);
-        oracle_layernorm(value, bound_of, row, n, gamma_row, beta_row, eps);
+        iso_oracle_layernorm(value, bound_of, row, n, gamma_row, beta_row, eps, ISO_LANES);
         for (size_t i = 0; i < n; i++) {
             long double y = (long double)gamma_row[i] * ((long double)row[i] - mean) * r;
             compare("layernorm", i, value[i], y + (long double)beta_row[i], bound_of[i]);
         }
         r = 1 / sqrtl(squares / (long double)n + (long double)eps);
-        oracle_rmsnorm(value, bound_of, row, n, gamma_row, eps);
+        iso_oracle_rmsnorm(value, bound_of, row, n, gamma_row, eps, ISO_LANES);
         for (size_t i = 0; i < n; i++)
             compare("rmsnorm", i, value[i], (long double)gamma_row[i] * ((long double)row[i] * r),
                     bound_of[i]);
@@ -214,17 +215,19 @@ static void attention_rows(void **unused) {
             k[i] = random_float(), v[i] = random_float();
         for (size_t j = 0; j < nk; j++)
             bias[j] = j && j % 5 == 3 ? -INFINITY : random_float();
-        struct oracle_attention a = {.q = q,
-                                     .k = k,
-                                     .ksj = dh,
-                                     .ksc = 1,
-                                     .v = v,
-                                     .ldv = dh,
-                                     .nk = nk,
-                                     .dh = dh,
-                                     .scale = 0.375,
-                                     .bias = round % 2 ? bias : NULL};
-        oracle_attention(o, ob, w, wb, &a);
+        struct iso_oracle_attention a = {.q = q,
+                                         .k = k,
+                                         .ksj = dh,
+                                         .ksc = 1,
+                                         .v = v,
+                                         .ldv = dh,
+                                         .nk = nk,
+                                         .dh = dh,
+                                         .scale = 0.375,
+                                         .bias = round % 2 ? bias : NULL,
+                                         .lanes = ISO_LANES,
+                                         .key_block = ISO_KEY_BLOCK};
+        iso_oracle_attention(o, ob, w, wb, &a);
         long double sum = 0;
         for (size_t j = 0; j < nk; j++) {
             long double s = 0;
@@ -263,7 +266,8 @@ static void positions(void **unused) {
                     long double twice = bx * bx - by * by;
                     by = 2 * bx * by, bx = twice;
                 }
-                double bound, got = oracle_position(&bound, times[i], c, d, ISOBIT_POS_INTERLEAVED);
+                double bound,
+                    got = iso_oracle_position(&bound, times[i], c, d, ISOBIT_POS_INTERLEAVED);
                 /* got is a double; the errors of the doubling grow with t, and a long double may be
                  * one too */
                 long double error = fabsl((long double)got - (c % 2 ? x : y));

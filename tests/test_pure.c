@@ -9,7 +9,9 @@
  */
 #include "every_op.h"
 #include "guard.h"
-#include "runner.h"
+#include "engine.h"
+#include "kernel_target.h"
+#include "kernels.h"
 
 #include <errno.h>
 #include <fenv.h>
@@ -91,8 +93,8 @@ void free(void *memory) {
 
 enum { SLOT_BYTES = 32 << 20, FENCE = 64, PATIENCE = 300, FENCE_BYTE = 0xb7 };
 
-static char *slots[ISO_OPERANDS]; /* the end of each is a page that faults */
-static struct iso_operands operands;
+static char *slots[ISO_CHECK_OPERANDS]; /* the end of each is a page that faults */
+static struct iso_check_operands operands;
 static size_t slack; /* on emulators whose masked loads touch all lanes */
 
 static void *map(size_t bytes, int flags) {
@@ -106,25 +108,25 @@ static void *map(size_t bytes, int flags) {
 static int make_slots(void **state) {
     (void)state;
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    for (size_t i = 0; i < ISO_OPERANDS; ++i) {
+    for (size_t i = 0; i < ISO_CHECK_OPERANDS; ++i) {
         slots[i] = map(SLOT_BYTES + page, MAP_PRIVATE);
         assert_int_equal(mprotect(slots[i] + SLOT_BYTES, page, PROT_NONE), 0);
     }
     operands.pool_bytes = (size_t)256 << 20;
     operands.pool = map(operands.pool_bytes, MAP_PRIVATE);
-    slack = iso_masked_loads_fault() ? 64 : 0;
+    slack = iso_check_masked_loads_fault() ? 64 : 0;
     every_op_init();
     return 0;
 }
 
 static char *begin_of(size_t i) {
-    const struct iso_operand *v = &operands.v[i];
+    const struct iso_check_operand *v = &operands.v[i];
     return slots[i] + SLOT_BYTES - v->bytes - (slack * v->element);
 }
 
 static void place(void) {
     for (size_t i = 0; i < operands.count; ++i) {
-        struct iso_operand *v = &operands.v[i];
+        struct iso_check_operand *v = &operands.v[i];
         char *at = begin_of(i);
         memset(at - FENCE, FENCE_BYTE, FENCE);
         memcpy(at, v->host, v->bytes);
@@ -198,9 +200,9 @@ static struct progress *progress;
 
 /* One child: a kernel on one set, or the public operations, in one mode. */
 struct job {
-    const struct iso_suite *suite; /* NULL: the public operations */
-    const struct iso_cases *cases;
-    const struct iso_set *set;
+    const struct iso_check_suite *suite; /* NULL: the public operations */
+    const struct iso_check_cases *cases;
+    const struct iso_check_variant *set;
     const struct iso_kernels *table;
     const struct mode *mode;
     bool filter; /* no system calls */
@@ -226,7 +228,7 @@ static void step(const struct job *j, size_t i) {
     float *out = j->suite ? NULL : j->out + i * EVERY_OP_FLOATS;
     iso_status status = ISOBIT_OK;
     if (j->suite) {
-        iso_operands_begin(&operands, j->cases->v[i].seed);
+        iso_check_operands_begin(&operands, j->cases->v[i].seed);
         j->suite->setup(&operands, &j->cases->v[i]);
         place();
     }
@@ -319,7 +321,7 @@ static const char *judge(const struct job *j) {
                                  : strsignal(s);
     }
     if (j->suite) {
-        iso_case_text(where, sizeof(where), j->suite, &j->cases->v[progress->step]);
+        iso_check_case_text(where, sizeof(where), j->suite, &j->cases->v[progress->step]);
     } else {
         snprintf(where, sizeof(where), "%s", every_op_name(progress->step));
     }
@@ -360,15 +362,16 @@ static size_t filtered(void) {
 
 /* All kernels on all sets in the given modes; returns how many calls were made. */
 static size_t run_kernels(const struct mode *mode, size_t mode_count, bool filter) {
-    const struct iso_set *sets;
-    const size_t set_count = iso_sets(&sets);
+    const struct iso_check_target *target = iso_kernel_target();
+    const struct iso_check_variant *sets = target->variants;
+    const size_t set_count = target->variant_count;
     size_t calls = 0, bad = 0;
-    for (size_t k = 0; k < iso_suite_count; ++k) {
-        struct iso_cases cases;
-        iso_suite_cases(iso_suites[k], &cases, ISO_PLAN_QUICK);
+    for (size_t k = 0; k < target->suite_count; ++k) {
+        struct iso_check_cases cases;
+        iso_check_suite_cases(target->suites[k], &cases, ISO_CHECK_PLAN_QUICK);
         for (size_t s = 0; s < set_count; ++s) {
             for (size_t m = 0; m < mode_count && !sets[s].missing; ++m) {
-                const struct job j = {.suite = iso_suites[k],
+                const struct job j = {.suite = target->suites[k],
                                       .cases = &cases,
                                       .set = &sets[s],
                                       .table = sets[s].table,
@@ -376,7 +379,7 @@ static size_t run_kernels(const struct mode *mode, size_t mode_count, bool filte
                                       .filter = filter};
                 const char *wrong = judge(&j);
                 if (*wrong) {
-                    print_error("%s, %s\n", iso_suites[k]->kernel, wrong);
+                    print_error("%s, %s\n", target->suites[k]->name, wrong);
                     ++bad;
                 }
                 calls += progress->calls;
@@ -411,8 +414,9 @@ static float *map_results(void) {
 
 static void test_operations(void **state) {
     (void)state;
-    const struct iso_set *sets;
-    const size_t set_count = iso_sets(&sets);
+    const struct iso_check_target *target = iso_kernel_target();
+    const struct iso_check_variant *sets = target->variants;
+    const size_t set_count = target->variant_count;
     float *expect = map_results(), *out = map_results();
     void *workspace = map(EVERY_OP_WORKSPACE, MAP_PRIVATE);
     assert_true(every_op_all(expect, NULL));
@@ -478,20 +482,21 @@ static void test_that_it_can_fail(void **state) {
         {writes_before, "wrote before the begin", false, true},
         {reads_past, "touched memory that is not its own", false, false},
     };
-    const struct iso_set *sets;
-    const struct iso_set *scalar = NULL;
-    for (size_t s = iso_sets(&sets); s-- > 0;) {
+    const struct iso_check_target *target = iso_kernel_target();
+    const struct iso_check_variant *sets = target->variants;
+    const struct iso_check_variant *scalar = NULL;
+    for (size_t s = target->variant_count; s-- > 0;) {
         scalar = strcmp(sets[s].name, "scalar") == 0 ? &sets[s] : scalar;
     }
     assert_non_null(scalar);
-    struct iso_cases cases;
-    const struct iso_suite *suite = iso_suite_named("unary");
-    iso_suite_cases(suite, &cases, ISO_PLAN_QUICK);
+    struct iso_check_cases cases;
+    const struct iso_check_suite *suite = iso_check_suite_named(target, "unary");
+    iso_check_suite_cases(suite, &cases, ISO_CHECK_PLAN_QUICK);
     for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); ++i) {
         if ((SANITIZED && !broken[i].sanitized) || (broken[i].filter && !filtered())) {
             continue;
         }
-        struct iso_kernels table = *scalar->table;
+        struct iso_kernels table = *(const struct iso_kernels *)scalar->table;
         table.unary = broken[i].unary;
         const struct job j = {.suite = suite,
                               .cases = &cases,

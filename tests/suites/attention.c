@@ -9,8 +9,9 @@
 
 #include <isobit/ops.h>
 
-#include "oracle.h"
-#include "runner.h"
+#include "kernels.h"
+#include "oracle_kernels.h"
+#include <isobit/check.h>
 #include "suites/suites.h"
 
 /* ----------------------------------------------------------------------------------- attention */
@@ -41,22 +42,22 @@ enum {
 enum { ROWS = 8 };
 enum { A_O, A_Q, A_KEYS, A_V, A_BIAS_AT, A_WEIGHTS_AT, A_SCRATCH, A_ROWS_AT };
 
-static void add_attention(struct iso_cases *l, unsigned thin, unsigned flags, unsigned fill,
+static void add_attention(struct iso_check_cases *l, unsigned thin, unsigned flags, unsigned fill,
                           size_t nq, size_t nk, size_t dh, size_t see, size_t bias, size_t weights,
                           size_t gap, size_t poison) {
     iso_add(l, thin, fill, flags, nq, nk, dh, see, bias, weights, gap, poison);
 }
 
-static void attention_cases(struct iso_cases *l) {
+static void attention_cases(struct iso_check_cases *l) {
     static const size_t dhs[] = {64, 1, 8, 16, 32, 48, 80, 96, 128, 3, 17};
     static const size_t nks[] = {1, 2, 63, 64, 65, 127, 128, 129, 0, 7, 16, 33, 200};
     static const size_t nqs[] = {1, 2, 3, 15, 16, 17, 31, 33, 63, 64};
-    if (l->plan == ISO_PLAN_BENCH) {
-        add_attention(l, 1, 0, ISO_FILL_NORMAL, 64, 128, 64, 0, 0, 0, 0, 0);
-        add_attention(l, 1, 0, ISO_FILL_NORMAL, 64, 512, 64, 0, 0, 0, 0, 0);
-        add_attention(l, 1, 0, ISO_FILL_NORMAL, 64, 512, 64, 449, 0, 0, 0, 0);
-        add_attention(l, 1, 0, ISO_FILL_NORMAL, 1, 512, 64, 0, 0, 0, 0, 0);
-        add_attention(l, 1, 0, ISO_FILL_NORMAL, 1, 128, 64, 0, 0, 0, 0, 0);
+    if (l->plan == ISO_CHECK_PLAN_BENCH) {
+        add_attention(l, 1, 0, ISO_CHECK_FILL_NORMAL, 64, 128, 64, 0, 0, 0, 0, 0);
+        add_attention(l, 1, 0, ISO_CHECK_FILL_NORMAL, 64, 512, 64, 0, 0, 0, 0, 0);
+        add_attention(l, 1, 0, ISO_CHECK_FILL_NORMAL, 64, 512, 64, 449, 0, 0, 0, 0);
+        add_attention(l, 1, 0, ISO_CHECK_FILL_NORMAL, 1, 512, 64, 0, 0, 0, 0, 0);
+        add_attention(l, 1, 0, ISO_CHECK_FILL_NORMAL, 1, 128, 64, 0, 0, 0, 0, 0);
         return;
     }
     size_t t = 0;
@@ -67,50 +68,56 @@ static void attention_cases(struct iso_cases *l) {
                 /* not causal; causal from the first key on; a cache before the first query */
                 size_t see = t % 3 == 0 ? 0 : t % 3 == 1 ? 1 : nk > nq ? nk - nq + 1 : 1 + t % 5;
                 bool golden = t % 19 == 0 && dhs[d] <= 64;
-                add_attention(l, 40, ISO_CASE_TRAPLESS | (golden ? ISO_CASE_GOLDEN : 0),
-                              t % 4 == 3 ? ISO_FILL_NORMAL : ISO_FILL_UNIFORM, nq, nk, dhs[d], see,
-                              t / 3 % 5 == 4 ? 1 : 0, t / 7 % 3 == 2, t % 4, 0);
+                add_attention(l, 40, ISO_CHECK_CASE_TRAPLESS | (golden ? ISO_CHECK_CASE_GOLDEN : 0),
+                              t % 4 == 3 ? ISO_CHECK_FILL_NORMAL : ISO_CHECK_FILL_UNIFORM, nq, nk,
+                              dhs[d], see, t / 3 % 5 == 4 ? 1 : 0, t / 7 % 3 == 2, t % 4, 0);
             }
         }
     }
     for (size_t nq = 1; nq <= 64; nq++) /* each number of queries, each number of keys */
-        add_attention(l, 8, ISO_CASE_TRAPLESS, ISO_FILL_UNIFORM, nq, 70, 16, nq % 2, nq % 3, 1, 0,
-                      0);
+        add_attention(l, 8, ISO_CHECK_CASE_TRAPLESS, ISO_CHECK_FILL_UNIFORM, nq, 70, 16, nq % 2,
+                      nq % 3, 1, 0, 0);
     for (size_t nk = 0; nk <= 140; nk++) {
-        add_attention(l, 15, ISO_CASE_TRAPLESS, ISO_FILL_UNIFORM, 1, nk, 8, 0, nk % 3, 1, 0, 0);
-        add_attention(l, 15, ISO_CASE_TRAPLESS, ISO_FILL_UNIFORM, 18, nk, 8, 1, nk % 2, 0, 1, 0);
+        add_attention(l, 15, ISO_CHECK_CASE_TRAPLESS, ISO_CHECK_FILL_UNIFORM, 1, nk, 8, 0, nk % 3,
+                      1, 0, 0);
+        add_attention(l, 15, ISO_CHECK_CASE_TRAPLESS, ISO_CHECK_FILL_UNIFORM, 18, nk, 8, 1, nk % 2,
+                      0, 1, 0);
     }
     for (size_t dh = 1; dh <= 130; dh += dh < 40 ? 1 : 9) {
-        add_attention(l, 12, ISO_CASE_TRAPLESS, ISO_FILL_UNIFORM, 1, 66, dh, 0, 0, 0, 1, 0);
-        add_attention(l, 12, ISO_CASE_TRAPLESS, ISO_FILL_UNIFORM, 17, 66, dh, 50, 0, 0, 1, 0);
+        add_attention(l, 12, ISO_CHECK_CASE_TRAPLESS, ISO_CHECK_FILL_UNIFORM, 1, 66, dh, 0, 0, 0, 1,
+                      0);
+        add_attention(l, 12, ISO_CHECK_CASE_TRAPLESS, ISO_CHECK_FILL_UNIFORM, 17, 66, dh, 50, 0, 0,
+                      1, 0);
     }
     for (size_t poison = 0; poison <= 4; poison++) {
         for (size_t bias = 0; bias <= 3; bias++) {
             for (size_t see = 0; see < 2; see++) {
                 for (size_t nq = 1; nq <= 34; nq += 11) {
-                    unsigned golden = nq == 12 ? ISO_CASE_GOLDEN : 0;
-                    add_attention(l, 6, golden, ISO_FILL_UNIFORM, nq, 66, 16, see * 40, bias, 1, 1,
+                    unsigned golden = nq == 12 ? ISO_CHECK_CASE_GOLDEN : 0;
+                    add_attention(l, 6, golden, ISO_CHECK_FILL_UNIFORM, nq, 66, 16, see * 40, bias,
+                                  1, 1, poison);
+                    add_attention(l, 6, 0, ISO_CHECK_FILL_UNIFORM, nq, 20, 8, see, bias, see, 0,
                                   poison);
-                    add_attention(l, 6, 0, ISO_FILL_UNIFORM, nq, 20, 8, see, bias, see, 0, poison);
-                    add_attention(l, 6, 0, ISO_FILL_UNIFORM, nq, 130, 32, see * 90, bias, 0, 0,
-                                  poison);
+                    add_attention(l, 6, 0, ISO_CHECK_FILL_UNIFORM, nq, 130, 32, see * 90, bias, 0,
+                                  0, poison);
                 }
             }
         }
     }
-    static const unsigned fills[] = {ISO_FILL_ZERO,   ISO_FILL_TINY,    ISO_FILL_EQUAL,
-                                     ISO_FILL_RISING, ISO_FILL_FALLING, ISO_FILL_INTEGER};
+    static const unsigned fills[] = {ISO_CHECK_FILL_ZERO,    ISO_CHECK_FILL_TINY,
+                                     ISO_CHECK_FILL_EQUAL,   ISO_CHECK_FILL_RISING,
+                                     ISO_CHECK_FILL_FALLING, ISO_CHECK_FILL_INTEGER};
     for (size_t f = 0; f < iso_count(fills); f++) {
         for (size_t nq = 1; nq < 40; nq += 19) {
-            add_attention(l, 3, f % 2 ? 0 : ISO_CASE_GOLDEN, fills[f], nq, 130, 24, 0, f % 2, 1, 0,
-                          0);
+            add_attention(l, 3, f % 2 ? 0 : ISO_CHECK_CASE_GOLDEN, fills[f], nq, 130, 24, 0, f % 2,
+                          1, 0, 0);
             add_attention(l, 3, 0, fills[f], nq, 60, 24, 30, f % 2, 0, 0, 0);
         }
     }
     for (size_t bias = 4; bias <= 7; bias++) { /* blocks that nobody sees, whatever they hold */
         for (size_t j = 0; j < iso_count(nks); j++) {
             for (size_t i = 0; i < 24; i++)
-                add_attention(l, 60, 0, ISO_FILL_UNIFORM,
+                add_attention(l, 60, 0, ISO_CHECK_FILL_UNIFORM,
                               i % 3 == 0   ? 1
                               : i % 3 == 1 ? 5
                                            : 34,
@@ -118,12 +125,13 @@ static void attention_cases(struct iso_cases *l) {
                               i / 6 % 2, i % 2, i >= 12 ? 4 : 0);
         }
     }
-    static const unsigned more[] = {ISO_FILL_WIDE,        ISO_FILL_CANCEL,     ISO_FILL_OFFSET,
-                                    ISO_FILL_SCORES,      ISO_FILL_SPECIAL,    ISO_FILL_SMALL,
-                                    ISO_FILL_ONES,        ISO_FILL_ALTERNATE,  ISO_FILL_POWERS,
-                                    ISO_FILL_SPIKE_FIRST, ISO_FILL_SPIKE_LAST, ISO_FILL_PLATEAU,
-                                    ISO_FILL_OPPOSITE,    ISO_FILL_EDGE,       ISO_FILL_LADDER,
-                                    ISO_FILL_STEEP,       ISO_FILL_MINUS_ZERO};
+    static const unsigned more[] = {
+        ISO_CHECK_FILL_WIDE,        ISO_CHECK_FILL_CANCEL,     ISO_CHECK_FILL_OFFSET,
+        ISO_CHECK_FILL_SCORES,      ISO_CHECK_FILL_SPECIAL,    ISO_CHECK_FILL_SMALL,
+        ISO_CHECK_FILL_ONES,        ISO_CHECK_FILL_ALTERNATE,  ISO_CHECK_FILL_POWERS,
+        ISO_CHECK_FILL_SPIKE_FIRST, ISO_CHECK_FILL_SPIKE_LAST, ISO_CHECK_FILL_PLATEAU,
+        ISO_CHECK_FILL_OPPOSITE,    ISO_CHECK_FILL_EDGE,       ISO_CHECK_FILL_LADDER,
+        ISO_CHECK_FILL_STEEP,       ISO_CHECK_FILL_MINUS_ZERO};
     for (size_t f = 0; f < iso_count(more); f++) {
         for (size_t nq = 1; nq < 40; nq += 19) {
             for (size_t bias = 0; bias < 2; bias++) {
@@ -138,59 +146,66 @@ static void attention_cases(struct iso_cases *l) {
     }
     for (size_t i = 0; i < 5 * ISO_STRIDES; i++) { /* of o, q, v, bias and weights, mixed */
         size_t dh = 13 + i, nk = 60 + i;
-        iso_add(l, 5, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, i % 2 ? 1 : 18, nk, dh, i % 3 ? 0 : 20,
-                1, 1, iso_stride_gap(i % ISO_STRIDES, dh), 0,
+        iso_add(l, 5, ISO_CHECK_FILL_UNIFORM, ISO_CHECK_CASE_TRAPLESS, i % 2 ? 1 : 18, nk, dh,
+                i % 3 ? 0 : 20, 1, 1, iso_stride_gap(i % ISO_STRIDES, dh), 0,
                 iso_stride_gap(i / 2 % ISO_STRIDES, dh), iso_stride_gap(i / 3 % ISO_STRIDES, dh),
                 iso_stride_gap(i / 4 % ISO_STRIDES, nk), iso_stride_gap(i / 5 % ISO_STRIDES, nk));
     }
     for (size_t nk = 256; nk <= 1024; nk *= 2) { /* heads of 64, as models have them */
-        add_attention(l, 20, ISO_CASE_TRAPLESS, ISO_FILL_NORMAL, 1, nk, 64, 0, 0, 1, 0, 0);
-        add_attention(l, 20, ISO_CASE_TRAPLESS, ISO_FILL_NORMAL, 17, nk, 64, nk - 16, 0, 1, 0, 0);
+        add_attention(l, 20, ISO_CHECK_CASE_TRAPLESS, ISO_CHECK_FILL_NORMAL, 1, nk, 64, 0, 0, 1, 0,
+                      0);
+        add_attention(l, 20, ISO_CHECK_CASE_TRAPLESS, ISO_CHECK_FILL_NORMAL, 17, nk, 64, nk - 16, 0,
+                      1, 0, 0);
     }
-    add_attention(l, 3, ISO_CASE_ALIGN, ISO_FILL_UNIFORM, 1, 67, 20, 0, 1, 1, 1, 0);
-    add_attention(l, 3, ISO_CASE_ALIGN, ISO_FILL_UNIFORM, 5, 67, 20, 61, 0, 1, 1, 0);
-    add_attention(l, 1, 0, ISO_FILL_UNIFORM, 0, 67, 20, 0, 0, 0, 0, 0);
-    add_attention(l, 20, ISO_CASE_TRAPLESS, ISO_FILL_UNIFORM, 64, 1030, 64, 967, 0, 0, 0, 0);
-    add_attention(l, 1, ISO_CASE_TRAPLESS, ISO_FILL_UNIFORM, 1, 1030, 64, 0, 0, 0, 0, 0);
-    add_attention(l, 20, ISO_CASE_TRAPLESS, ISO_FILL_UNIFORM, 33, 129, 512, 97, 0, 1, 0, 0);
+    add_attention(l, 3, ISO_CHECK_CASE_ALIGN, ISO_CHECK_FILL_UNIFORM, 1, 67, 20, 0, 1, 1, 1, 0);
+    add_attention(l, 3, ISO_CHECK_CASE_ALIGN, ISO_CHECK_FILL_UNIFORM, 5, 67, 20, 61, 0, 1, 1, 0);
+    add_attention(l, 1, 0, ISO_CHECK_FILL_UNIFORM, 0, 67, 20, 0, 0, 0, 0, 0);
+    add_attention(l, 20, ISO_CHECK_CASE_TRAPLESS, ISO_CHECK_FILL_UNIFORM, 64, 1030, 64, 967, 0, 0,
+                  0, 0);
+    add_attention(l, 1, ISO_CHECK_CASE_TRAPLESS, ISO_CHECK_FILL_UNIFORM, 1, 1030, 64, 0, 0, 0, 0,
+                  0);
+    add_attention(l, 20, ISO_CHECK_CASE_TRAPLESS, ISO_CHECK_FILL_UNIFORM, 33, 129, 512, 97, 0, 1, 0,
+                  0);
     for (size_t i = 0; i < iso_count(nks); i++)
         for (size_t d = 0; d < iso_count(dhs); d++) /* keys that are rows, poisoned or not */
-            iso_add(l, 6, ISO_FILL_UNIFORM, (i + d) % 2 ? ISO_CASE_TRAPLESS : 0, 1, nks[i], dhs[d],
-                    d % 3 ? 0 : nks[i] / 2 + 1, i % 4 == 1, d % 4 == 2, i % 3,
+            iso_add(l, 6, ISO_CHECK_FILL_UNIFORM, (i + d) % 2 ? ISO_CHECK_CASE_TRAPLESS : 0, 1,
+                    nks[i], dhs[d], d % 3 ? 0 : nks[i] / 2 + 1, i % 4 == 1, d % 4 == 2, i % 3,
                     ROWS + ((i + d) % 2 ? 0 : 1 + d % 3), 0, d % 5, i % 5, 0);
-    iso_add(l, 1, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, 1, 1100, 64, 0, 0, 0, 2, ROWS, 0, 300, 200,
-            0); /* many, far apart */
+    iso_add(l, 1, ISO_CHECK_FILL_UNIFORM, ISO_CHECK_CASE_TRAPLESS, 1, 1100, 64, 0, 0, 0, 2, ROWS, 0,
+            300, 200, 0); /* many, far apart */
     for (size_t heads = 2; heads <= ISO_HEADS; heads++)
         for (size_t i = 0; i < 3; i++)
-            iso_add(l, 10, ISO_FILL_UNIFORM, i ? 0 : ISO_CASE_TRAPLESS, heads,
+            iso_add(l, 10, ISO_CHECK_FILL_UNIFORM, i ? 0 : ISO_CHECK_CASE_TRAPLESS, heads,
                     nks[(heads + i) % iso_count(nks)],
                     i == 1 ? 16 : dhs[heads * 7 % iso_count(dhs)] % (ISO_HEADS_FLOATS / heads) + 1,
                     0, (heads + i) % 4, heads % 3 == i, i, ROWS + (i ? heads % 5 : 0), heads % 4, i,
                     heads % 5, i * 2);
     for (size_t nq = ISO_QUERIES_FEW + 1; nq <= 70; nq += nq < 20 ? 1 : 5)
         for (size_t i = 0; i < 3; i++)
-            iso_add(l, 10, ISO_FILL_UNIFORM, i ? 0 : ISO_CASE_TRAPLESS, nq,
+            iso_add(l, 10, ISO_CHECK_FILL_UNIFORM, i ? 0 : ISO_CHECK_CASE_TRAPLESS, nq,
                     nks[(nq + i) % iso_count(nks)], dhs[nq * 5 % iso_count(dhs)],
                     i == 2 ? nq / 2 : i, 0, 0, i, 2 * ROWS + (i ? nq % 4 : 0), nq % 4, i, nq % 5,
                     0);
     static const size_t runs[] = {65, 127, 128, 129, 200, 256}; /* several blocks of queries */
     for (size_t i = 0; i < iso_count(runs); i++) {
         for (size_t see = 0; see <= 140; see += see < 2 ? 1 : 69) {
-            add_attention(l, 20, ISO_CASE_TRAPLESS, ISO_FILL_UNIFORM, runs[i], 200, 16, see, 0, 0,
-                          i % 3, 0);
-            add_attention(l, 20, 0, ISO_FILL_UNIFORM, runs[i], 130, 5, see, 0, 0, 1, 1 + i % 4);
+            add_attention(l, 20, ISO_CHECK_CASE_TRAPLESS, ISO_CHECK_FILL_UNIFORM, runs[i], 200, 16,
+                          see, 0, 0, i % 3, 0);
+            add_attention(l, 20, 0, ISO_CHECK_FILL_UNIFORM, runs[i], 130, 5, see, 0, 0, 1,
+                          1 + i % 4);
         }
     }
 }
 
-static float attention_scale(const struct iso_case *c) {
+static float attention_scale(const struct iso_check_case *c) {
     /* near 1/sqrt(dh), by exact means */
     static const float scales[] = {1, 0.75f, 0.5f, 0.375f, 0.25f, 0.1875f, 0.125f, 0.09375f};
     size_t i = 0;
     for (size_t d = c->p[A_DH]; d > 1; d = d * 9 / 16)
         i++;
-    return c->fill == ISO_FILL_RISING || c->fill == ISO_FILL_FALLING ? 0x1p-7f
-                                                                     : scales[i < 7 ? i : 7];
+    return c->fill == ISO_CHECK_FILL_RISING || c->fill == ISO_CHECK_FILL_FALLING
+               ? 0x1p-7f
+               : scales[i < 7 ? i : 7];
 }
 
 static size_t key_at(size_t j, size_t c, size_t dh) {
@@ -198,7 +213,7 @@ static size_t key_at(size_t j, size_t c, size_t dh) {
 }
 
 /* Does the bias take this key from all queries? */
-static bool key_removed(const struct iso_case *c, size_t j) {
+static bool key_removed(const struct iso_check_case *c, size_t j) {
     size_t nk = c->p[A_NK], block = j / ISO_KEY_BLOCK, last = (nk - 1) / ISO_KEY_BLOCK;
     switch (c->p[A_BIAS]) {
     case 0:
@@ -211,43 +226,44 @@ static bool key_removed(const struct iso_case *c, size_t j) {
     }
 }
 
-static void attention_setup(struct iso_operands *o, const struct iso_case *c) {
+static void attention_setup(struct iso_check_operands *o, const struct iso_check_case *c) {
     size_t nq = c->p[A_NQ], nk = c->p[A_NK], dh = c->p[A_DH], gap = c->p[A_GAP];
     size_t panels = (nk + ISO_PANEL - 1) / ISO_PANEL * ISO_PANEL * dh;
-    iso_out(o, "o", nq, dh, dh + gap);
-    iso_in_f32(o, "q", nq, dh, dh + 2 * gap + c->p[A_QGAP], c->fill);
-    float *k = iso_in(o, "keys", sizeof *k, 1, panels, panels);
-    float key_scale = iso_fill_value(o, c->fill) < 0 ? -1.0f : 1.0f;
+    iso_check_out(o, "o", nq, dh, dh + gap);
+    iso_check_in_f32(o, "q", nq, dh, dh + 2 * gap + c->p[A_QGAP], c->fill);
+    float *k = iso_check_in(o, "keys", sizeof *k, 1, panels, panels);
+    float key_scale = iso_check_fill_value(o, c->fill) < 0 ? -1.0f : 1.0f;
     for (size_t j = 0; j < nk; j++) {
         for (size_t e = 0; e < dh; e++) {
-            float x = iso_fill_value(o, c->fill == ISO_FILL_NORMAL ? ISO_FILL_UNIFORM : c->fill);
-            if (c->fill == ISO_FILL_RISING || c->fill == ISO_FILL_FALLING)
+            float x = iso_check_fill_value(
+                o, c->fill == ISO_CHECK_FILL_NORMAL ? ISO_CHECK_FILL_UNIFORM : c->fill);
+            if (c->fill == ISO_CHECK_FILL_RISING || c->fill == ISO_CHECK_FILL_FALLING)
                 x = e ? 0 : key_scale * 0.5f * (float)j; /* every key moves the maximum, or none */
             k[key_at(j, e, dh)] = x;
         }
     }
-    bool same = c->fill == ISO_FILL_ZERO || iso_fill_has_spot(c->fill);
+    bool same = c->fill == ISO_CHECK_FILL_ZERO || iso_check_fill_has_spot(c->fill);
     size_t ldv = dh + gap + c->p[A_VGAP];
-    float *v = iso_in_f32(o, "v", nk, dh, ldv, same ? c->fill : ISO_FILL_UNIFORM);
+    float *v = iso_check_in_f32(o, "v", nk, dh, ldv, same ? c->fill : ISO_CHECK_FILL_UNIFORM);
     if (c->p[A_BIAS]) {
         size_t ld = nk + gap + c->p[A_BGAP];
-        float *bias = iso_in_f32(o, "bias", nq, nk, ld, ISO_FILL_UNIFORM);
+        float *bias = iso_check_in_f32(o, "bias", nq, nk, ld, ISO_CHECK_FILL_UNIFORM);
         for (size_t i = 0; i < nq && c->p[A_BIAS] >= 2; i++) {
             for (size_t j = 0; j < nk; j++) {
                 if (key_removed(c, j) || (c->p[A_BIAS] == 3 && i % 3 == 1) ||
-                    (c->p[A_BIAS] <= 3 && iso_random_below(&o->random, 5) == 0))
+                    (c->p[A_BIAS] <= 3 && iso_check_random_below(&o->random, 5) == 0))
                     bias[i * ld + j] = -INFINITY;
             }
         }
     } else {
-        iso_absent(o, "bias");
+        iso_check_absent(o, "bias");
     }
     if (c->p[A_WEIGHTS])
         /* more columns than keys */
-        iso_out(o, "weights", nq, nk + gap % 16, nk + 2 * gap + c->p[A_WGAP]);
+        iso_check_out(o, "weights", nq, nk + gap % 16, nk + 2 * gap + c->p[A_WGAP]);
     else
-        iso_absent(o, "weights");
-    iso_scratch(o, "scratch", ISO_ATTENTION_SCRATCH(nq, dh));
+        iso_check_absent(o, "weights");
+    iso_check_scratch(o, "scratch", ISO_ATTENTION_SCRATCH(nq, dh));
     for (size_t j = 0; j < nk; j++) {
         for (size_t e = 0; e < dh; e++) {
             float *value = &v[j * ldv + e], *key = &k[key_at(j, e, dh)];
@@ -263,17 +279,18 @@ static void attention_setup(struct iso_operands *o, const struct iso_case *c) {
     }
     if (c->p[A_POISON] >= ROWS) {
         const size_t ld = dh + gap + c->p[A_BGAP];
-        float *rows = iso_in_f32(o, "rows", nk, dh, ld, ISO_FILL_ZERO);
-        k = ISO_HOST(float, o, A_KEYS);
+        float *rows = iso_check_in_f32(o, "rows", nk, dh, ld, ISO_CHECK_FILL_ZERO);
+        k = ISO_CHECK_HOST(float, o, A_KEYS);
         for (size_t j = 0; j < nk; j++)
             for (size_t e = 0; e < dh; e++)
                 rows[j * ld + e] = k[key_at(j, e, dh)];
     }
 }
 
-static void attention_call(const struct iso_kernels *t, const struct iso_case *c,
-                           const struct iso_operands *o) {
-    const struct iso_operand *v = o->v;
+static void attention_call(const void *table, const struct iso_check_case *c,
+                           const struct iso_check_operands *o) {
+    const struct iso_kernels *t = table;
+    const struct iso_check_operand *v = o->v;
     struct iso_attention a = {.o = v[A_O].at,
                               .ldo = v[A_O].ld,
                               .q = v[A_Q].at,
@@ -301,40 +318,45 @@ static void attention_call(const struct iso_kernels *t, const struct iso_case *c
     t->attention(&a);
 }
 
-static void attention_reference(struct iso_operands *o, const struct iso_case *c) {
+static void attention_reference(struct iso_check_operands *o, const struct iso_check_case *c) {
     size_t nq = c->p[A_NQ], nk = c->p[A_NK], dh = c->p[A_DH], see = c->p[A_SEE];
-    double *expect = iso_expect(o, A_O), *bound = iso_bound(o, A_O), *w = NULL, *wb = NULL;
+    double *expect = iso_check_expect(o, A_O), *bound = iso_check_bound(o, A_O), *w = NULL,
+           *wb = NULL;
     size_t columns = o->v[A_WEIGHTS_AT].cols;
     if (c->p[A_WEIGHTS]) {
-        w = iso_expect(o, A_WEIGHTS_AT);
-        wb = iso_bound(o, A_WEIGHTS_AT);
+        w = iso_check_expect(o, A_WEIGHTS_AT);
+        wb = iso_check_bound(o, A_WEIGHTS_AT);
         for (size_t i = 0; i < nq * columns; i++)
             w[i] = 0, wb[i] = ORACLE_EQUAL;
     }
     /* row-major keys: the panels are slow to walk */
-    float *keys = iso_operands_alloc(o, nk * dh * sizeof *keys);
+    float *keys = iso_check_operands_alloc(o, nk * dh * sizeof *keys);
     for (size_t j = 0; j < nk; j++) {
         for (size_t e = 0; e < dh; e++)
-            keys[j * dh + e] = ISO_HOST(float, o, A_KEYS)[key_at(j, e, dh)];
+            keys[j * dh + e] = ISO_CHECK_HOST(float, o, A_KEYS)[key_at(j, e, dh)];
     }
     for (size_t i = 0; i < nq; i++) {
-        const float *bias = ISO_HOST(float, o, A_BIAS_AT);
-        struct oracle_attention a = {.q = ISO_HOST(float, o, A_Q) + i * o->v[A_Q].ld,
-                                     .k = keys,
-                                     .ksj = dh,
-                                     .ksc = 1,
-                                     .v = ISO_HOST(float, o, A_V),
-                                     .ldv = o->v[A_V].ld,
-                                     .nk = see && see + i < nk ? see + i : nk,
-                                     .dh = dh,
-                                     .scale = (double)attention_scale(c),
-                                     .bias = c->p[A_BIAS] ? bias + i * o->v[A_BIAS_AT].ld : NULL};
-        oracle_attention(expect + i * dh, bound + i * dh, w ? w + i * columns : NULL,
-                         wb ? wb + i * columns : NULL, &a);
+        const float *bias = ISO_CHECK_HOST(float, o, A_BIAS_AT);
+        struct iso_oracle_attention a = {.q = ISO_CHECK_HOST(float, o, A_Q) + i * o->v[A_Q].ld,
+                                         .k = keys,
+                                         .ksj = dh,
+                                         .ksc = 1,
+                                         .v = ISO_CHECK_HOST(float, o, A_V),
+                                         .ldv = o->v[A_V].ld,
+                                         .nk = see && see + i < nk ? see + i : nk,
+                                         .dh = dh,
+                                         .scale = (double)attention_scale(c),
+                                         .bias =
+                                             c->p[A_BIAS] ? bias + i * o->v[A_BIAS_AT].ld : NULL,
+                                         .lanes = ISO_LANES,
+                                         .key_block = ISO_KEY_BLOCK};
+        iso_oracle_attention(expect + i * dh, bound + i * dh, w ? w + i * columns : NULL,
+                             wb ? wb + i * columns : NULL, &a);
     }
 }
 
-static double attention_flops(const struct iso_kernels *t, const struct iso_case *c) {
+static double attention_flops(const void *table, const struct iso_check_case *c) {
+    const struct iso_kernels *t = table;
     double pairs = 0;
     (void)t;
     for (size_t i = 0; i < c->p[A_NQ]; i++) {
@@ -344,67 +366,71 @@ static double attention_flops(const struct iso_kernels *t, const struct iso_case
     return 4 * pairs * (double)c->p[A_DH];
 }
 
-static double attention_bytes(const struct iso_case *c) {
+static double attention_bytes(const struct iso_check_case *c) {
     return 8.0 * (double)(c->p[A_NQ] + c->p[A_NK]) * (double)c->p[A_DH];
 }
 
-static const char *attention_group(const struct iso_case *c) {
-    return c->p[A_WEIGHTS] ? "weights" : iso_fill_class(c->fill);
+static const char *attention_group(const struct iso_check_case *c) {
+    return c->p[A_WEIGHTS] ? "weights" : iso_check_fill_class(c->fill);
 }
 
-static void attention_random(struct iso_case *c, struct iso_random *r) {
+static void attention_random(struct iso_check_case *c, struct iso_check_random *r) {
     static const unsigned fills[] = {
-        ISO_FILL_UNIFORM, ISO_FILL_UNIFORM, ISO_FILL_NORMAL, ISO_FILL_NORMAL,  ISO_FILL_ZERO,
-        ISO_FILL_TINY,    ISO_FILL_EQUAL,   ISO_FILL_RISING, ISO_FILL_FALLING, ISO_FILL_INTEGER,
-        ISO_FILL_NAN_AT,  ISO_FILL_INF_AT,  ISO_FILL_LADDER, ISO_FILL_CANCEL};
-    c->p[A_NQ] = iso_random_log(r, ISO_QUERY_BLOCKS * ISO_QUERY_BLOCK);
-    c->p[A_NK] = iso_random_log(r, 400);
-    c->p[A_DH] = 1 + iso_random_log(r, 140);
+        ISO_CHECK_FILL_UNIFORM, ISO_CHECK_FILL_UNIFORM, ISO_CHECK_FILL_NORMAL,
+        ISO_CHECK_FILL_NORMAL,  ISO_CHECK_FILL_ZERO,    ISO_CHECK_FILL_TINY,
+        ISO_CHECK_FILL_EQUAL,   ISO_CHECK_FILL_RISING,  ISO_CHECK_FILL_FALLING,
+        ISO_CHECK_FILL_INTEGER, ISO_CHECK_FILL_NAN_AT,  ISO_CHECK_FILL_INF_AT,
+        ISO_CHECK_FILL_LADDER,  ISO_CHECK_FILL_CANCEL};
+    c->p[A_NQ] = iso_check_random_log(r, ISO_QUERY_BLOCKS * ISO_QUERY_BLOCK);
+    c->p[A_NK] = iso_check_random_log(r, 400);
+    c->p[A_DH] = 1 + iso_check_random_log(r, 140);
     while (c->p[A_NQ] * c->p[A_NK] * c->p[A_DH] > 1 << 16)
-        c->p[iso_random_below(r, 2) ? A_NQ : A_NK] /= 2;
-    c->p[A_SEE] = iso_random_below(r, 2) ? 1 + iso_random_below(r, c->p[A_NK] + 3) : 0;
-    c->p[A_BIAS] = iso_random_below(r, 8);
-    c->p[A_WEIGHTS] = iso_random_below(r, 2);
-    c->p[A_GAP] = iso_random_gap(r);
-    c->p[A_QGAP] = iso_random_gap(r);
-    c->p[A_VGAP] = iso_random_gap(r);
-    c->p[A_BGAP] = iso_random_gap(r);
-    c->p[A_WGAP] = iso_random_gap(r);
-    c->p[A_POISON] = iso_random_below(r, 2) ? 0 : iso_random_below(r, 5);
-    c->fill = c->p[A_POISON] ? ISO_FILL_UNIFORM : fills[iso_random_below(r, iso_count(fills))];
-    bool plain = c->fill == ISO_FILL_UNIFORM || c->fill == ISO_FILL_NORMAL;
-    c->flags = plain && !c->p[A_POISON] && c->p[A_BIAS] < 3 ? ISO_CASE_TRAPLESS : 0;
+        c->p[iso_check_random_below(r, 2) ? A_NQ : A_NK] /= 2;
+    c->p[A_SEE] = iso_check_random_below(r, 2) ? 1 + iso_check_random_below(r, c->p[A_NK] + 3) : 0;
+    c->p[A_BIAS] = iso_check_random_below(r, 8);
+    c->p[A_WEIGHTS] = iso_check_random_below(r, 2);
+    c->p[A_GAP] = iso_check_random_gap(r);
+    c->p[A_QGAP] = iso_check_random_gap(r);
+    c->p[A_VGAP] = iso_check_random_gap(r);
+    c->p[A_BGAP] = iso_check_random_gap(r);
+    c->p[A_WGAP] = iso_check_random_gap(r);
+    c->p[A_POISON] = iso_check_random_below(r, 2) ? 0 : iso_check_random_below(r, 5);
+    c->fill = c->p[A_POISON] ? ISO_CHECK_FILL_UNIFORM
+                             : fills[iso_check_random_below(r, iso_count(fills))];
+    bool plain = c->fill == ISO_CHECK_FILL_UNIFORM || c->fill == ISO_CHECK_FILL_NORMAL;
+    c->flags = plain && !c->p[A_POISON] && c->p[A_BIAS] < 3 ? ISO_CHECK_CASE_TRAPLESS : 0;
     const size_t heads = c->p[A_NQ];
     const bool rows = heads == 1 || (heads > 1 && heads <= ISO_HEADS && !c->p[A_SEE] &&
                                      heads * c->p[A_DH] <= ISO_HEADS_FLOATS);
-    if (rows && iso_random_below(r, 2))
+    if (rows && iso_check_random_below(r, 2))
         c->p[A_POISON] += ROWS;
     else if (heads > ISO_QUERIES_FEW && !c->p[A_BIAS] && !c->p[A_WEIGHTS])
-        c->p[A_POISON] += 2 * ROWS * iso_random_below(r, 2);
+        c->p[A_POISON] += 2 * ROWS * iso_check_random_below(r, 2);
 }
 
-const struct iso_suite iso_suite_attention = {.kernel = "attention",
-                                              .params = "nq nk dh see bias weights gap poison "
-                                                        "qgap vgap bgap wgap",
-                                              .cases = attention_cases,
-                                              .setup = attention_setup,
-                                              .call = attention_call,
-                                              .reference = attention_reference,
-                                              .group = attention_group,
-                                              .flops = attention_flops,
-                                              .bytes = attention_bytes,
-                                              .random = attention_random};
+const struct iso_check_suite iso_kernel_suite_attention = {
+    .name = "attention",
+    .params = "nq nk dh see bias weights gap poison "
+              "qgap vgap bgap wgap",
+    .cases = attention_cases,
+    .setup = attention_setup,
+    .call = attention_call,
+    .reference = attention_reference,
+    .group = attention_group,
+    .flops = attention_flops,
+    .bytes = attention_bytes,
+    .random = attention_random};
 
 /* ---------------------------------------------------------------------------------- key_panels */
 
 enum { K_FIRST, K_COUNT, K_DH, K_GAP };
 enum { K_PANELS, K_K };
 
-static void panels_cases(struct iso_cases *l) {
+static void panels_cases(struct iso_check_cases *l) {
     static const size_t counts[] = {0, 1, 2, 3, 7, 15, 16, 17, 31, 63, 64, 65, 127, 129, 200};
     static const size_t firsts[] = {0, 1, 5, 15, 16, 31, 60, 63, 64, 65, 127, 130};
     static const size_t dhs[] = {1, 3, 8, 16, 17, 32, 64, 80};
-    if (l->plan == ISO_PLAN_BENCH) {
+    if (l->plan == ISO_CHECK_PLAN_BENCH) {
         iso_add(l, 1, 0, 0, 0, 512, 64, 0);
         iso_add(l, 1, 0, 0, 37, 1, 64, 0);
         return;
@@ -413,11 +439,11 @@ static void panels_cases(struct iso_cases *l) {
     for (size_t d = 0; d < iso_count(dhs); d++) {
         for (size_t i = 0; i < iso_count(counts); i++) {
             for (size_t j = 0; j < iso_count(firsts); j++, t++)
-                iso_add(l, 15, t % 4 ? ISO_FILL_UNIFORM : ISO_FILL_BITS, 0, firsts[j], counts[i],
-                        dhs[d], t % 4);
+                iso_add(l, 15, t % 4 ? ISO_CHECK_FILL_UNIFORM : ISO_CHECK_FILL_BITS, 0, firsts[j],
+                        counts[i], dhs[d], t % 4);
         }
     }
-    iso_add(l, 2, 0, ISO_CASE_ALIGN, 3, 70, 19, 1);
+    iso_add(l, 2, 0, ISO_CHECK_CASE_ALIGN, 3, 70, 19, 1);
     for (size_t kind = 0; kind < ISO_STRIDES; kind++) {
         for (size_t dh = 15; dh <= 66; dh += 17)
             iso_add(l, 6, 0, 0, 61, 7, dh, iso_stride_gap(kind, dh));
@@ -426,46 +452,47 @@ static void panels_cases(struct iso_cases *l) {
     iso_add(l, 6, fill, 0, 3, 70, 19, 1);
 }
 
-static void panels_setup(struct iso_operands *o, const struct iso_case *c) {
+static void panels_setup(struct iso_check_operands *o, const struct iso_check_case *c) {
     size_t end = c->p[K_FIRST] + c->p[K_COUNT], dh = c->p[K_DH];
     size_t extent = (end + ISO_PANEL - 1) / ISO_PANEL * ISO_PANEL * dh;
-    iso_inout_f32(o, "panels", 1, extent, extent, ISO_FILL_UNIFORM);
-    iso_in_f32(o, "k", c->p[K_COUNT], dh, dh + c->p[K_GAP], c->fill);
+    iso_check_inout_f32(o, "panels", 1, extent, extent, ISO_CHECK_FILL_UNIFORM);
+    iso_check_in_f32(o, "k", c->p[K_COUNT], dh, dh + c->p[K_GAP], c->fill);
 }
 
-static void panels_call(const struct iso_kernels *t, const struct iso_case *c,
-                        const struct iso_operands *o) {
-    t->key_panels(ISO_AT(float, o, K_PANELS), c->p[K_FIRST], ISO_AT(const float, o, K_K),
-                  o->v[K_K].ld, c->p[K_COUNT], c->p[K_DH]);
+static void panels_call(const void *table, const struct iso_check_case *c,
+                        const struct iso_check_operands *o) {
+    const struct iso_kernels *t = table;
+    t->key_panels(ISO_CHECK_AT(float, o, K_PANELS), c->p[K_FIRST],
+                  ISO_CHECK_AT(const float, o, K_K), o->v[K_K].ld, c->p[K_COUNT], c->p[K_DH]);
 }
 
-static void panels_reference(struct iso_operands *o, const struct iso_case *c) {
+static void panels_reference(struct iso_check_operands *o, const struct iso_check_case *c) {
     size_t dh = c->p[K_DH], ld = o->v[K_K].ld;
-    float *exact = iso_exact(o, K_PANELS);
+    float *exact = iso_check_exact(o, K_PANELS);
     memcpy(exact, o->v[K_PANELS].host, o->v[K_PANELS].bytes); /* the other keys stay */
     for (size_t j = 0; j < c->p[K_COUNT]; j++) {
         for (size_t e = 0; e < dh; e++)
-            exact[key_at(c->p[K_FIRST] + j, e, dh)] = ISO_HOST(float, o, K_K)[j * ld + e];
+            exact[key_at(c->p[K_FIRST] + j, e, dh)] = ISO_CHECK_HOST(float, o, K_K)[j * ld + e];
     }
 }
 
-static double panels_bytes(const struct iso_case *c) {
+static double panels_bytes(const struct iso_check_case *c) {
     return 8.0 * (double)c->p[K_COUNT] * (double)c->p[K_DH];
 }
 
-static void panels_random(struct iso_case *c, struct iso_random *r) {
-    c->p[K_FIRST] = iso_random_log(r, 200);
-    c->p[K_COUNT] = iso_random_log(r, 200);
-    c->p[K_DH] = 1 + iso_random_log(r, 99);
-    c->p[K_GAP] = iso_random_gap(r);
-    c->fill = (unsigned)iso_random_below(r, ISO_FILL_ALL);
+static void panels_random(struct iso_check_case *c, struct iso_check_random *r) {
+    c->p[K_FIRST] = iso_check_random_log(r, 200);
+    c->p[K_COUNT] = iso_check_random_log(r, 200);
+    c->p[K_DH] = 1 + iso_check_random_log(r, 99);
+    c->p[K_GAP] = iso_check_random_gap(r);
+    c->fill = (unsigned)iso_check_random_below(r, ISO_CHECK_FILL_ALL);
 }
 
-const struct iso_suite iso_suite_key_panels = {.kernel = "key_panels",
-                                               .params = "first count dh gap",
-                                               .cases = panels_cases,
-                                               .setup = panels_setup,
-                                               .call = panels_call,
-                                               .reference = panels_reference,
-                                               .bytes = panels_bytes,
-                                               .random = panels_random};
+const struct iso_check_suite iso_kernel_suite_key_panels = {.name = "key_panels",
+                                                            .params = "first count dh gap",
+                                                            .cases = panels_cases,
+                                                            .setup = panels_setup,
+                                                            .call = panels_call,
+                                                            .reference = panels_reference,
+                                                            .bytes = panels_bytes,
+                                                            .random = panels_random};

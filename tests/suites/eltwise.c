@@ -9,8 +9,9 @@
 
 #include <isobit/ops.h>
 
-#include "oracle.h"
-#include "runner.h"
+#include "kernels.h"
+#include "oracle_kernels.h"
+#include <isobit/check.h>
 #include "suites/suites.h"
 
 /*
@@ -37,21 +38,21 @@ static const float hard_points[] = {
     0x1.154248p+3f,   0x1.4cec68p+2f,   -0x1.aaf86cp+4f,                    /* tanh, exp */
     0x1.45c41ep+6f,   -0x1.45c51p+6f};
 
-static void unary_cases(struct iso_cases *l) {
-    if (l->plan == ISO_PLAN_BENCH) {
+static void unary_cases(struct iso_check_cases *l) {
+    if (l->plan == ISO_CHECK_PLAN_BENCH) {
         for (size_t f = 1; f < iso_count(functions); f++)
-            iso_add(l, 1, ISO_FILL_NORMAL, 0, (size_t)functions[f], 4096);
+            iso_add(l, 1, ISO_CHECK_FILL_NORMAL, 0, (size_t)functions[f], 4096);
         return;
     }
     for (size_t f = 0; f < iso_count(functions); f++) {
         size_t function = (size_t)functions[f];
         for (size_t n = 0; n <= 130; n++)
-            iso_add(l, 30, n % 2 ? ISO_FILL_NORMAL : ISO_FILL_UNIFORM,
-                    ISO_CASE_TRAPLESS | (n % 50 == 45 ? ISO_CASE_GOLDEN : 0), function, n,
-                    n % 3 == 2, 0, 0);
-        for (unsigned fill = 0; fill < ISO_FILL_COUNT; fill++)
-            iso_add(l, 1, fill, ISO_CASE_GOLDEN, function, 177, 0, 0, 0);
-        iso_add(l, 2, ISO_FILL_NORMAL, ISO_CASE_ALIGN, function, 39, 0, 0, 0);
+            iso_add(l, 30, n % 2 ? ISO_CHECK_FILL_NORMAL : ISO_CHECK_FILL_UNIFORM,
+                    ISO_CHECK_CASE_TRAPLESS | (n % 50 == 45 ? ISO_CHECK_CASE_GOLDEN : 0), function,
+                    n, n % 3 == 2, 0, 0);
+        for (unsigned fill = 0; fill < ISO_CHECK_FILL_COUNT; fill++)
+            iso_add(l, 1, fill, ISO_CHECK_CASE_GOLDEN, function, 177, 0, 0, 0);
+        iso_add(l, 2, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_ALIGN, function, 39, 0, 0, 0);
         iso_add(l, 1, 0, 0, function, iso_count(hard_points), 0, HARD, 0);
         ISO_EACH_NEW_FILL(fill) {
             iso_add(l, 3, fill, 0, function, 177, 0, 0, 0);
@@ -63,62 +64,65 @@ static void unary_cases(struct iso_cases *l) {
         }
         /* the steps are odd, so all low bits occur */
         const size_t golden_step = 262147;
-        iso_add(l, 1, 0, ISO_CASE_GOLDEN | ISO_CASE_ONCE, function, 16384, 0, 0, golden_step);
-        if (l->plan == ISO_PLAN_QUICK)
+        iso_add(l, 1, 0, ISO_CHECK_CASE_GOLDEN | ISO_CHECK_CASE_ONCE, function, 16384, 0, 0,
+                golden_step);
+        if (l->plan == ISO_CHECK_PLAN_QUICK)
             continue;
-        size_t step = l->plan == ISO_PLAN_EXHAUSTIVE ? 1 : 4099;
+        size_t step = l->plan == ISO_CHECK_PLAN_EXHAUSTIVE ? 1 : 4099;
         for (uint64_t first = 0; first < UINT64_C(1) << 32; first += (uint64_t)step << 16)
-            iso_add(l, 1, 0, ISO_CASE_ONCE, function, 1 << 16, 0, (size_t)first, step);
+            iso_add(l, 1, 0, ISO_CHECK_CASE_ONCE, function, 1 << 16, 0, (size_t)first, step);
     }
     for (size_t f = 0; f < iso_count(functions); f++) /* dense where results go subnormal or Inf */
-        for (size_t i = 0; i < 2 && l->plan != ISO_PLAN_QUICK; i++)
-            iso_add(l, 1, 0, ISO_CASE_ONCE, (size_t)functions[f], 1 << 17, 0,
+        for (size_t i = 0; i < 2 && l->plan != ISO_CHECK_PLAN_QUICK; i++)
+            iso_add(l, 1, 0, ISO_CHECK_CASE_ONCE, (size_t)functions[f], 1 << 17, 0,
                     i ? 0xc2ce0000 - (1 << 17) : 0x42b00000, 4);
 }
 
-static void unary_setup(struct iso_operands *o, const struct iso_case *c) {
+static void unary_setup(struct iso_check_operands *o, const struct iso_check_case *c) {
     size_t n = c->p[U_N], step = c->p[U_STEP];
     float *x;
     if (c->p[U_INPLACE]) {
-        x = iso_inout_f32(o, "y", 1, n, n, c->fill);
-        iso_absent(o, "x");
+        x = iso_check_inout_f32(o, "y", 1, n, n, c->fill);
+        iso_check_absent(o, "x");
     } else {
-        iso_out(o, "y", 1, n, n);
-        x = step ? iso_in(o, "x", sizeof *x, 1, n, n) : iso_in_f32(o, "x", 1, n, n, c->fill);
+        iso_check_out(o, "y", 1, n, n);
+        x = step ? iso_check_in(o, "x", sizeof *x, 1, n, n)
+                 : iso_check_in_f32(o, "x", 1, n, n, c->fill);
     }
     if (!step && c->p[U_FIRST] == HARD)
         memcpy(x, hard_points, sizeof hard_points);
     for (size_t i = 0; i < n && step; i++) {
         uint32_t bits = (uint32_t)(c->p[U_FIRST] + i * step);
-        if ((bits | 0x80400000) == ISO_CANARY_BITS) /* the result could look like none */
+        if ((bits | 0x80400000) == ISO_CHECK_CANARY_BITS) /* the result could look like none */
             bits++;
         memcpy(&x[i], &bits, sizeof bits);
     }
 }
 
-static void unary_call(const struct iso_kernels *t, const struct iso_case *c,
-                       const struct iso_operands *o) {
-    t->unary(ISO_AT(float, o, U_Y), ISO_AT(const float, o, c->p[U_INPLACE] ? U_Y : U_X), c->p[U_N],
-             (int)c->p[U_FUNCTION]);
+static void unary_call(const void *table, const struct iso_check_case *c,
+                       const struct iso_check_operands *o) {
+    const struct iso_kernels *t = table;
+    t->unary(ISO_CHECK_AT(float, o, U_Y), ISO_CHECK_AT(const float, o, c->p[U_INPLACE] ? U_Y : U_X),
+             c->p[U_N], (int)c->p[U_FUNCTION]);
 }
 
-static void unary_reference(struct iso_operands *o, const struct iso_case *c) {
+static void unary_reference(struct iso_check_operands *o, const struct iso_check_case *c) {
     const float *x = o->v[c->p[U_INPLACE] ? U_Y : U_X].host;
-    double *expect = iso_expect(o, U_Y), *bound = iso_bound(o, U_Y);
+    double *expect = iso_check_expect(o, U_Y), *bound = iso_check_bound(o, U_Y);
     int function = (int)c->p[U_FUNCTION];
     for (size_t i = 0; i < c->p[U_N]; i++) {
-        expect[i] = oracle_function((double)x[i], function);
-        bound[i] = oracle_function_bound((double)x[i], function);
+        expect[i] = iso_oracle_function((double)x[i], function);
+        bound[i] = iso_oracle_function_bound((double)x[i], function);
     }
     if (function == ISOBIT_ACT_NONE) /* bits, the sign of zero included */
-        memcpy(iso_exact(o, U_Y), x, c->p[U_N] * sizeof *x);
+        memcpy(iso_check_exact(o, U_Y), x, c->p[U_N] * sizeof *x);
 }
 
 /* -0 comes from -Inf and -0 where the table of special values says so. */
-static const char *unary_check(const struct iso_operands *o, const struct iso_case *c) {
+static const char *unary_check(const struct iso_check_operands *o, const struct iso_check_case *c) {
     if (c->p[U_INPLACE])
         return NULL;
-    const float *x = ISO_AT(const float, o, U_X), *y = ISO_AT(const float, o, U_Y);
+    const float *x = ISO_CHECK_AT(const float, o, U_X), *y = ISO_CHECK_AT(const float, o, U_Y);
     int f = (int)c->p[U_FUNCTION];
     bool odd = f == ISOBIT_ACT_SILU || f == ISOBIT_ACT_GELU_ERF || f == ISOBIT_ACT_GELU_TANH;
     for (size_t i = 0; i < c->p[U_N]; i++) {
@@ -131,15 +135,15 @@ static const char *unary_check(const struct iso_operands *o, const struct iso_ca
     return NULL;
 }
 
-static double unary_flops(const struct iso_kernels *t, const struct iso_case *c) {
-    (void)t;
+static double unary_flops(const void *table, const struct iso_check_case *c) {
+    (void)table;
     return (double)c->p[U_N]; /* elements */
 }
 
-static double unary_bytes(const struct iso_case *c) { return 8.0 * (double)c->p[U_N]; }
+static double unary_bytes(const struct iso_check_case *c) { return 8.0 * (double)c->p[U_N]; }
 
 /* Most floats are so small or so large that a function does nothing with them: sweeps apart. */
-static const char *unary_group(const struct iso_case *c) {
+static const char *unary_group(const struct iso_check_case *c) {
     bool sweep = c->p[U_STEP] != 0;
     switch (c->p[U_FUNCTION]) {
     case ISOBIT_ACT_SILU: return sweep ? "silu" : "silu-near";
@@ -152,27 +156,27 @@ static const char *unary_group(const struct iso_case *c) {
     }
 }
 
-static void unary_random(struct iso_case *c, struct iso_random *r) {
-    c->p[U_FUNCTION] = (size_t)functions[iso_random_below(r, iso_count(functions))];
-    c->p[U_N] = iso_random_log(r, 3000);
-    c->p[U_INPLACE] = iso_random_below(r, 2);
-    c->fill = (unsigned)iso_random_below(r, ISO_FILL_ALL);
-    if (iso_random_below(r, 2)) { /* a piece of a sweep */
-        c->p[U_FIRST] = (size_t)(iso_random_next(r) >> 32);
-        c->p[U_STEP] = 1 + iso_random_log(r, 1 << 20);
-    } else if (c->fill == ISO_FILL_UNIFORM || c->fill == ISO_FILL_NORMAL) {
-        c->flags = ISO_CASE_TRAPLESS;
+static void unary_random(struct iso_check_case *c, struct iso_check_random *r) {
+    c->p[U_FUNCTION] = (size_t)functions[iso_check_random_below(r, iso_count(functions))];
+    c->p[U_N] = iso_check_random_log(r, 3000);
+    c->p[U_INPLACE] = iso_check_random_below(r, 2);
+    c->fill = (unsigned)iso_check_random_below(r, ISO_CHECK_FILL_ALL);
+    if (iso_check_random_below(r, 2)) { /* a piece of a sweep */
+        c->p[U_FIRST] = (size_t)(iso_check_random_next(r) >> 32);
+        c->p[U_STEP] = 1 + iso_check_random_log(r, 1 << 20);
+    } else if (c->fill == ISO_CHECK_FILL_UNIFORM || c->fill == ISO_CHECK_FILL_NORMAL) {
+        c->flags = ISO_CHECK_CASE_TRAPLESS;
     }
 }
 
-const struct iso_suite iso_suite_unary = {.kernel = "unary",
-                                          .params = "function n inplace first step",
-                                          .cases = unary_cases,
-                                          .setup = unary_setup,
-                                          .call = unary_call,
-                                          .reference = unary_reference,
-                                          .check = unary_check,
-                                          .group = unary_group,
-                                          .flops = unary_flops,
-                                          .bytes = unary_bytes,
-                                          .random = unary_random};
+const struct iso_check_suite iso_kernel_suite_unary = {.name = "unary",
+                                                       .params = "function n inplace first step",
+                                                       .cases = unary_cases,
+                                                       .setup = unary_setup,
+                                                       .call = unary_call,
+                                                       .reference = unary_reference,
+                                                       .check = unary_check,
+                                                       .group = unary_group,
+                                                       .flops = unary_flops,
+                                                       .bytes = unary_bytes,
+                                                       .random = unary_random};

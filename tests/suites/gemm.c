@@ -9,8 +9,9 @@
 
 #include <isobit/ops.h>
 
-#include "oracle.h"
-#include "runner.h"
+#include "kernels.h"
+#include "oracle_kernels.h"
+#include <isobit/check.h>
 #include "suites/suites.h"
 
 /* ---------------------------------------------------------------------------------- gemm_strip */
@@ -28,13 +29,13 @@ static const size_t strip_k[] = {17, 0,  1,  2,  3,   7,   8,   15,  16,  31, 32
                                  33, 63, 64, 65, 127, 255, 256, 257, 511, 512};
 static const size_t gaps[] = {0, 1, 3, 13, 64};
 
-static void strip_cases(struct iso_cases *l) {
-    if (l->plan == ISO_PLAN_BENCH) {
+static void strip_cases(struct iso_check_cases *l) {
+    if (l->plan == ISO_CHECK_PLAN_BENCH) {
         static const size_t n[] = {64, 512};
         for (size_t i = 0; i < 2; i++) {
             for (size_t m = 1; m <= 14; m += 13) {
-                iso_add(l, 1, ISO_FILL_UNIFORM, 0, m, n[i], 512, 0, m, 0, 0);
-                iso_add(l, 1, ISO_FILL_UNIFORM, 0, m, n[i], 512, 0, m, 0, 1);
+                iso_add(l, 1, ISO_CHECK_FILL_UNIFORM, 0, m, n[i], 512, 0, m, 0, 0);
+                iso_add(l, 1, ISO_CHECK_FILL_UNIFORM, 0, m, n[i], 512, 0, m, 0, 1);
             }
         }
         return;
@@ -45,56 +46,60 @@ static void strip_cases(struct iso_cases *l) {
             for (size_t m = 0; m <= 29; m++, t++) {
                 for (size_t mode = 0; mode < 3; mode++) {
                     bool golden = mode == t % 3 && (k == 0 || (m == 7 && n % 4 == 2));
-                    iso_add(l, 75, (t + mode) % 3 == 1 ? ISO_FILL_INTEGER : ISO_FILL_UNIFORM,
-                            ISO_CASE_TRAPLESS | (golden ? ISO_CASE_GOLDEN : 0), m, strip_n[n],
-                            strip_k[k], mode, t % 2 ? 99 : 1 + t % 6, gaps[(t / 2) % 5],
+                    iso_add(l, 75,
+                            (t + mode) % 3 == 1 ? ISO_CHECK_FILL_INTEGER : ISO_CHECK_FILL_UNIFORM,
+                            ISO_CHECK_CASE_TRAPLESS | (golden ? ISO_CHECK_CASE_GOLDEN : 0), m,
+                            strip_n[n], strip_k[k], mode, t % 2 ? 99 : 1 + t % 6, gaps[(t / 2) % 5],
                             (t / 3 + mode) % 3, gaps[(t / 5) % 5], gaps[(t / 7) % 5]);
                 }
             }
         }
     }
     /* every kind of number in all modes and layouts */
-    for (unsigned fill = 0; fill < ISO_FILL_COUNT; fill++) {
+    for (unsigned fill = 0; fill < ISO_CHECK_FILL_COUNT; fill++) {
         for (size_t mode = 0; mode < 3; mode++) {
             for (size_t layout = 0; layout < 3; layout++) {
-                unsigned flags = iso_fill_is_finite(fill) ? ISO_CASE_TRAPLESS : 0;
-                iso_add(l, 4, fill, flags | ISO_CASE_GOLDEN, 9, 49, 33, mode, 99, 1, layout, 3, 1);
+                unsigned flags = iso_check_fill_is_finite(fill) ? ISO_CHECK_CASE_TRAPLESS : 0;
+                iso_add(l, 4, fill, flags | ISO_CHECK_CASE_GOLDEN, 9, 49, 33, mode, 99, 1, layout,
+                        3, 1);
                 iso_add(l, 4, fill, flags, 16, 37, 130, mode, 99, 0, layout, 0, 0);
             }
         }
     }
     for (size_t m = 1; m <= 14; m += 13) { /* all alignments; a row of k as it lies in memory */
         for (size_t layout = 0; layout < 3; layout++)
-            iso_add(l, 3, ISO_FILL_UNIFORM, ISO_CASE_ALIGN, m, 35, 19, 0, 99, 99, layout, 1, 1);
+            iso_add(l, 3, ISO_CHECK_FILL_UNIFORM, ISO_CHECK_CASE_ALIGN, m, 35, 19, 0, 99, 99,
+                    layout, 1, 1);
     }
     for (size_t n = 1; n <= 130; n++) {
-        iso_add(l, 5, ISO_FILL_UNIFORM, 0, 1, n, 67, n % 3, 1, 99, n % 2, 0, 0);
-        iso_add(l, 5, ISO_FILL_INTEGER, 0, 13, n, 21, n % 3, 99, 0, n % 2, 0, 0);
+        iso_add(l, 5, ISO_CHECK_FILL_UNIFORM, 0, 1, n, 67, n % 3, 1, 99, n % 2, 0, 0);
+        iso_add(l, 5, ISO_CHECK_FILL_INTEGER, 0, 13, n, 21, n % 3, 99, 0, n % 2, 0, 0);
     }
     static const size_t few_k[] = {1, 5, 17};
     for (size_t n = 1; n <= 65; n++) { /* up to two tiles and one, both ways; strip_n has more k */
         for (size_t m = 1; m <= 29; m++) {
             for (size_t k = 0; k < iso_count(few_k); k++, t++)
-                iso_add(l, 150, t % 5 ? ISO_FILL_UNIFORM : ISO_FILL_INTEGER, ISO_CASE_TRAPLESS, m,
-                        n, few_k[k], t % 3, 99, 0, (n + k) % 3, t % 2, t % 4);
+                iso_add(l, 150, t % 5 ? ISO_CHECK_FILL_UNIFORM : ISO_CHECK_FILL_INTEGER,
+                        ISO_CHECK_CASE_TRAPLESS, m, n, few_k[k], t % 3, 99, 0, (n + k) % 3, t % 2,
+                        t % 4);
         }
     }
     static const size_t more_k[] = {4, 5, 9, 13, 29, 61, 129, 300, 509, 510};
     for (size_t k = 0; k < iso_count(more_k); k++) {
         for (size_t i = 0; i < 12; i++)
-            iso_add(l, 20, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, i % 4 * 5 + 1, 17 + i * 8,
-                    more_k[k], i % 3, 99, i % 2, i / 3 % 3, 1, 0);
+            iso_add(l, 20, ISO_CHECK_FILL_UNIFORM, ISO_CHECK_CASE_TRAPLESS, i % 4 * 5 + 1,
+                    17 + i * 8, more_k[k], i % 3, 99, i % 2, i / 3 % 3, 1, 0);
     }
     for (size_t i = 0; i < ISO_STRIDES * ISO_STRIDES * ISO_STRIDES; i++) { /* of a, b and c */
         size_t a = i % ISO_STRIDES, b = i / ISO_STRIDES % ISO_STRIDES;
         size_t d = i / ISO_STRIDES / ISO_STRIDES, m = 2 + i % 15, n = 18 + i % 31;
-        iso_add(l, 20, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, m, n, 9, i % 3, 99,
+        iso_add(l, 20, ISO_CHECK_FILL_UNIFORM, ISO_CHECK_CASE_TRAPLESS, m, n, 9, i % 3, 99,
                 iso_stride_gap(a, m), 1, iso_stride_gap(b, n), iso_stride_gap(d, n));
     }
     ISO_EACH_NEW_FILL(fill) {
         for (size_t i = 0; i < 9; i++)
-            iso_add(l, 9, fill, iso_fill_is_finite(fill) ? ISO_CASE_TRAPLESS : 0, 3 + i, 37, 50 + i,
-                    i % 3, 99, i % 2, i / 3, 1, 1);
+            iso_add(l, 9, fill, iso_check_fill_is_finite(fill) ? ISO_CHECK_CASE_TRAPLESS : 0, 3 + i,
+                    37, 50 + i, i % 3, 99, i % 2, i / 3, 1, 1);
     }
     for (size_t spot = 0; spot < 5 * 19 + 7 * 5 + 7 * 19; spot++) { /* c, a and b */
         ISO_EACH_POINT_FILL(fill)
@@ -104,18 +109,19 @@ static void strip_cases(struct iso_cases *l) {
     for (size_t k = 0; k < iso_count(along_k); k++) /* few rows along a wide B */
         for (size_t m = 1; m <= 5; m++)
             for (size_t mode = 0; mode < 3; mode++, t++)
-                iso_add(l, 10, t % 4 ? ISO_FILL_UNIFORM : ISO_FILL_INTEGER, ISO_CASE_TRAPLESS, m,
-                        9000 / along_k[k] + t % 17, along_k[k], mode, 99, gaps[t % 5], 1,
-                        gaps[t / 2 % 5], gaps[t / 3 % 5]);
+                iso_add(l, 10, t % 4 ? ISO_CHECK_FILL_UNIFORM : ISO_CHECK_FILL_INTEGER,
+                        ISO_CHECK_CASE_TRAPLESS, m, 9000 / along_k[k] + t % 17, along_k[k], mode,
+                        99, gaps[t % 5], 1, gaps[t / 2 % 5], gaps[t / 3 % 5]);
     for (size_t mode = 0; mode < 3; mode++) /* results that are subnormal */
-        iso_add(l, 1, ISO_FILL_SMALL, ISO_CASE_TRAPLESS, 9, 49, 33, mode, 99, 1, mode, 3, 1);
+        iso_add(l, 1, ISO_CHECK_FILL_SMALL, ISO_CHECK_CASE_TRAPLESS, 9, 49, 33, mode, 99, 1, mode,
+                3, 1);
 }
 
 struct strip {
     size_t m, n, k, as, bs, bps, ldc, step;
 };
 
-static struct strip strip_of(const struct iso_case *c) {
+static struct strip strip_of(const struct iso_check_case *c) {
     const size_t *p = c->p;
     struct strip s = {.m = p[S_M], .n = p[S_N], .k = p[S_K], .step = p[S_STEP]};
     s.as = p[S_AGAP] == 99 ? s.m : s.m + p[S_AGAP];
@@ -132,25 +138,25 @@ static size_t strip_b(const struct strip *s, size_t p, size_t j) {
     return j / ISO_PANEL * s->bps + p * s->bs + j % ISO_PANEL;
 }
 
-static void strip_setup(struct iso_operands *o, const struct iso_case *c) {
+static void strip_setup(struct iso_check_operands *o, const struct iso_check_case *c) {
     struct strip s = strip_of(c);
     if (c->p[S_MODE] == ISO_STRIP_ASSIGN)
-        iso_out(o, "c", s.m, s.n, s.ldc);
+        iso_check_out(o, "c", s.m, s.n, s.ldc);
     else
-        iso_inout_f32(o, "c", s.m, s.n, s.ldc, c->fill);
-    iso_in_f32(o, "a", s.k, s.m, s.as, c->fill);
+        iso_check_inout_f32(o, "c", s.m, s.n, s.ldc, c->fill);
+    iso_check_in_f32(o, "a", s.k, s.m, s.as, c->fill);
     size_t extent = 0;
     for (size_t j = 0; j < s.n && s.k; j++) {
         size_t end = strip_b(&s, s.k - 1, j) + 1;
         extent = end > extent ? end : extent;
     }
-    float *b = iso_in(o, "b", sizeof *b, 1, extent, extent);
+    float *b = iso_check_in(o, "b", sizeof *b, 1, extent, extent);
     for (size_t p = 0; p < s.k; p++) {
         for (size_t j = 0; j < s.n; j++)
-            b[strip_b(&s, p, j)] = iso_fill_value(o, c->fill);
+            b[strip_b(&s, p, j)] = iso_check_fill_value(o, c->fill);
     }
-    if (c->fill == ISO_FILL_OPPOSITE) { /* each product but the first takes one away */
-        float *a = ISO_HOST(float, o, S_A);
+    if (c->fill == ISO_CHECK_FILL_OPPOSITE) { /* each product but the first takes one away */
+        float *a = ISO_CHECK_HOST(float, o, S_A);
         for (size_t p = 1; p < s.k; p += 2) {
             for (size_t i = 0; i < s.m; i++)
                 a[p * s.as + i] = -a[(p - 1) * s.as + i] * (1 + 0x1p-20f);
@@ -160,101 +166,104 @@ static void strip_setup(struct iso_operands *o, const struct iso_case *c) {
     }
 }
 
-static void strip_call(const struct iso_kernels *t, const struct iso_case *c,
-                       const struct iso_operands *o) {
+static void strip_call(const void *table, const struct iso_check_case *c,
+                       const struct iso_check_operands *o) {
+    const struct iso_kernels *t = table;
     struct strip s = strip_of(c);
     size_t step = s.step < t->mr ? s.step : t->mr, i = 0;
     do {
         size_t m = s.m - i < step ? s.m - i : step;
-        t->gemm_strip(ISO_AT(float, o, S_C) + i * s.ldc, s.ldc, ISO_AT(const float, o, S_A) + i,
-                      s.as, ISO_AT(const float, o, S_B), s.bs, s.bps, m, s.n, s.k,
-                      (int)c->p[S_MODE]);
+        t->gemm_strip(
+            ISO_CHECK_AT(float, o, S_C) + i * s.ldc, s.ldc, ISO_CHECK_AT(const float, o, S_A) + i,
+            s.as, ISO_CHECK_AT(const float, o, S_B), s.bs, s.bps, m, s.n, s.k, (int)c->p[S_MODE]);
         i += m;
     } while (i < s.m);
 }
 
-static void strip_reference(struct iso_operands *o, const struct iso_case *c) {
+static void strip_reference(struct iso_check_operands *o, const struct iso_check_case *c) {
     struct strip s = strip_of(c);
-    const float *a = ISO_HOST(float, o, S_A), *b = ISO_HOST(float, o, S_B);
-    const float *c0 = ISO_HOST(float, o, S_C);
-    float *exact = iso_exact(o, S_C);
+    const float *a = ISO_CHECK_HOST(float, o, S_A), *b = ISO_CHECK_HOST(float, o, S_B);
+    const float *c0 = ISO_CHECK_HOST(float, o, S_C);
+    float *exact = iso_check_exact(o, S_C);
     /* where partial sums may overflow in f32 there is no simple truth, only the order */
-    bool judge = !iso_fill_may_overflow(c->fill);
-    double *expect = judge ? iso_expect(o, S_C) : NULL, *bound = judge ? iso_bound(o, S_C) : NULL;
-    bool quality = c->fill == ISO_FILL_UNIFORM && s.k;
+    bool judge = !iso_check_fill_may_overflow(c->fill);
+    double *expect = judge ? iso_check_expect(o, S_C) : NULL,
+           *bound = judge ? iso_check_bound(o, S_C) : NULL;
+    bool quality = c->fill == ISO_CHECK_FILL_UNIFORM && s.k;
     for (size_t i = 0; i < s.m; i++) {
         for (size_t j = 0; j < s.n; j++) {
             const float *bj = b + j / ISO_PANEL * s.bps + j % ISO_PANEL;
             size_t e = i * s.n + j;
             float old = c->p[S_MODE] == ISO_STRIP_ASSIGN ? 0 : c0[i * s.ldc + j];
             if (c->p[S_MODE] == ISO_STRIP_CONTINUE)
-                exact[e] = oracle_chain(old, a + i, s.as, bj, s.bs, s.k);
+                exact[e] = iso_oracle_chain(old, a + i, s.as, bj, s.bs, s.k);
             else
-                exact[e] = oracle_chain(0, a + i, s.as, bj, s.bs, s.k);
+                exact[e] = iso_oracle_chain(0, a + i, s.as, bj, s.bs, s.k);
             if (c->p[S_MODE] == ISO_STRIP_ADD)
                 exact[e] = old + exact[e];
             if (!judge)
                 continue;
             double value, magnitude;
-            oracle_dot(&value, &magnitude, a + i, s.as, bj, s.bs, s.k);
+            iso_oracle_dot(&value, &magnitude, a + i, s.as, bj, s.bs, s.k);
             expect[e] = value + (double)old;
             magnitude += fabs((double)old);
-            bound[e] = oracle_sum_bound(magnitude, (double)s.k + 1, (double)s.k);
-            double tight = oracle_quality_bound(magnitude, (double)s.k + 1);
+            bound[e] = iso_oracle_sum_bound(magnitude, (double)s.k + 1, (double)s.k);
+            double tight = iso_oracle_quality_bound(magnitude, (double)s.k + 1);
             if (quality && tight < bound[e])
                 bound[e] = tight;
-            if (c->fill == ISO_FILL_INTEGER)
+            if (c->fill == ISO_CHECK_FILL_INTEGER)
                 bound[e] = ORACLE_EQUAL;
         }
     }
 }
 
-static double strip_flops(const struct iso_kernels *t, const struct iso_case *c) {
-    (void)t;
+static double strip_flops(const void *table, const struct iso_check_case *c) {
+    (void)table;
     return 2.0 * (double)c->p[S_M] * (double)c->p[S_N] * (double)c->p[S_K];
 }
 
-static double strip_bytes(const struct iso_case *c) {
+static double strip_bytes(const struct iso_check_case *c) {
     return 4.0 * ((double)c->p[S_M] * (double)c->p[S_N] +
                   (double)c->p[S_K] * (double)(c->p[S_M] + c->p[S_N]));
 }
 
-static void strip_random(struct iso_case *c, struct iso_random *r) {
+static void strip_random(struct iso_check_case *c, struct iso_check_random *r) {
     size_t *p = c->p;
-    p[S_M] = iso_random_log(r, 29);
-    p[S_N] = iso_random_log(r, 300);
-    p[S_K] = iso_random_log(r, ISO_K_BLOCK);
+    p[S_M] = iso_check_random_log(r, 29);
+    p[S_N] = iso_check_random_log(r, 300);
+    p[S_K] = iso_check_random_log(r, ISO_K_BLOCK);
     while (p[S_M] * p[S_N] * p[S_K] > 1 << 17)
-        p[iso_random_below(r, 2) ? S_N : S_K] /= 2;
-    p[S_MODE] = iso_random_below(r, 3);
-    p[S_STEP] = iso_random_below(r, 2) ? 99 : 1 + iso_random_below(r, 14);
-    p[S_AGAP] = iso_random_below(r, 4) ? iso_random_gap(r) : 99;
-    p[S_LAYOUT] = iso_random_below(r, 3);
-    p[S_BGAP] = iso_random_gap(r);
-    p[S_CGAP] = iso_random_gap(r);
-    c->fill = (unsigned)iso_random_below(r, ISO_FILL_ALL);
-    c->flags = iso_fill_is_finite(c->fill) ? ISO_CASE_TRAPLESS : 0;
+        p[iso_check_random_below(r, 2) ? S_N : S_K] /= 2;
+    p[S_MODE] = iso_check_random_below(r, 3);
+    p[S_STEP] = iso_check_random_below(r, 2) ? 99 : 1 + iso_check_random_below(r, 14);
+    p[S_AGAP] = iso_check_random_below(r, 4) ? iso_check_random_gap(r) : 99;
+    p[S_LAYOUT] = iso_check_random_below(r, 3);
+    p[S_BGAP] = iso_check_random_gap(r);
+    p[S_CGAP] = iso_check_random_gap(r);
+    c->fill = (unsigned)iso_check_random_below(r, ISO_CHECK_FILL_ALL);
+    c->flags = iso_check_fill_is_finite(c->fill) ? ISO_CHECK_CASE_TRAPLESS : 0;
 }
 
-const struct iso_suite iso_suite_gemm_strip = {.kernel = "gemm_strip",
-                                               .params = "m n k mode step agap layout bgap cgap",
-                                               .cases = strip_cases,
-                                               .setup = strip_setup,
-                                               .call = strip_call,
-                                               .reference = strip_reference,
-                                               .flops = strip_flops,
-                                               .bytes = strip_bytes,
-                                               .random = strip_random};
+const struct iso_check_suite iso_kernel_suite_gemm_strip = {
+    .name = "gemm_strip",
+    .params = "m n k mode step agap layout bgap cgap",
+    .cases = strip_cases,
+    .setup = strip_setup,
+    .call = strip_call,
+    .reference = strip_reference,
+    .flops = strip_flops,
+    .bytes = strip_bytes,
+    .random = strip_random};
 
 /* ----------------------------------------------------------------------------------- gemm_pack */
 
 enum { P_N, P_K, P_WIDTH, P_TRANS, P_GAP };
 enum { P_DST, P_SRC };
 
-static void pack_cases(struct iso_cases *l) {
+static void pack_cases(struct iso_check_cases *l) {
     static const size_t widths[] = {16, 1, 4, 6, 8, 12, 14, 32, 48};
     static const size_t ks[] = {1, 0, 2, 3, 4, 5, 7, 8, 15, 16, 17, 33, 64, 70};
-    if (l->plan == ISO_PLAN_BENCH) {
+    if (l->plan == ISO_CHECK_PLAN_BENCH) {
         for (size_t trans = 0; trans < 2; trans++) {
             iso_add(l, 1, 0, 0, 512, 512, 16, trans, 0);
             iso_add(l, 1, 0, 0, 512, 512, 14, trans, 0);
@@ -265,16 +274,16 @@ static void pack_cases(struct iso_cases *l) {
         for (size_t trans = 0; trans < 2; trans++) {
             for (size_t k = 0; k < iso_count(ks); k++) {
                 for (size_t n = 0; n <= 35; n++) {
-                    unsigned flags = n == 17 || n == 32 ? ISO_CASE_GOLDEN : 0;
-                    iso_add(l, 15, n % 5 == 4 ? ISO_FILL_BITS : ISO_FILL_UNIFORM, flags, n, ks[k],
-                            widths[w], trans, gaps[(n + k) % 5]);
+                    unsigned flags = n == 17 || n == 32 ? ISO_CHECK_CASE_GOLDEN : 0;
+                    iso_add(l, 15, n % 5 == 4 ? ISO_CHECK_FILL_BITS : ISO_CHECK_FILL_UNIFORM, flags,
+                            n, ks[k], widths[w], trans, gaps[(n + k) % 5]);
                 }
             }
         }
     }
     for (size_t trans = 0; trans < 2; trans++) {
-        iso_add(l, 1, 0, ISO_CASE_ALIGN, 19, 21, 16, trans, 1);
-        iso_add(l, 1, 0, ISO_CASE_ALIGN, 9, 18, 6, trans, 1);
+        iso_add(l, 1, 0, ISO_CHECK_CASE_ALIGN, 19, 21, 16, trans, 1);
+        iso_add(l, 1, 0, ISO_CHECK_CASE_ALIGN, 9, 18, 6, trans, 1);
         iso_add(l, 1, 0, 0, 200, 513, 16, trans, 3);
         iso_add(l, 1, 0, 0, 200, 513, 14, trans, 3);
         for (size_t kind = 0; kind < ISO_STRIDES; kind++) {
@@ -286,61 +295,62 @@ static void pack_cases(struct iso_cases *l) {
     }
 }
 
-static size_t pack_extent(const struct iso_case *c) {
+static size_t pack_extent(const struct iso_check_case *c) {
     size_t width = c->p[P_WIDTH];
     return (c->p[P_N] + width - 1) / width * width * c->p[P_K];
 }
 
-static void pack_setup(struct iso_operands *o, const struct iso_case *c) {
+static void pack_setup(struct iso_check_operands *o, const struct iso_check_case *c) {
     size_t n = c->p[P_N], k = c->p[P_K];
-    iso_out(o, "dst", 1, pack_extent(c), pack_extent(c));
+    iso_check_out(o, "dst", 1, pack_extent(c), pack_extent(c));
     if (c->p[P_TRANS])
-        iso_in_f32(o, "src", k, n, n + c->p[P_GAP], c->fill);
+        iso_check_in_f32(o, "src", k, n, n + c->p[P_GAP], c->fill);
     else
-        iso_in_f32(o, "src", n, k, k + c->p[P_GAP], c->fill);
+        iso_check_in_f32(o, "src", n, k, k + c->p[P_GAP], c->fill);
 }
 
-static void pack_call(const struct iso_kernels *t, const struct iso_case *c,
-                      const struct iso_operands *o) {
+static void pack_call(const void *table, const struct iso_check_case *c,
+                      const struct iso_check_operands *o) {
+    const struct iso_kernels *t = table;
     size_t ld = o->v[P_SRC].ld;
     bool trans = c->p[P_TRANS];
-    t->gemm_pack(ISO_AT(float, o, P_DST), ISO_AT(const float, o, P_SRC), trans ? 1 : ld,
+    t->gemm_pack(ISO_CHECK_AT(float, o, P_DST), ISO_CHECK_AT(const float, o, P_SRC), trans ? 1 : ld,
                  trans ? ld : 1, c->p[P_N], c->p[P_K], c->p[P_WIDTH]);
 }
 
-static void pack_reference(struct iso_operands *o, const struct iso_case *c) {
+static void pack_reference(struct iso_check_operands *o, const struct iso_check_case *c) {
     size_t n = c->p[P_N], k = c->p[P_K], width = c->p[P_WIDTH], ld = o->v[P_SRC].ld;
-    float *exact = iso_exact(o, P_DST);
+    float *exact = iso_check_exact(o, P_DST);
     memset(exact, 0, pack_extent(c) * sizeof *exact);
     for (size_t j = 0; j < n; j++) {
         for (size_t p = 0; p < k; p++)
             exact[j / width * k * width + p * width + j % width] =
-                ISO_HOST(float, o, P_SRC)[c->p[P_TRANS] ? p * ld + j : j * ld + p];
+                ISO_CHECK_HOST(float, o, P_SRC)[c->p[P_TRANS] ? p * ld + j : j * ld + p];
     }
 }
 
-static double pack_bytes(const struct iso_case *c) {
+static double pack_bytes(const struct iso_check_case *c) {
     return 8.0 * (double)c->p[P_N] * (double)c->p[P_K];
 }
 
-static void pack_random(struct iso_case *c, struct iso_random *r) {
-    c->p[P_N] = iso_random_log(r, 150);
-    c->p[P_K] = iso_random_log(r, 200);
-    c->p[P_WIDTH] =
-        iso_random_below(r, 2) ? 16 * (1 + iso_random_below(r, 4)) : 1 + iso_random_below(r, 15);
-    c->p[P_TRANS] = iso_random_below(r, 2);
-    c->p[P_GAP] = iso_random_gap(r);
-    c->fill = (unsigned)iso_random_below(r, ISO_FILL_ALL);
+static void pack_random(struct iso_check_case *c, struct iso_check_random *r) {
+    c->p[P_N] = iso_check_random_log(r, 150);
+    c->p[P_K] = iso_check_random_log(r, 200);
+    c->p[P_WIDTH] = iso_check_random_below(r, 2) ? 16 * (1 + iso_check_random_below(r, 4))
+                                                 : 1 + iso_check_random_below(r, 15);
+    c->p[P_TRANS] = iso_check_random_below(r, 2);
+    c->p[P_GAP] = iso_check_random_gap(r);
+    c->fill = (unsigned)iso_check_random_below(r, ISO_CHECK_FILL_ALL);
 }
 
-const struct iso_suite iso_suite_gemm_pack = {.kernel = "gemm_pack",
-                                              .params = "n k width trans gap",
-                                              .cases = pack_cases,
-                                              .setup = pack_setup,
-                                              .call = pack_call,
-                                              .reference = pack_reference,
-                                              .bytes = pack_bytes,
-                                              .random = pack_random};
+const struct iso_check_suite iso_kernel_suite_gemm_pack = {.name = "gemm_pack",
+                                                           .params = "n k width trans gap",
+                                                           .cases = pack_cases,
+                                                           .setup = pack_setup,
+                                                           .call = pack_call,
+                                                           .reference = pack_reference,
+                                                           .bytes = pack_bytes,
+                                                           .random = pack_random};
 
 /* ------------------------------------------------------------------------------- gemm_epilogue */
 
@@ -350,8 +360,8 @@ enum { E_M, E_N, E_ALPHA, E_BETA, E_BIAS, E_ACT, E_RESIDUAL, E_SAME, E_GAP, E_TG
 enum { E_C, E_T, E_BIAS_AT, E_RESIDUAL_AT };
 static const float scales[] = {0, 1, -1, 0.5f, 2, 0.3f};
 
-static void epilogue_cases(struct iso_cases *l) {
-    if (l->plan == ISO_PLAN_BENCH) {
+static void epilogue_cases(struct iso_check_cases *l) {
+    if (l->plan == ISO_CHECK_PLAN_BENCH) {
         for (size_t act = 0; act <= ISOBIT_ACT_TANH; act++)
             iso_add(l, 1, 0, 0, 14, 512, 1, 0, 1, act, 1, 1, 0);
         return;
@@ -362,9 +372,9 @@ static void epilogue_cases(struct iso_cases *l) {
             for (size_t act = 0; act <= ISOBIT_ACT_TANH; act++) {
                 for (size_t residual = 0; residual < 3; residual++) {
                     for (size_t variant = 0; variant < 4; variant++, t++) {
-                        unsigned flags = t % 7 == 0 ? ISO_CASE_GOLDEN : 0;
-                        iso_add(l, 12, t % 3 ? ISO_FILL_UNIFORM : ISO_FILL_NORMAL,
-                                flags | ISO_CASE_TRAPLESS, t % 5, 1 + t * 5 % 50, alpha, beta,
+                        unsigned flags = t % 7 == 0 ? ISO_CHECK_CASE_GOLDEN : 0;
+                        iso_add(l, 12, t % 3 ? ISO_CHECK_FILL_UNIFORM : ISO_CHECK_FILL_NORMAL,
+                                flags | ISO_CHECK_CASE_TRAPLESS, t % 5, 1 + t * 5 % 50, alpha, beta,
                                 variant % 2, act, residual, variant / 2, gaps[t % 5]);
                     }
                 }
@@ -372,17 +382,17 @@ static void epilogue_cases(struct iso_cases *l) {
         }
     }
     for (size_t n = 0; n <= 130; n++)
-        iso_add(l, 10, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, 2, n, n % 6, n % 5, n % 2, n % 6, n % 3,
-                n / 3 % 2, 1);
-    for (unsigned fill = 0; fill < ISO_FILL_COUNT; fill++) {
+        iso_add(l, 10, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, 2, n, n % 6, n % 5, n % 2,
+                n % 6, n % 3, n / 3 % 2, 1);
+    for (unsigned fill = 0; fill < ISO_CHECK_FILL_COUNT; fill++) {
         for (size_t beta = 0; beta < 3; beta++)
             iso_add(l, 2, fill, 0, 3, 45, beta ? 3 : 1, beta, 1, beta % 2, beta, beta % 2, 1);
     }
     for (size_t act = 0; act <= ISOBIT_ACT_TANH; act++) {
-        iso_add(l, 2, ISO_FILL_SPECIAL, 0, 3, 45, 1, 0, 0, act, 0, 1, 0);
-        iso_add(l, 2, ISO_FILL_NORMAL, ISO_CASE_ALIGN, 2, 35, 3, 3, 1, act, 1, 0, 1);
+        iso_add(l, 2, ISO_CHECK_FILL_SPECIAL, 0, 3, 45, 1, 0, 0, act, 0, 1, 0);
+        iso_add(l, 2, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_ALIGN, 2, 35, 3, 3, 1, act, 1, 0, 1);
         for (size_t n = 1; n <= 769; n = 3 * n + 1)
-            iso_add(l, 6, ISO_FILL_NORMAL, 0, 2, n, 1, 0, 1, act, 1, 0, 0);
+            iso_add(l, 6, ISO_CHECK_FILL_NORMAL, 0, 2, n, 1, 0, 1, act, 1, 0, 0);
     }
     ISO_EACH_NEW_FILL(fill) {
         for (size_t i = 0; i < 6; i++)
@@ -394,45 +404,47 @@ static void epilogue_cases(struct iso_cases *l) {
     }
     for (size_t i = 0; i < 4 * ISO_STRIDES; i++) { /* of c, t and residual, mixed */
         size_t n = 29 + i;
-        iso_add(l, 5, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, 4, n, 5, i % 2 ? 5 : 0, 1, i % 6, 1, 0,
-                iso_stride_gap(i % ISO_STRIDES, n), iso_stride_gap(i / 2 % ISO_STRIDES, n),
-                iso_stride_gap(i / 3 % ISO_STRIDES, n));
+        iso_add(l, 5, ISO_CHECK_FILL_UNIFORM, ISO_CHECK_CASE_TRAPLESS, 4, n, 5, i % 2 ? 5 : 0, 1,
+                i % 6, 1, 0, iso_stride_gap(i % ISO_STRIDES, n),
+                iso_stride_gap(i / 2 % ISO_STRIDES, n), iso_stride_gap(i / 3 % ISO_STRIDES, n));
     }
     /* Past the caches: rows that begin anywhere in a line, and end before the next one. */
     for (size_t act = 0; act <= ISOBIT_ACT_TANH; act++) {
         for (size_t gap = 0; gap < 4; gap++)
-            iso_add(l, 40, ISO_FILL_NORMAL, 0, 6, 160, 1, 0, gap / 2, act, gap / 2, 0, 5 * gap);
-        iso_add(l, 40, ISO_FILL_NORMAL, 0, 5, 5, 1, 0, 1, act, 1, 0, 2);
+            iso_add(l, 40, ISO_CHECK_FILL_NORMAL, 0, 6, 160, 1, 0, gap / 2, act, gap / 2, 0,
+                    5 * gap);
+        iso_add(l, 40, ISO_CHECK_FILL_NORMAL, 0, 5, 5, 1, 0, 1, act, 1, 0, 2);
         /* wider than what is done at a time */
-        iso_add(l, 60, ISO_FILL_NORMAL, 0, 1, 1100, 1, 5, 1, act, act % 2, 0, 3);
+        iso_add(l, 60, ISO_CHECK_FILL_NORMAL, 0, 1, 1100, 1, 5, 1, act, act % 2, 0, 3);
     }
 }
 
-static void epilogue_setup(struct iso_operands *o, const struct iso_case *c) {
+static void epilogue_setup(struct iso_check_operands *o, const struct iso_check_case *c) {
     size_t m = c->p[E_M], n = c->p[E_N], gap = c->p[E_GAP];
     bool reads = scales[c->p[E_BETA]] != 0 || c->p[E_SAME] || c->p[E_RESIDUAL] == 2;
     if (reads)
-        iso_inout_f32(o, "c", m, n, n + gap, c->fill);
+        iso_check_inout_f32(o, "c", m, n, n + gap, c->fill);
     else
-        iso_out(o, "c", m, n, n + gap);
+        iso_check_out(o, "c", m, n, n + gap);
     if (c->p[E_SAME])
-        iso_absent(o, "t");
+        iso_check_absent(o, "t");
     else
-        iso_in_f32(o, "t", m, n, n + gap / 2 + c->p[E_TGAP], c->fill);
+        iso_check_in_f32(o, "t", m, n, n + gap / 2 + c->p[E_TGAP], c->fill);
     if (c->p[E_BIAS])
-        iso_in_f32(o, "bias", 1, n, n, c->fill);
+        iso_check_in_f32(o, "bias", 1, n, n, c->fill);
     else
-        iso_absent(o, "bias");
+        iso_check_absent(o, "bias");
     if (c->p[E_RESIDUAL] == 1)
-        iso_in_f32(o, "residual", m, n, n + gap + c->p[E_RGAP], c->fill);
+        iso_check_in_f32(o, "residual", m, n, n + gap + c->p[E_RGAP], c->fill);
     else
-        iso_absent(o, "residual");
+        iso_check_absent(o, "residual");
 }
 
-static void epilogue_call(const struct iso_kernels *t, const struct iso_case *c,
-                          const struct iso_operands *o) {
+static void epilogue_call(const void *table, const struct iso_check_case *c,
+                          const struct iso_check_operands *o) {
+    const struct iso_kernels *t = table;
     bool same = c->p[E_SAME], own = c->p[E_RESIDUAL] == 2;
-    const struct iso_operand *v = o->v;
+    const struct iso_check_operand *v = o->v;
     struct iso_epilogue e = {.alpha = scales[c->p[E_ALPHA]],
                              .beta = scales[c->p[E_BETA]],
                              .bias = v[E_BIAS_AT].at,
@@ -445,85 +457,90 @@ static void epilogue_call(const struct iso_kernels *t, const struct iso_case *c,
                      same ? v[E_C].ld : v[E_T].ld, c->p[E_M], c->p[E_N], &e);
 }
 
-static void epilogue_reference(struct iso_operands *o, const struct iso_case *c) {
+static void epilogue_reference(struct iso_check_operands *o, const struct iso_check_case *c) {
     size_t m = c->p[E_M], n = c->p[E_N];
     bool simple = c->p[E_ACT] <= ISOBIT_ACT_RELU;
-    bool judge = !iso_fill_may_overflow(c->fill);
-    double *expect = judge ? iso_expect(o, E_C) : NULL, *bound = judge ? iso_bound(o, E_C) : NULL;
-    float *exact = simple ? iso_exact(o, E_C) : NULL;
-    const float *old = ISO_HOST(float, o, E_C), *residual = ISO_HOST(float, o, E_RESIDUAL_AT);
+    bool judge = !iso_check_fill_may_overflow(c->fill);
+    double *expect = judge ? iso_check_expect(o, E_C) : NULL,
+           *bound = judge ? iso_check_bound(o, E_C) : NULL;
+    float *exact = simple ? iso_check_exact(o, E_C) : NULL;
+    const float *old = ISO_CHECK_HOST(float, o, E_C),
+                *residual = ISO_CHECK_HOST(float, o, E_RESIDUAL_AT);
     for (size_t i = 0; i < m; i++) {
         for (size_t j = 0; j < n; j++) {
             const float *own = old + i * o->v[E_C].ld + j;
-            struct oracle_epilogue e = {
+            struct iso_oracle_epilogue e = {
                 .alpha = (double)scales[c->p[E_ALPHA]],
                 .beta = (double)scales[c->p[E_BETA]],
                 .c = own,
-                .bias = c->p[E_BIAS] ? ISO_HOST(float, o, E_BIAS_AT) + j : NULL,
+                .bias = c->p[E_BIAS] ? ISO_CHECK_HOST(float, o, E_BIAS_AT) + j : NULL,
                 .act = (int)c->p[E_ACT],
             };
             if (c->p[E_RESIDUAL])
                 e.residual =
                     c->p[E_RESIDUAL] == 2 ? own : residual + i * o->v[E_RESIDUAL_AT].ld + j;
-            float t = c->p[E_SAME] ? *own : ISO_HOST(float, o, E_T)[i * o->v[E_T].ld + j];
+            float t = c->p[E_SAME] ? *own : ISO_CHECK_HOST(float, o, E_T)[i * o->v[E_T].ld + j];
             if (exact)
-                exact[i * n + j] = oracle_epilogue_exact(t, &e);
+                exact[i * n + j] = iso_oracle_epilogue_exact(t, &e);
             if (judge)
-                expect[i * n + j] = oracle_epilogue(&bound[i * n + j], (double)t, 0, &e);
+                expect[i * n + j] = iso_oracle_epilogue(&bound[i * n + j], (double)t, 0, &e);
         }
     }
 }
 
-static double epilogue_bytes(const struct iso_case *c) {
+static double epilogue_bytes(const struct iso_check_case *c) {
     return 4.0 * (double)c->p[E_M] * (double)c->p[E_N] * (double)(2 + (c->p[E_RESIDUAL] == 1));
 }
 
-static const char *epilogue_group(const struct iso_case *c) { return iso_act_name(c->p[E_ACT]); }
-
-static void epilogue_random(struct iso_case *c, struct iso_random *r) {
-    static const unsigned fills[] = {ISO_FILL_UNIFORM, ISO_FILL_UNIFORM, ISO_FILL_NORMAL,
-                                     ISO_FILL_INTEGER, ISO_FILL_CANCEL,  ISO_FILL_ZERO,
-                                     ISO_FILL_EQUAL,   ISO_FILL_SCORES};
-    c->p[E_M] = iso_random_log(r, 20);
-    c->p[E_N] = iso_random_log(r, 400);
-    c->p[E_ALPHA] = iso_random_below(r, iso_count(scales));
-    c->p[E_BETA] = iso_random_below(r, iso_count(scales));
-    c->p[E_BIAS] = iso_random_below(r, 2);
-    c->p[E_ACT] = iso_random_below(r, ISOBIT_ACT_TANH + 1);
-    c->p[E_RESIDUAL] = iso_random_below(r, 3);
-    c->p[E_SAME] = iso_random_below(r, 2);
-    c->p[E_GAP] = iso_random_gap(r);
-    c->p[E_TGAP] = iso_random_gap(r);
-    c->p[E_RGAP] = iso_random_gap(r);
-    c->fill = fills[iso_random_below(r, iso_count(fills))];
-    /* far from zero some activations overflow on the way to a finite result */
-    bool simple = c->p[E_ACT] <= ISOBIT_ACT_RELU;
-    c->flags = simple || c->fill == ISO_FILL_UNIFORM ? ISO_CASE_TRAPLESS : 0;
+static const char *epilogue_group(const struct iso_check_case *c) {
+    return iso_act_name(c->p[E_ACT]);
 }
 
-const struct iso_suite iso_suite_gemm_epilogue = {.kernel = "gemm_epilogue",
-                                                  .params =
-                                                      "m n alpha# beta# bias act residual t=c gap "
-                                                      "tgap rgap",
-                                                  .cases = epilogue_cases,
-                                                  .setup = epilogue_setup,
-                                                  .call = epilogue_call,
-                                                  .reference = epilogue_reference,
-                                                  .group = epilogue_group,
-                                                  .bytes = epilogue_bytes,
-                                                  .random = epilogue_random};
+static void epilogue_random(struct iso_check_case *c, struct iso_check_random *r) {
+    static const unsigned fills[] = {ISO_CHECK_FILL_UNIFORM, ISO_CHECK_FILL_UNIFORM,
+                                     ISO_CHECK_FILL_NORMAL,  ISO_CHECK_FILL_INTEGER,
+                                     ISO_CHECK_FILL_CANCEL,  ISO_CHECK_FILL_ZERO,
+                                     ISO_CHECK_FILL_EQUAL,   ISO_CHECK_FILL_SCORES};
+    c->p[E_M] = iso_check_random_log(r, 20);
+    c->p[E_N] = iso_check_random_log(r, 400);
+    c->p[E_ALPHA] = iso_check_random_below(r, iso_count(scales));
+    c->p[E_BETA] = iso_check_random_below(r, iso_count(scales));
+    c->p[E_BIAS] = iso_check_random_below(r, 2);
+    c->p[E_ACT] = iso_check_random_below(r, ISOBIT_ACT_TANH + 1);
+    c->p[E_RESIDUAL] = iso_check_random_below(r, 3);
+    c->p[E_SAME] = iso_check_random_below(r, 2);
+    c->p[E_GAP] = iso_check_random_gap(r);
+    c->p[E_TGAP] = iso_check_random_gap(r);
+    c->p[E_RGAP] = iso_check_random_gap(r);
+    c->fill = fills[iso_check_random_below(r, iso_count(fills))];
+    /* far from zero some activations overflow on the way to a finite result */
+    bool simple = c->p[E_ACT] <= ISOBIT_ACT_RELU;
+    c->flags = simple || c->fill == ISO_CHECK_FILL_UNIFORM ? ISO_CHECK_CASE_TRAPLESS : 0;
+}
+
+const struct iso_check_suite iso_kernel_suite_gemm_epilogue = {
+    .name = "gemm_epilogue",
+    .params = "m n alpha# beta# bias act residual t=c gap "
+              "tgap rgap",
+    .cases = epilogue_cases,
+    .setup = epilogue_setup,
+    .call = epilogue_call,
+    .reference = epilogue_reference,
+    .group = epilogue_group,
+    .bytes = epilogue_bytes,
+    .random = epilogue_random};
 
 /* ---------------------------------------------------------------------------------------- gemv */
 
 enum { V_N, V_K, V_LAYOUT, V_GAP, V_LEVELS };
 enum { V_Y, V_W, V_X, V_SCRATCH };
 
-static void gemv_cases(struct iso_cases *l) {
+static void gemv_cases(struct iso_check_cases *l) {
     static const size_t ks[] = {0,  1,  2,  3,  7,  8,   15,  16,  17,  31,  32,
                                 33, 63, 64, 65, 95, 127, 128, 129, 257, 512, 1000};
     static const size_t ns[] = {0,  1,  2,  3,  4,  5,  7,  8,  9,   15,
                                 16, 17, 31, 32, 33, 47, 63, 65, 129, 130};
-    if (l->plan == ISO_PLAN_BENCH) {
+    if (l->plan == ISO_CHECK_PLAN_BENCH) {
         for (size_t trans = 0; trans < 2; trans++) {
             iso_add(l, 1, 0, 0, 512, 512, trans, 0);
             iso_add(l, 1, 0, 0, 2048, 512, trans, 0);
@@ -533,32 +550,34 @@ static void gemv_cases(struct iso_cases *l) {
     for (size_t trans = 0; trans < 2; trans++) {
         for (size_t n = 0; n < iso_count(ns); n++) {
             for (size_t k = 0; k < iso_count(ks); k++)
-                iso_add(l, 10, (n + k) % 3 ? ISO_FILL_UNIFORM : ISO_FILL_INTEGER,
-                        ISO_CASE_TRAPLESS | ((n + k) % 6 == 1 ? ISO_CASE_GOLDEN : 0), ns[n], ks[k],
-                        trans, gaps[(n + k) % 5]);
+                iso_add(l, 10, (n + k) % 3 ? ISO_CHECK_FILL_UNIFORM : ISO_CHECK_FILL_INTEGER,
+                        ISO_CHECK_CASE_TRAPLESS | ((n + k) % 6 == 1 ? ISO_CHECK_CASE_GOLDEN : 0),
+                        ns[n], ks[k], trans, gaps[(n + k) % 5]);
         }
-        for (unsigned fill = 0; fill < ISO_FILL_COUNT; fill++)
-            iso_add(l, 1, fill, ISO_CASE_GOLDEN, 19, 75, trans, 1);
-        iso_add(l, 1, 0, ISO_CASE_ALIGN, 19, 70, trans, 1);
+        for (unsigned fill = 0; fill < ISO_CHECK_FILL_COUNT; fill++)
+            iso_add(l, 1, fill, ISO_CHECK_CASE_GOLDEN, 19, 75, trans, 1);
+        iso_add(l, 1, 0, ISO_CHECK_CASE_ALIGN, 19, 70, trans, 1);
         for (size_t k = 1; k < 130; k++)
-            iso_add(l, 10, 0, ISO_CASE_TRAPLESS, 5, k, trans, 0);
-        iso_add(l, 1, ISO_FILL_SMALL, ISO_CASE_TRAPLESS, 19, 75, trans, 1);
+            iso_add(l, 10, 0, ISO_CHECK_CASE_TRAPLESS, 5, k, trans, 0);
+        iso_add(l, 1, ISO_CHECK_FILL_SMALL, ISO_CHECK_CASE_TRAPLESS, 19, 75, trans, 1);
         static const size_t long_k[] = {4, 5, 9, 255, 256, 511, 513, 1023, 1024, 1025, 2049};
         for (size_t i = 0; i < iso_count(long_k); i++) {
             for (size_t n = 1; n < 40; n += 7)
-                iso_add(l, 12, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, n, long_k[i], trans, i % 2);
+                iso_add(l, 12, ISO_CHECK_FILL_UNIFORM, ISO_CHECK_CASE_TRAPLESS, n, long_k[i], trans,
+                        i % 2);
         }
         static const size_t sizes[][2] = {{64, 64}, {512, 512}, {768, 768}, {3072, 64}, {64, 4096}};
         for (size_t i = 0; i < iso_count(sizes); i++)
-            iso_add(l, 9, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, sizes[i][0], sizes[i][1], trans, 0);
+            iso_add(l, 9, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, sizes[i][0], sizes[i][1],
+                    trans, 0);
         /* Matrices that L2 does not hold are read in another order. */
         static const size_t far[][2] = {{770, 344}, {1027, 257}, {1024, 512}, {2100, 133},
                                         {64, 520},  {4100, 257}, {4165, 249}, {97, 700}};
         for (size_t i = 0; i < 2 * iso_count(far); i++)
-            iso_add(l, 10, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, far[i / 2][0], far[i / 2][1], trans,
-                    gaps[i / 2 % 5], i % 2);
+            iso_add(l, 10, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, far[i / 2][0],
+                    far[i / 2][1], trans, gaps[i / 2 % 5], i % 2);
         for (size_t n = 1; n <= 65; n++)
-            iso_add(l, 12, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, n, 37, trans, n % 2);
+            iso_add(l, 12, ISO_CHECK_FILL_UNIFORM, ISO_CHECK_CASE_TRAPLESS, n, 37, trans, n % 2);
         ISO_EACH_NEW_FILL(fill) {
             for (size_t k = 33; k < 200; k += 66)
                 iso_add(l, 6, fill, 0, 19, k, trans, 1);
@@ -569,133 +588,139 @@ static void gemv_cases(struct iso_cases *l) {
         }
         for (size_t i = 0; i < 3 * ISO_STRIDES; i++) {
             size_t n = 7 + i, k = 40 + i;
-            iso_add(l, 4, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, n, k, trans,
+            iso_add(l, 4, ISO_CHECK_FILL_UNIFORM, ISO_CHECK_CASE_TRAPLESS, n, k, trans,
                     iso_stride_gap(i % ISO_STRIDES, trans ? n : k));
         }
     }
     static const size_t abreast[][2] = {{3, 40}, {130, 128}, {129, 257}, {37, 500}, {1027, 1025}};
     for (size_t i = 0; i < iso_count(abreast); i++)
-        iso_add(l, 1, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, abreast[i][0], abreast[i][1],
+        iso_add(l, 1, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, abreast[i][0], abreast[i][1],
                 ISO_GEMV_ABREAST, i % 2);
     /* Beyond what is read as one stream, and beyond a run of columns. */
-    iso_add(l, 1, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, 2051, 2050, ISO_GEMV_ROWS, 1);
-    iso_add(l, 1, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, 16501, 263, ISO_GEMV_COLUMNS, 3, 1);
+    iso_add(l, 1, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, 2051, 2050, ISO_GEMV_ROWS, 1);
+    iso_add(l, 1, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, 16501, 263, ISO_GEMV_COLUMNS, 3,
+            1);
 }
 
-static void gemv_setup(struct iso_operands *o, const struct iso_case *c) {
+static void gemv_setup(struct iso_check_operands *o, const struct iso_check_case *c) {
     bool trans = c->p[V_LAYOUT] == ISO_GEMV_COLUMNS;
     size_t n = c->p[V_N], k = c->p[V_K], rows = trans ? k : n, cols = trans ? n : k;
-    iso_out(o, "y", 1, n, n);
-    iso_in_f32(o, "w", rows, cols, cols + c->p[V_GAP], c->fill);
-    float *x = iso_in_f32(o, "x", 1, k, k, c->fill);
-    if (c->fill == ISO_FILL_OPPOSITE) { /* each product but the first takes one away */
+    iso_check_out(o, "y", 1, n, n);
+    iso_check_in_f32(o, "w", rows, cols, cols + c->p[V_GAP], c->fill);
+    float *x = iso_check_in_f32(o, "x", 1, k, k, c->fill);
+    if (c->fill == ISO_CHECK_FILL_OPPOSITE) { /* each product but the first takes one away */
         size_t ld = cols + c->p[V_GAP], sp = trans ? ld : 1, sj = trans ? 1 : ld;
-        float *w = ISO_HOST(float, o, V_W);
+        float *w = ISO_CHECK_HOST(float, o, V_W);
         for (size_t p = 1; p < k; p += 2) {
             x[p] = -x[p - 1] * (1 + 0x1p-20f);
             for (size_t j = 0; j < n; j++)
                 w[j * sj + p * sp] = w[j * sj + (p - 1) * sp];
         }
     }
-    iso_scratch(o, "levels", c->p[V_LEVELS] ? ISO_GEMV_FLOATS(n) : 0);
+    iso_check_scratch(o, "levels", c->p[V_LEVELS] ? ISO_GEMV_FLOATS(n) : 0);
 }
 
-static void gemv_call(const struct iso_kernels *t, const struct iso_case *c,
-                      const struct iso_operands *o) {
-    t->gemv(ISO_AT(float, o, V_Y), ISO_AT(const float, o, V_W), o->v[V_W].ld,
-            ISO_AT(const float, o, V_X), c->p[V_N], c->p[V_K], (int)c->p[V_LAYOUT],
-            c->p[V_LEVELS] ? ISO_AT(float, o, V_SCRATCH) : NULL);
+static void gemv_call(const void *table, const struct iso_check_case *c,
+                      const struct iso_check_operands *o) {
+    const struct iso_kernels *t = table;
+    t->gemv(ISO_CHECK_AT(float, o, V_Y), ISO_CHECK_AT(const float, o, V_W), o->v[V_W].ld,
+            ISO_CHECK_AT(const float, o, V_X), c->p[V_N], c->p[V_K], (int)c->p[V_LAYOUT],
+            c->p[V_LEVELS] ? ISO_CHECK_AT(float, o, V_SCRATCH) : NULL);
 }
 
-static void gemv_reference(struct iso_operands *o, const struct iso_case *c) {
+static void gemv_reference(struct iso_check_operands *o, const struct iso_check_case *c) {
     size_t n = c->p[V_N], k = c->p[V_K], ld = o->v[V_W].ld;
-    bool trans = c->p[V_LAYOUT] == ISO_GEMV_COLUMNS, judge = !iso_fill_may_overflow(c->fill);
-    double *expect = judge ? iso_expect(o, V_Y) : NULL, *bound = judge ? iso_bound(o, V_Y) : NULL;
-    float *exact = iso_exact(o, V_Y);
+    bool trans = c->p[V_LAYOUT] == ISO_GEMV_COLUMNS, judge = !iso_check_fill_may_overflow(c->fill);
+    double *expect = judge ? iso_check_expect(o, V_Y) : NULL,
+           *bound = judge ? iso_check_bound(o, V_Y) : NULL;
+    float *exact = iso_check_exact(o, V_Y);
     for (size_t j = 0; j < n; j++) {
-        const float *w = ISO_HOST(float, o, V_W) + (trans ? j : j * ld);
-        const float *x = ISO_HOST(float, o, V_X);
-        exact[j] = oracle_lanes(w, trans ? ld : 1, x, 1, k);
+        const float *w = ISO_CHECK_HOST(float, o, V_W) + (trans ? j : j * ld);
+        const float *x = ISO_CHECK_HOST(float, o, V_X);
+        exact[j] = iso_oracle_lanes(w, trans ? ld : 1, x, 1, k);
         if (!judge)
             continue;
         double magnitude, depth = (double)((k + ISO_LANES - 1) / ISO_LANES) + 5;
-        oracle_dot(&expect[j], &magnitude, w, trans ? ld : 1, x, 1, k);
-        bound[j] = oracle_sum_bound(magnitude, depth, (double)k);
-        if (c->fill == ISO_FILL_INTEGER)
+        iso_oracle_dot(&expect[j], &magnitude, w, trans ? ld : 1, x, 1, k);
+        bound[j] = iso_oracle_sum_bound(magnitude, depth, (double)k);
+        if (c->fill == ISO_CHECK_FILL_INTEGER)
             bound[j] = ORACLE_EQUAL;
     }
 }
 
-static double gemv_flops(const struct iso_kernels *t, const struct iso_case *c) {
-    (void)t;
+static double gemv_flops(const void *table, const struct iso_check_case *c) {
+    (void)table;
     return 2.0 * (double)c->p[V_N] * (double)c->p[V_K];
 }
 
-static double gemv_bytes(const struct iso_case *c) {
+static double gemv_bytes(const struct iso_check_case *c) {
     return 4.0 * ((double)c->p[V_N] * (double)c->p[V_K] + (double)(c->p[V_N] + c->p[V_K]));
 }
 
-static void gemv_random(struct iso_case *c, struct iso_random *r) {
-    c->p[V_N] = iso_random_log(r, 400);
-    c->p[V_K] = iso_random_log(r, 2000);
+static void gemv_random(struct iso_check_case *c, struct iso_check_random *r) {
+    c->p[V_N] = iso_check_random_log(r, 400);
+    c->p[V_K] = iso_check_random_log(r, 2000);
     while (c->p[V_N] * c->p[V_K] > 1 << 16)
-        c->p[iso_random_below(r, 2) ? V_N : V_K] /= 2;
-    c->p[V_LAYOUT] = iso_random_below(r, 2);
-    c->p[V_GAP] = iso_random_gap(r);
-    c->p[V_LEVELS] = iso_random_below(r, 2);
+        c->p[iso_check_random_below(r, 2) ? V_N : V_K] /= 2;
+    c->p[V_LAYOUT] = iso_check_random_below(r, 2);
+    c->p[V_GAP] = iso_check_random_gap(r);
+    c->p[V_LEVELS] = iso_check_random_below(r, 2);
     if (c->p[V_LAYOUT] == ISO_GEMV_ROWS && c->p[V_LEVELS])
         c->p[V_LAYOUT] = ISO_GEMV_ABREAST;
-    c->fill = (unsigned)iso_random_below(r, ISO_FILL_ALL);
-    if (c->fill == ISO_FILL_UNIFORM || c->fill == ISO_FILL_NORMAL || c->fill == ISO_FILL_INTEGER)
-        c->flags = ISO_CASE_TRAPLESS;
+    c->fill = (unsigned)iso_check_random_below(r, ISO_CHECK_FILL_ALL);
+    if (c->fill == ISO_CHECK_FILL_UNIFORM || c->fill == ISO_CHECK_FILL_NORMAL ||
+        c->fill == ISO_CHECK_FILL_INTEGER)
+        c->flags = ISO_CHECK_CASE_TRAPLESS;
 }
 
-const struct iso_suite iso_suite_gemv = {.kernel = "gemv",
-                                         .params = "n k layout gap levels",
-                                         .cases = gemv_cases,
-                                         .setup = gemv_setup,
-                                         .call = gemv_call,
-                                         .reference = gemv_reference,
-                                         .flops = gemv_flops,
-                                         .bytes = gemv_bytes,
-                                         .random = gemv_random};
+const struct iso_check_suite iso_kernel_suite_gemv = {.name = "gemv",
+                                                      .params = "n k layout gap levels",
+                                                      .cases = gemv_cases,
+                                                      .setup = gemv_setup,
+                                                      .call = gemv_call,
+                                                      .reference = gemv_reference,
+                                                      .flops = gemv_flops,
+                                                      .bytes = gemv_bytes,
+                                                      .random = gemv_random};
 
 /* ------------------------------------------------------------------------------------ fma_peak */
 
-static void peak_cases(struct iso_cases *l) {
-    if (l->plan == ISO_PLAN_BENCH) {
+static void peak_cases(struct iso_check_cases *l) {
+    if (l->plan == ISO_CHECK_PLAN_BENCH) {
         iso_add(l, 1, 0, 0, 10000);
         return;
     }
-    iso_add(l, 1, 0, ISO_CASE_NO_BITS, 0);
-    iso_add(l, 1, 0, ISO_CASE_NO_BITS, 1);
-    iso_add(l, 1, 0, ISO_CASE_NO_BITS, 1000);
+    iso_add(l, 1, 0, ISO_CHECK_CASE_NO_BITS, 0);
+    iso_add(l, 1, 0, ISO_CHECK_CASE_NO_BITS, 1);
+    iso_add(l, 1, 0, ISO_CHECK_CASE_NO_BITS, 1000);
 }
 
-static void peak_setup(struct iso_operands *o, const struct iso_case *c) {
+static void peak_setup(struct iso_check_operands *o, const struct iso_check_case *c) {
     (void)c;
-    iso_out(o, "result", 1, 1, 1);
+    iso_check_out(o, "result", 1, 1, 1);
 }
 
-static void peak_call(const struct iso_kernels *t, const struct iso_case *c,
-                      const struct iso_operands *o) {
-    *ISO_AT(float, o, 0) = t->fma_peak(c->p[0]);
+static void peak_call(const void *table, const struct iso_check_case *c,
+                      const struct iso_check_operands *o) {
+    const struct iso_kernels *t = table;
+    *ISO_CHECK_AT(float, o, 0) = t->fma_peak(c->p[0]);
 }
 
-static void peak_reference(struct iso_operands *o, const struct iso_case *c) {
+static void peak_reference(struct iso_check_operands *o, const struct iso_check_case *c) {
     (void)c; /* what it returns only keeps the work alive; it must not slow down on NaN */
-    iso_expect(o, 0)[0] = 0;
-    iso_bound(o, 0)[0] = INFINITY;
+    iso_check_expect(o, 0)[0] = 0;
+    iso_check_bound(o, 0)[0] = INFINITY;
 }
 
-static double peak_flops(const struct iso_kernels *t, const struct iso_case *c) {
+static double peak_flops(const void *table, const struct iso_check_case *c) {
+    const struct iso_kernels *t = table;
     return (double)t->fma_peak_flops * (double)c->p[0];
 }
 
-const struct iso_suite iso_suite_fma_peak = {.kernel = "fma_peak",
-                                             .params = "rounds",
-                                             .cases = peak_cases,
-                                             .setup = peak_setup,
-                                             .call = peak_call,
-                                             .reference = peak_reference,
-                                             .flops = peak_flops};
+const struct iso_check_suite iso_kernel_suite_fma_peak = {.name = "fma_peak",
+                                                          .params = "rounds",
+                                                          .cases = peak_cases,
+                                                          .setup = peak_setup,
+                                                          .call = peak_call,
+                                                          .reference = peak_reference,
+                                                          .flops = peak_flops};

@@ -9,8 +9,9 @@
 
 #include <isobit/ops.h>
 
-#include "oracle.h"
-#include "runner.h"
+#include "kernels.h"
+#include "oracle_kernels.h"
+#include <isobit/check.h>
 #include "suites/suites.h"
 
 /* ------------------------------------------------------------------------------------- softmax */
@@ -21,101 +22,105 @@
 enum { X_ROWS, X_N, X_FLAGS, X_LENGTHS, X_MASK, X_INPLACE, X_GAP, X_YGAP, X_MGAP };
 enum { X_Y, X_X, X_LENGTHS_AT, X_MASK_AT };
 
-static void softmax_cases(struct iso_cases *l) {
-    static const unsigned fills[] = {ISO_FILL_UNIFORM, ISO_FILL_NORMAL,  ISO_FILL_SCORES,
-                                     ISO_FILL_RISING,  ISO_FILL_FALLING, ISO_FILL_EQUAL};
+static void softmax_cases(struct iso_check_cases *l) {
+    static const unsigned fills[] = {ISO_CHECK_FILL_UNIFORM, ISO_CHECK_FILL_NORMAL,
+                                     ISO_CHECK_FILL_SCORES,  ISO_CHECK_FILL_RISING,
+                                     ISO_CHECK_FILL_FALLING, ISO_CHECK_FILL_EQUAL};
     static const size_t large[] = {255, 256, 257, 511, 512, 513, 991, 1000, 1023, 1024, 1025};
     static const size_t widths[] = {64, 197, 384, 512, 577, 768, 1024, 2048, 2049, 4096};
-    if (l->plan == ISO_PLAN_BENCH) {
-        iso_add(l, 1, ISO_FILL_NORMAL, 0, 64, 64, 0);
-        iso_add(l, 1, ISO_FILL_NORMAL, 0, 64, 512, 0);
-        iso_add(l, 1, ISO_FILL_NORMAL, 0, 64, 512, ISO_SOFTMAX_LOG);
-        iso_add(l, 1, ISO_FILL_NORMAL, 0, 8, 8192, 0);
+    if (l->plan == ISO_CHECK_PLAN_BENCH) {
+        iso_add(l, 1, ISO_CHECK_FILL_NORMAL, 0, 64, 64, 0);
+        iso_add(l, 1, ISO_CHECK_FILL_NORMAL, 0, 64, 512, 0);
+        iso_add(l, 1, ISO_CHECK_FILL_NORMAL, 0, 64, 512, ISO_SOFTMAX_LOG);
+        iso_add(l, 1, ISO_CHECK_FILL_NORMAL, 0, 8, 8192, 0);
         return;
     }
     size_t t = 0;
     for (size_t flags = 0; flags < 4; flags++) {
         for (size_t n = 0; n <= 130; n++) {
             for (size_t variant = 0; variant < 6; variant++, t++)
-                iso_add(l, 30, fills[t % 6], ISO_CASE_TRAPLESS | (t % 29 ? 0 : ISO_CASE_GOLDEN),
-                        1 + t % 4, n, flags, variant == 1 || variant == 3 ? 1 : 0,
+                iso_add(l, 30, fills[t % 6],
+                        ISO_CHECK_CASE_TRAPLESS | (t % 29 ? 0 : ISO_CHECK_CASE_GOLDEN), 1 + t % 4,
+                        n, flags, variant == 1 || variant == 3 ? 1 : 0,
                         variant == 2 || variant == 3 ? 1 : 0, variant & 1, t % 3);
         }
         for (size_t n = 0; n < iso_count(large); n++) {
             for (size_t variant = 0; variant < 3; variant++, t++)
-                iso_add(l, 10, fills[t % 6], ISO_CASE_TRAPLESS | (n == 7 ? ISO_CASE_GOLDEN : 0), 2,
-                        large[n], flags, variant == 1, variant == 2, variant & 1, t % 3);
+                iso_add(l, 10, fills[t % 6],
+                        ISO_CHECK_CASE_TRAPLESS | (n == 7 ? ISO_CHECK_CASE_GOLDEN : 0), 2, large[n],
+                        flags, variant == 1, variant == 2, variant & 1, t % 3);
         }
-        for (unsigned fill = 0; fill < ISO_FILL_COUNT; fill++) {
+        for (unsigned fill = 0; fill < ISO_CHECK_FILL_COUNT; fill++) {
             for (size_t variant = 0; variant < 4; variant++)
-                iso_add(l, 3, fill, variant == 3 ? ISO_CASE_GOLDEN : 0, 5, 33 + 8 * variant, flags,
-                        variant & 1, variant >> 1, 0, 1);
+                iso_add(l, 3, fill, variant == 3 ? ISO_CHECK_CASE_GOLDEN : 0, 5, 33 + 8 * variant,
+                        flags, variant & 1, variant >> 1, 0, 1);
         }
         for (size_t n = 1; n < 70; n += 17) {
-            iso_add(l, 1, ISO_FILL_MINUS_INF, 0, 4, n, flags, 3, 0, 0, 1);
-            iso_add(l, 1, ISO_FILL_SPECIAL, 0, 4, n, flags, 0, 2, 0, 1);
-            iso_add(l, 1, ISO_FILL_NORMAL, 0, 4, n, flags, 2, 0, 1, 1);
+            iso_add(l, 1, ISO_CHECK_FILL_MINUS_INF, 0, 4, n, flags, 3, 0, 0, 1);
+            iso_add(l, 1, ISO_CHECK_FILL_SPECIAL, 0, 4, n, flags, 0, 2, 0, 1);
+            iso_add(l, 1, ISO_CHECK_FILL_NORMAL, 0, 4, n, flags, 2, 0, 1, 1);
         }
-        iso_add(l, 2, ISO_FILL_NORMAL, ISO_CASE_ALIGN, 2, 51, flags, 0, 1, 0, 1);
-        iso_add(l, 1, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, 0, 5, flags, 0, 0, 0, 0);
+        iso_add(l, 2, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_ALIGN, 2, 51, flags, 0, 1, 0, 1);
+        iso_add(l, 1, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, 0, 5, flags, 0, 0, 0, 0);
         ISO_EACH_NEW_FILL(fill) {
             for (size_t n = 1; n <= 513; n = 2 * n + 21 - n % 2)
                 iso_add(l, 6, fill, 0, 2, n, flags, n % 3 == 2, n % 4 == 3, n % 5 == 1, n % 2);
         }
         for (size_t spot = 0; spot < 134; spot++) { /* of each row, and of all elements */
-            iso_add_at(l, 30, ISO_FILL_TOP_AT, 0, spot, 1, 134, flags, 0, 0, spot % 2, 0);
-            iso_add_at(l, 30, ISO_FILL_ALONE_AT, 0, spot, 1, 134, flags, 0, 0, spot % 2, 0);
+            iso_add_at(l, 30, ISO_CHECK_FILL_TOP_AT, 0, spot, 1, 134, flags, 0, 0, spot % 2, 0);
+            iso_add_at(l, 30, ISO_CHECK_FILL_ALONE_AT, 0, spot, 1, 134, flags, 0, 0, spot % 2, 0);
             ISO_EACH_POINT_FILL(fill)
             iso_add_at(l, 9, fill, 0, spot, 2, 67, flags, 0, spot % 4 == 3, spot % 2, 1);
         }
         for (size_t i = 0; i < 3 * ISO_STRIDES; i++) { /* of x, y, mask; then mixed */
             size_t a = i % ISO_STRIDES, b = i / 3 % ISO_STRIDES, m = i * 5 / 2 % ISO_STRIDES,
                    n = 49 + i;
-            iso_add(l, 4, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, 5, n, flags, i % 3 == 1, 1,
-                    i % 4 == 3, iso_stride_gap(a, n), iso_stride_gap(b, n), iso_stride_gap(m, n));
+            iso_add(l, 4, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, 5, n, flags, i % 3 == 1,
+                    1, i % 4 == 3, iso_stride_gap(a, n), iso_stride_gap(b, n),
+                    iso_stride_gap(m, n));
         }
         for (size_t i = 0; i < iso_count(widths); i++) {
             for (size_t f = 0; f < 6; f++)
-                iso_add(l, 20, fills[f], ISO_CASE_TRAPLESS, 1 + f % 2, widths[i], flags, f == 4,
-                        f == 5, 0, 0);
+                iso_add(l, 20, fills[f], ISO_CHECK_CASE_TRAPLESS, 1 + f % 2, widths[i], flags,
+                        f == 4, f == 5, 0, 0);
         }
     }
 }
 
-static void softmax_setup(struct iso_operands *o, const struct iso_case *c) {
+static void softmax_setup(struct iso_check_operands *o, const struct iso_check_case *c) {
     size_t rows = c->p[X_ROWS], n = c->p[X_N], ld = n + c->p[X_GAP];
     if (c->p[X_INPLACE]) {
-        iso_inout_f32(o, "y", rows, n, ld, c->fill);
-        iso_absent(o, "x");
+        iso_check_inout_f32(o, "y", rows, n, ld, c->fill);
+        iso_check_absent(o, "x");
     } else {
-        iso_out(o, "y", rows, n, n + 2 * c->p[X_GAP] + c->p[X_YGAP]);
-        iso_in_f32(o, "x", rows, n, ld, c->fill);
+        iso_check_out(o, "y", rows, n, n + 2 * c->p[X_GAP] + c->p[X_YGAP]);
+        iso_check_in_f32(o, "x", rows, n, ld, c->fill);
     }
     float *x = o->v[c->p[X_INPLACE] ? X_Y : X_X].host;
     size_t *lengths = NULL, ldm = n + c->p[X_GAP] + c->p[X_MGAP];
     uint8_t *mask = NULL;
     if (c->p[X_LENGTHS]) {
-        lengths = iso_in(o, "lengths", sizeof *lengths, 1, rows, rows);
+        lengths = iso_check_in(o, "lengths", sizeof *lengths, 1, rows, rows);
         for (size_t i = 0; i < rows; i++)
-            lengths[i] = c->p[X_LENGTHS] == 1   ? iso_random_below(&o->random, n + 1)
+            lengths[i] = c->p[X_LENGTHS] == 1   ? iso_check_random_below(&o->random, n + 1)
                          : c->p[X_LENGTHS] == 2 ? n
                                                 : 0;
     } else {
-        iso_absent(o, "lengths");
+        iso_check_absent(o, "lengths");
     }
     if (c->p[X_MASK]) {
-        mask = iso_in(o, "mask", 1, rows, n, ldm);
+        mask = iso_check_in(o, "mask", 1, rows, n, ldm);
         for (size_t i = 0; i < rows; i++) {
             for (size_t j = 0; j < n; j++)
-                mask[i * ldm + j] = c->p[X_MASK] == 1 && iso_random_below(&o->random, 3)
+                mask[i * ldm + j] = c->p[X_MASK] == 1 && iso_check_random_below(&o->random, 3)
                                         ? (uint8_t)(1 + j % 255)
                                         : 0;
         }
     } else {
-        iso_absent(o, "mask");
+        iso_check_absent(o, "mask");
     }
     /* what takes no part may be anything */
-    for (size_t i = 0; i < rows && iso_random_below(&o->random, 2); i++) {
+    for (size_t i = 0; i < rows && iso_check_random_below(&o->random, 2); i++) {
         for (size_t j = 0; j < n; j++) {
             if ((lengths && j >= lengths[i]) || (mask && !mask[i * ldm + j]))
                 x[i * ld + j] = j % 2 ? NAN : INFINITY;
@@ -123,33 +128,36 @@ static void softmax_setup(struct iso_operands *o, const struct iso_case *c) {
     }
 }
 
-static void softmax_call(const struct iso_kernels *t, const struct iso_case *c,
-                         const struct iso_operands *o) {
-    const struct iso_operand *x = &o->v[c->p[X_INPLACE] ? X_Y : X_X];
-    t->softmax(ISO_AT(float, o, X_Y), o->v[X_Y].ld, x->at, x->ld, c->p[X_ROWS], c->p[X_N],
-               ISO_AT(const size_t, o, X_LENGTHS_AT), ISO_AT(const uint8_t, o, X_MASK_AT),
-               o->v[X_MASK_AT].ld, (int)c->p[X_FLAGS]);
+static void softmax_call(const void *table, const struct iso_check_case *c,
+                         const struct iso_check_operands *o) {
+    const struct iso_kernels *t = table;
+    const struct iso_check_operand *x = &o->v[c->p[X_INPLACE] ? X_Y : X_X];
+    t->softmax(ISO_CHECK_AT(float, o, X_Y), o->v[X_Y].ld, x->at, x->ld, c->p[X_ROWS], c->p[X_N],
+               ISO_CHECK_AT(const size_t, o, X_LENGTHS_AT),
+               ISO_CHECK_AT(const uint8_t, o, X_MASK_AT), o->v[X_MASK_AT].ld, (int)c->p[X_FLAGS]);
 }
 
-static void softmax_reference(struct iso_operands *o, const struct iso_case *c) {
+static void softmax_reference(struct iso_check_operands *o, const struct iso_check_case *c) {
     size_t n = c->p[X_N];
-    const struct iso_operand *x = &o->v[c->p[X_INPLACE] ? X_Y : X_X];
-    const size_t *lengths = ISO_HOST(size_t, o, X_LENGTHS_AT);
-    const uint8_t *mask = ISO_HOST(uint8_t, o, X_MASK_AT);
-    double *expect = iso_expect(o, X_Y), *bound = iso_bound(o, X_Y);
+    const struct iso_check_operand *x = &o->v[c->p[X_INPLACE] ? X_Y : X_X];
+    const size_t *lengths = ISO_CHECK_HOST(size_t, o, X_LENGTHS_AT);
+    const uint8_t *mask = ISO_CHECK_HOST(uint8_t, o, X_MASK_AT);
+    double *expect = iso_check_expect(o, X_Y), *bound = iso_check_bound(o, X_Y);
     for (size_t i = 0; i < c->p[X_ROWS]; i++)
-        oracle_softmax(expect + i * n, bound + i * n, (const float *)x->host + i * x->ld, n,
-                       o->v[X_LENGTHS_AT].absent ? n : lengths[i],
-                       o->v[X_MASK_AT].absent ? NULL : mask + i * o->v[X_MASK_AT].ld,
-                       c->p[X_FLAGS] & ISO_SOFTMAX_LOG, c->p[X_FLAGS] & ISO_SOFTMAX_SAFE);
+        iso_oracle_softmax(expect + i * n, bound + i * n, (const float *)x->host + i * x->ld, n,
+                           o->v[X_LENGTHS_AT].absent ? n : lengths[i],
+                           o->v[X_MASK_AT].absent ? NULL : mask + i * o->v[X_MASK_AT].ld,
+                           c->p[X_FLAGS] & ISO_SOFTMAX_LOG, c->p[X_FLAGS] & ISO_SOFTMAX_SAFE,
+                           ISO_LANES);
 }
 
-static const char *softmax_check(const struct iso_operands *o, const struct iso_case *c) {
+static const char *softmax_check(const struct iso_check_operands *o,
+                                 const struct iso_check_case *c) {
     size_t n = c->p[X_N];
     if (c->p[X_FLAGS] & ISO_SOFTMAX_LOG)
         return NULL;
     for (size_t i = 0; i < c->p[X_ROWS]; i++) {
-        const float *y = ISO_AT(const float, o, X_Y) + i * o->v[X_Y].ld;
+        const float *y = ISO_CHECK_AT(const float, o, X_Y) + i * o->v[X_Y].ld;
         double sum = 0;
         for (size_t j = 0; j < n; j++) {
             if (y[j] < 0 || y[j] > 1)
@@ -162,127 +170,133 @@ static const char *softmax_check(const struct iso_operands *o, const struct iso_
     return NULL;
 }
 
-static double softmax_bytes(const struct iso_case *c) {
+static double softmax_bytes(const struct iso_check_case *c) {
     return 8.0 * (double)c->p[X_ROWS] * (double)c->p[X_N];
 }
 
-static const char *softmax_group(const struct iso_case *c) {
-    return c->p[X_FLAGS] & ISO_SOFTMAX_LOG ? "log" : iso_fill_class(c->fill);
+static const char *softmax_group(const struct iso_check_case *c) {
+    return c->p[X_FLAGS] & ISO_SOFTMAX_LOG ? "log" : iso_check_fill_class(c->fill);
 }
 
-static void softmax_random(struct iso_case *c, struct iso_random *r) {
-    c->p[X_ROWS] = iso_random_log(r, 9);
-    c->p[X_N] = iso_random_log(r, 2200);
-    c->p[X_FLAGS] = iso_random_below(r, 4);
-    c->p[X_LENGTHS] = iso_random_below(r, 4);
-    c->p[X_MASK] = iso_random_below(r, 3);
-    c->p[X_INPLACE] = iso_random_below(r, 2);
-    c->p[X_GAP] = iso_random_gap(r);
-    c->p[X_YGAP] = iso_random_gap(r);
-    c->p[X_MGAP] = iso_random_gap(r);
-    c->fill = (unsigned)iso_random_below(r, ISO_FILL_ALL);
-    if ((c->fill == ISO_FILL_UNIFORM || c->fill == ISO_FILL_NORMAL || c->fill == ISO_FILL_SCORES) &&
+static void softmax_random(struct iso_check_case *c, struct iso_check_random *r) {
+    c->p[X_ROWS] = iso_check_random_log(r, 9);
+    c->p[X_N] = iso_check_random_log(r, 2200);
+    c->p[X_FLAGS] = iso_check_random_below(r, 4);
+    c->p[X_LENGTHS] = iso_check_random_below(r, 4);
+    c->p[X_MASK] = iso_check_random_below(r, 3);
+    c->p[X_INPLACE] = iso_check_random_below(r, 2);
+    c->p[X_GAP] = iso_check_random_gap(r);
+    c->p[X_YGAP] = iso_check_random_gap(r);
+    c->p[X_MGAP] = iso_check_random_gap(r);
+    c->fill = (unsigned)iso_check_random_below(r, ISO_CHECK_FILL_ALL);
+    if ((c->fill == ISO_CHECK_FILL_UNIFORM || c->fill == ISO_CHECK_FILL_NORMAL ||
+         c->fill == ISO_CHECK_FILL_SCORES) &&
         c->p[X_LENGTHS] < 2 && c->p[X_MASK] < 2)
-        c->flags = ISO_CASE_TRAPLESS;
+        c->flags = ISO_CHECK_CASE_TRAPLESS;
 }
 
-const struct iso_suite iso_suite_softmax = {.kernel = "softmax",
-                                            .params =
-                                                "rows n flags lengths mask inplace gap ygap mgap",
-                                            .cases = softmax_cases,
-                                            .setup = softmax_setup,
-                                            .call = softmax_call,
-                                            .reference = softmax_reference,
-                                            .check = softmax_check,
-                                            .group = softmax_group,
-                                            .bytes = softmax_bytes,
-                                            .random = softmax_random};
+const struct iso_check_suite iso_kernel_suite_softmax = {
+    .name = "softmax",
+    .params = "rows n flags lengths mask inplace gap ygap mgap",
+    .cases = softmax_cases,
+    .setup = softmax_setup,
+    .call = softmax_call,
+    .reference = softmax_reference,
+    .check = softmax_check,
+    .group = softmax_group,
+    .bytes = softmax_bytes,
+    .random = softmax_random};
 
 /* ----------------------------------------------------------------------------------- logsumexp */
 
 enum { L_ROWS, L_N, L_GAP };
 enum { L_MAX, L_LOG_SUM, L_X };
 
-static void logsumexp_cases(struct iso_cases *l) {
-    static const unsigned fills[] = {ISO_FILL_UNIFORM, ISO_FILL_NORMAL,  ISO_FILL_SCORES,
-                                     ISO_FILL_RISING,  ISO_FILL_FALLING, ISO_FILL_EQUAL};
+static void logsumexp_cases(struct iso_check_cases *l) {
+    static const unsigned fills[] = {ISO_CHECK_FILL_UNIFORM, ISO_CHECK_FILL_NORMAL,
+                                     ISO_CHECK_FILL_SCORES,  ISO_CHECK_FILL_RISING,
+                                     ISO_CHECK_FILL_FALLING, ISO_CHECK_FILL_EQUAL};
     static const size_t large[] = {255, 256, 257, 511, 512, 513, 991, 1000, 1023, 1024, 1025};
     static const size_t widths[] = {64, 768, 2048, 2049, 4096};
-    if (l->plan == ISO_PLAN_BENCH) {
-        iso_add(l, 1, ISO_FILL_NORMAL, 0, 64, 512, 0);
-        iso_add(l, 1, ISO_FILL_NORMAL, 0, 1, 32000, 0);
+    if (l->plan == ISO_CHECK_PLAN_BENCH) {
+        iso_add(l, 1, ISO_CHECK_FILL_NORMAL, 0, 64, 512, 0);
+        iso_add(l, 1, ISO_CHECK_FILL_NORMAL, 0, 1, 32000, 0);
         return;
     }
     size_t t = 0;
     for (size_t n = 0; n <= 130; n++) {
         for (size_t variant = 0; variant < 6; variant++, t++)
-            iso_add(l, 30, fills[t % 6], ISO_CASE_TRAPLESS | (t % 29 ? 0 : ISO_CASE_GOLDEN),
-                    1 + t % 4, n, t % 3);
+            iso_add(l, 30, fills[t % 6],
+                    ISO_CHECK_CASE_TRAPLESS | (t % 29 ? 0 : ISO_CHECK_CASE_GOLDEN), 1 + t % 4, n,
+                    t % 3);
     }
     for (size_t n = 0; n < iso_count(large); n++) {
         for (size_t variant = 0; variant < 3; variant++, t++)
-            iso_add(l, 10, fills[t % 6], ISO_CASE_TRAPLESS | (n == 7 ? ISO_CASE_GOLDEN : 0), 2,
-                    large[n], t % 3);
+            iso_add(l, 10, fills[t % 6],
+                    ISO_CHECK_CASE_TRAPLESS | (n == 7 ? ISO_CHECK_CASE_GOLDEN : 0), 2, large[n],
+                    t % 3);
     }
-    for (unsigned fill = 0; fill < ISO_FILL_COUNT; fill++) {
+    for (unsigned fill = 0; fill < ISO_CHECK_FILL_COUNT; fill++) {
         for (size_t variant = 0; variant < 4; variant++)
-            iso_add(l, 3, fill, variant == 3 ? ISO_CASE_GOLDEN : 0, 5, 33 + 8 * variant, 1);
+            iso_add(l, 3, fill, variant == 3 ? ISO_CHECK_CASE_GOLDEN : 0, 5, 33 + 8 * variant, 1);
     }
     for (size_t n = 1; n <= 70; n++) { /* -0 and +0, alone and mixed; what is not finite */
-        iso_add(l, 4, ISO_FILL_ZERO, ISO_CASE_TRAPLESS, 4, n, 0);
-        iso_add(l, 30, ISO_FILL_MINUS_ZERO, ISO_CASE_TRAPLESS, 2, n, 0);
-        iso_add(l, 8, ISO_FILL_MINUS_INF, 0, 4, n, 1);
-        iso_add(l, 8, ISO_FILL_SPECIAL, 0, 4, n, 1);
-        iso_add(l, 8, ISO_FILL_ALL_MINUS_INF, 0, 2, n, 1);
+        iso_add(l, 4, ISO_CHECK_FILL_ZERO, ISO_CHECK_CASE_TRAPLESS, 4, n, 0);
+        iso_add(l, 30, ISO_CHECK_FILL_MINUS_ZERO, ISO_CHECK_CASE_TRAPLESS, 2, n, 0);
+        iso_add(l, 8, ISO_CHECK_FILL_MINUS_INF, 0, 4, n, 1);
+        iso_add(l, 8, ISO_CHECK_FILL_SPECIAL, 0, 4, n, 1);
+        iso_add(l, 8, ISO_CHECK_FILL_ALL_MINUS_INF, 0, 2, n, 1);
     }
-    iso_add(l, 2, ISO_FILL_NORMAL, ISO_CASE_ALIGN, 2, 51, 1);
-    iso_add(l, 1, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, 0, 5, 0);
+    iso_add(l, 2, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_ALIGN, 2, 51, 1);
+    iso_add(l, 1, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, 0, 5, 0);
     ISO_EACH_NEW_FILL(fill) {
         for (size_t n = 1; n <= 513; n = 2 * n + 21 - n % 2)
             iso_add(l, 6, fill, 0, 2, n, n % 2);
     }
     for (size_t spot = 0; spot < 134; spot++) { /* of each row, and of all elements */
-        iso_add_at(l, 30, ISO_FILL_TOP_AT, 0, spot, 1, 134, 0);
-        iso_add_at(l, 30, ISO_FILL_ALONE_AT, 0, spot, 1, 134, 0);
+        iso_add_at(l, 30, ISO_CHECK_FILL_TOP_AT, 0, spot, 1, 134, 0);
+        iso_add_at(l, 30, ISO_CHECK_FILL_ALONE_AT, 0, spot, 1, 134, 0);
         ISO_EACH_POINT_FILL(fill)
         iso_add_at(l, 9, fill, 0, spot, 2, 67, 1);
     }
     for (size_t i = 0; i < ISO_STRIDES; i++)
-        iso_add(l, 4, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, 5, 49 + i, iso_stride_gap(i, 49 + i));
+        iso_add(l, 4, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, 5, 49 + i,
+                iso_stride_gap(i, 49 + i));
     for (size_t i = 0; i < iso_count(widths); i++) {
         for (size_t f = 0; f < 6; f++)
-            iso_add(l, 20, fills[f], ISO_CASE_TRAPLESS, 1 + f % 2, widths[i], 0);
+            iso_add(l, 20, fills[f], ISO_CHECK_CASE_TRAPLESS, 1 + f % 2, widths[i], 0);
     }
 }
 
-static void logsumexp_setup(struct iso_operands *o, const struct iso_case *c) {
+static void logsumexp_setup(struct iso_check_operands *o, const struct iso_check_case *c) {
     size_t rows = c->p[L_ROWS], n = c->p[L_N];
-    iso_out(o, "max", 1, rows, rows);
-    iso_out(o, "log_sum", 1, rows, rows);
-    iso_in_f32(o, "x", rows, n, n + c->p[L_GAP], c->fill);
+    iso_check_out(o, "max", 1, rows, rows);
+    iso_check_out(o, "log_sum", 1, rows, rows);
+    iso_check_in_f32(o, "x", rows, n, n + c->p[L_GAP], c->fill);
 }
 
-static void logsumexp_call(const struct iso_kernels *t, const struct iso_case *c,
-                           const struct iso_operands *o) {
-    t->logsumexp(ISO_AT(float, o, L_MAX), ISO_AT(float, o, L_LOG_SUM), ISO_AT(const float, o, L_X),
-                 o->v[L_X].ld, c->p[L_ROWS], c->p[L_N]);
+static void logsumexp_call(const void *table, const struct iso_check_case *c,
+                           const struct iso_check_operands *o) {
+    const struct iso_kernels *t = table;
+    t->logsumexp(ISO_CHECK_AT(float, o, L_MAX), ISO_CHECK_AT(float, o, L_LOG_SUM),
+                 ISO_CHECK_AT(const float, o, L_X), o->v[L_X].ld, c->p[L_ROWS], c->p[L_N]);
 }
 
 /* The logarithm of the sum is minus the log-probability of the largest element. */
-static void logsumexp_reference(struct iso_operands *o, const struct iso_case *c) {
+static void logsumexp_reference(struct iso_check_operands *o, const struct iso_check_case *c) {
     size_t n = c->p[L_N];
-    float *max = iso_exact(o, L_MAX);
-    double *expect = iso_expect(o, L_LOG_SUM), *bound = iso_bound(o, L_LOG_SUM);
-    double *y = iso_operands_alloc(o, 2 * n * sizeof *y);
+    float *max = iso_check_exact(o, L_MAX);
+    double *expect = iso_check_expect(o, L_LOG_SUM), *bound = iso_check_bound(o, L_LOG_SUM);
+    double *y = iso_check_operands_alloc(o, 2 * n * sizeof *y);
     for (size_t i = 0; i < c->p[L_ROWS]; i++) {
-        const float *x = ISO_HOST(const float, o, L_X) + i * o->v[L_X].ld;
+        const float *x = ISO_CHECK_HOST(const float, o, L_X) + i * o->v[L_X].ld;
         size_t top = 0, nans = 0;
         for (size_t j = 0; j < n; j++) {
             nans += isnan(x[j]) != 0;
             if (x[j] > x[top] || isnan(x[top]))
                 top = j;
         }
-        oracle_softmax(y, y + n, x, n, n, NULL, 1, 1);
+        iso_oracle_softmax(y, y + n, x, n, n, NULL, 1, 1, ISO_LANES);
         if (n > nans && x[top] > -INFINITY) {
             max[i] = x[top] == 0 ? -0.0f : x[top];
             expect[i] = 0 - y[top], bound[i] = y[n + top];
@@ -301,14 +315,16 @@ static bool same_bits(float a, float b) {
 }
 
 /* What the two numbers are for: the bits of a log-softmax. */
-static const char *logsumexp_check(const struct iso_operands *o, const struct iso_case *c) {
+static const char *logsumexp_check(const struct iso_check_operands *o,
+                                   const struct iso_check_case *c) {
     const size_t n = c->p[L_N];
     const iso_softmax_options options = {.size = sizeof options, .log = 1, .safe = 1};
     const char *wrong = NULL;
     float *y = malloc((n + 16) * sizeof *y); /* where emulators may load whole vectors */
     for (size_t i = 0; i < c->p[L_ROWS] && !wrong; i++) {
-        const float *x = ISO_AT(const float, o, L_X) + i * o->v[L_X].ld;
-        const float max = ISO_AT(float, o, L_MAX)[i], log_sum = ISO_AT(float, o, L_LOG_SUM)[i];
+        const float *x = ISO_CHECK_AT(const float, o, L_X) + i * o->v[L_X].ld;
+        const float max = ISO_CHECK_AT(float, o, L_MAX)[i],
+                    log_sum = ISO_CHECK_AT(float, o, L_LOG_SUM)[i];
         if (y)
             memcpy(y, x, n * sizeof *y);
         if (!y || iso_softmax_f32(y, n, y, n, 1, n, &options, NULL))
@@ -322,28 +338,29 @@ static const char *logsumexp_check(const struct iso_operands *o, const struct is
     return wrong;
 }
 
-static double logsumexp_bytes(const struct iso_case *c) {
+static double logsumexp_bytes(const struct iso_check_case *c) {
     return 4.0 * (double)c->p[L_ROWS] * (double)c->p[L_N];
 }
 
-static void logsumexp_random(struct iso_case *c, struct iso_random *r) {
-    c->p[L_ROWS] = iso_random_log(r, 9);
-    c->p[L_N] = iso_random_log(r, 2200);
-    c->p[L_GAP] = iso_random_gap(r);
-    c->fill = (unsigned)iso_random_below(r, ISO_FILL_ALL);
-    if (c->fill == ISO_FILL_UNIFORM || c->fill == ISO_FILL_NORMAL || c->fill == ISO_FILL_SCORES)
-        c->flags = ISO_CASE_TRAPLESS;
+static void logsumexp_random(struct iso_check_case *c, struct iso_check_random *r) {
+    c->p[L_ROWS] = iso_check_random_log(r, 9);
+    c->p[L_N] = iso_check_random_log(r, 2200);
+    c->p[L_GAP] = iso_check_random_gap(r);
+    c->fill = (unsigned)iso_check_random_below(r, ISO_CHECK_FILL_ALL);
+    if (c->fill == ISO_CHECK_FILL_UNIFORM || c->fill == ISO_CHECK_FILL_NORMAL ||
+        c->fill == ISO_CHECK_FILL_SCORES)
+        c->flags = ISO_CHECK_CASE_TRAPLESS;
 }
 
-const struct iso_suite iso_suite_logsumexp = {.kernel = "logsumexp",
-                                              .params = "rows n gap",
-                                              .cases = logsumexp_cases,
-                                              .setup = logsumexp_setup,
-                                              .call = logsumexp_call,
-                                              .reference = logsumexp_reference,
-                                              .check = logsumexp_check,
-                                              .bytes = logsumexp_bytes,
-                                              .random = logsumexp_random};
+const struct iso_check_suite iso_kernel_suite_logsumexp = {.name = "logsumexp",
+                                                           .params = "rows n gap",
+                                                           .cases = logsumexp_cases,
+                                                           .setup = logsumexp_setup,
+                                                           .call = logsumexp_call,
+                                                           .reference = logsumexp_reference,
+                                                           .check = logsumexp_check,
+                                                           .bytes = logsumexp_bytes,
+                                                           .random = logsumexp_random};
 
 /* --------------------------------------------------------------------------------------- norms */
 
@@ -356,16 +373,16 @@ enum { N_ROWS, N_N, N_AFFINE, N_RESIDUAL, N_Y, N_SUM, N_EPS, N_GAP, N_XGAP, N_RG
 enum { N_Y_AT, N_X_AT, N_R_AT, N_SUM_AT, N_GAMMA, N_BETA };
 static const float norm_eps[] = {1e-5f, 1e-6f, 1e-12f, 0};
 
-static void norm_cases(struct iso_cases *l) {
-    static const unsigned fills[] = {ISO_FILL_UNIFORM, ISO_FILL_NORMAL, ISO_FILL_OFFSET,
-                                     ISO_FILL_EQUAL,   ISO_FILL_RISING, ISO_FILL_CANCEL,
-                                     ISO_FILL_WIDE,    ISO_FILL_TINY};
+static void norm_cases(struct iso_check_cases *l) {
+    static const unsigned fills[] = {
+        ISO_CHECK_FILL_UNIFORM, ISO_CHECK_FILL_NORMAL, ISO_CHECK_FILL_OFFSET, ISO_CHECK_FILL_EQUAL,
+        ISO_CHECK_FILL_RISING,  ISO_CHECK_FILL_CANCEL, ISO_CHECK_FILL_WIDE,   ISO_CHECK_FILL_TINY};
     static const size_t large[] = {255, 256, 257, 511, 512, 513, 768, 1000, 1024, 1025, 2048};
-    if (l->plan == ISO_PLAN_BENCH) {
-        iso_add(l, 1, ISO_FILL_NORMAL, 0, 64, 512, 3, 0, 0, 0, 0, 0);
-        iso_add(l, 1, ISO_FILL_NORMAL, 0, 64, 512, 3, 1, 0, 1, 0, 0);
-        iso_add(l, 1, ISO_FILL_NORMAL, 0, 1, 512, 3, 0, 0, 0, 0, 0);
-        iso_add(l, 1, ISO_FILL_NORMAL, 0, 16, 4096, 3, 0, 0, 0, 0, 0);
+    if (l->plan == ISO_CHECK_PLAN_BENCH) {
+        iso_add(l, 1, ISO_CHECK_FILL_NORMAL, 0, 64, 512, 3, 0, 0, 0, 0, 0);
+        iso_add(l, 1, ISO_CHECK_FILL_NORMAL, 0, 64, 512, 3, 1, 0, 1, 0, 0);
+        iso_add(l, 1, ISO_CHECK_FILL_NORMAL, 0, 1, 512, 3, 0, 0, 0, 0, 0);
+        iso_add(l, 1, ISO_CHECK_FILL_NORMAL, 0, 16, 4096, 3, 0, 0, 0, 0, 0);
         return;
     }
     size_t t = 0; /* n is at least 1: dispatch never asks for an empty mean */
@@ -376,123 +393,126 @@ static void norm_cases(struct iso_cases *l) {
                 y = 0;
             if ((sum == 2 && y == 1) || (sum == 3 && (y == 2 || !residual)))
                 sum = 1;
-            iso_add(l, 30, fills[t % 8], ISO_CASE_TRAPLESS | (t % 31 ? 0 : ISO_CASE_GOLDEN),
-                    1 + t % 3, n, t % 4, residual, y, sum, t % 3, t % 5);
+            iso_add(l, 30, fills[t % 8],
+                    ISO_CHECK_CASE_TRAPLESS | (t % 31 ? 0 : ISO_CHECK_CASE_GOLDEN), 1 + t % 3, n,
+                    t % 4, residual, y, sum, t % 3, t % 5);
         }
     }
     for (size_t n = 0; n < iso_count(large); n++) {
         for (size_t f = 0; f < 8; f++, t++)
-            iso_add(l, 10, fills[f], ISO_CASE_TRAPLESS | (n == 7 ? ISO_CASE_GOLDEN : 0), 2,
-                    large[n], 3, f % 2, 0, f % 2, t % 3, 1);
+            iso_add(l, 10, fills[f], ISO_CHECK_CASE_TRAPLESS | (n == 7 ? ISO_CHECK_CASE_GOLDEN : 0),
+                    2, large[n], 3, f % 2, 0, f % 2, t % 3, 1);
     }
     for (size_t n = 1; n < 80; n += 13) {
-        iso_add(l, 1, ISO_FILL_UNIFORM, ISO_CASE_TRAPLESS, 2, n + 1, 3, 0, 0, 0, 3, 0); /* eps 0 */
-        iso_add(l, 1, ISO_FILL_ZERO, ISO_CASE_TRAPLESS, 2, n, 3, 0, 0, 0, 0, 0);
+        iso_add(l, 1, ISO_CHECK_FILL_UNIFORM, ISO_CHECK_CASE_TRAPLESS, 2, n + 1, 3, 0, 0, 0, 3,
+                0); /* eps 0 */
+        iso_add(l, 1, ISO_CHECK_FILL_ZERO, ISO_CHECK_CASE_TRAPLESS, 2, n, 3, 0, 0, 0, 0, 0);
     }
-    iso_add(l, 1, ISO_FILL_NORMAL, ISO_CASE_ALIGN, 2, 53, 3, 1, 0, 1, 0, 1);
-    iso_add(l, 1, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, 0, 5, 3, 1, 0, 1, 0, 1);
+    iso_add(l, 1, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_ALIGN, 2, 53, 3, 1, 0, 1, 0, 1);
+    iso_add(l, 1, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, 0, 5, 3, 1, 0, 1, 0, 1);
     for (size_t n = 1; n < 300; n += 19) /* NaN and infinities: classes only */
-        iso_add(l, 2, ISO_FILL_SPECIAL, ISO_CASE_GOLDEN, 6, n, 3, 0, 0, 0, 0, 1);
+        iso_add(l, 2, ISO_CHECK_FILL_SPECIAL, ISO_CHECK_CASE_GOLDEN, 6, n, 3, 0, 0, 0, 0, 1);
     ISO_EACH_NEW_FILL(fill) {
         for (size_t n = 1; n <= 513; n = 2 * n + 21 - n % 2)
             iso_add(l, 6, fill, 0, 2, n, n % 4, n / 2 % 2, n % 2, n % 3 == 1, 0, n % 2);
     }
-    for (unsigned fill = 0; fill < ISO_FILL_COUNT; fill++)
+    for (unsigned fill = 0; fill < ISO_CHECK_FILL_COUNT; fill++)
         iso_add(l, 4, fill, 0, 2, 75, 3, 0, 0, 0, 0, 1);
     for (size_t n = 1; n <= 67; n += 66) { /* one alone is its own mean; then each lane */
         for (size_t spot = 0; spot < 4 * n; spot++) {
-            iso_add_at(l, 30, ISO_FILL_TOP_AT, 0, spot, 1, n, 3, spot % 2, 0, 0, 0, 0);
+            iso_add_at(l, 30, ISO_CHECK_FILL_TOP_AT, 0, spot, 1, n, 3, spot % 2, 0, 0, 0, 0);
             ISO_EACH_POINT_FILL(fill)
             iso_add_at(l, 60, fill, 0, spot, 2, n, 3, 1, spot % 3, spot % 2, 0, 1);
         }
     }
     for (size_t i = 0; i < 4 * ISO_STRIDES; i++) { /* of y, x, residual and sum, mixed */
         size_t a = i % ISO_STRIDES, b = i / 2 % ISO_STRIDES, d = i / 3 % ISO_STRIDES, n = 49 + i;
-        iso_add(l, 4, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, 4, n, 3, 1, i % 3, 1, 0,
+        iso_add(l, 4, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, 4, n, 3, 1, i % 3, 1, 0,
                 iso_stride_gap(i * 7 / 2 % ISO_STRIDES, n), iso_stride_gap(a, n),
                 iso_stride_gap(b, n), iso_stride_gap(d, n));
     }
     static const size_t widths[] = {64, 384, 512, 768, 1024, 2048, 4096};
     for (size_t i = 0; i < iso_count(widths); i++) {
         for (size_t f = 0; f < 8; f++)
-            iso_add(l, 20, fills[f], ISO_CASE_TRAPLESS, 1 + f % 2, widths[i], 3, f / 2 % 2, 0,
+            iso_add(l, 20, fills[f], ISO_CHECK_CASE_TRAPLESS, 1 + f % 2, widths[i], 3, f / 2 % 2, 0,
                     f / 4, 0, 0);
     }
     /* rows go in pairs: an odd one at the end, and rows too long for that */
     for (size_t n = 2047; n <= 2049; n++)
-        iso_add(l, 3, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, 3, n, 3, n % 2, 0, n % 2, 0, 3);
+        iso_add(l, 3, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, 3, n, 3, n % 2, 0, n % 2, 0,
+                3);
     for (size_t rows = 4; rows <= 9; rows++)
         for (size_t f = 0; f < 8; f++)
-            iso_add(l, 5, fills[f], ISO_CASE_TRAPLESS, rows, 20 * f + rows, f % 4, f / 2 % 2, f / 4,
-                    f % 2, 0, f % 3);
+            iso_add(l, 5, fills[f], ISO_CHECK_CASE_TRAPLESS, rows, 20 * f + rows, f % 4, f / 2 % 2,
+                    f / 4, f % 2, 0, f % 3);
 }
 
 /* Rows of whole lines, which may go past the caches; the last ones are longer than what has room
  * beside. */
-static void past_cases(struct iso_cases *l) {
+static void past_cases(struct iso_check_cases *l) {
     static const size_t widths[] = {96, 512, 992, 1984, 2000};
-    for (size_t i = 0; i < iso_count(widths) && l->plan != ISO_PLAN_BENCH; i++)
+    for (size_t i = 0; i < iso_count(widths) && l->plan != ISO_CHECK_PLAN_BENCH; i++)
         for (size_t rows = 2; rows <= 7; rows += rows == 3 ? 3 : 1)
             for (size_t kind = 0; kind < 3; kind++)
-                iso_add(l, 20, ISO_FILL_NORMAL, ISO_CASE_TRAPLESS, rows, widths[i], rows % 4,
-                        kind > 0, 0, kind == 2, 0, widths[i] % 64);
+                iso_add(l, 20, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, rows, widths[i],
+                        rows % 4, kind > 0, 0, kind == 2, 0, widths[i] % 64);
 }
 
-static void layernorm_cases(struct iso_cases *l) {
+static void layernorm_cases(struct iso_check_cases *l) {
     norm_cases(l);
     past_cases(l);
 }
 
-static void rms_cases(struct iso_cases *l) {
+static void rms_cases(struct iso_check_cases *l) {
     norm_cases(l);
-    if (l->plan != ISO_PLAN_BENCH) { /* the sum of squares overflows: documented to give 0 */
-        iso_add(l, 1, ISO_FILL_HUGE, ISO_CASE_GOLDEN, 2, 70, 3, 0, 0, 0, 0, 1);
-        iso_add(l, 1, ISO_FILL_HUGE, 0, 2, 513, 1, 0, 1, 0, 0, 1);
+    if (l->plan != ISO_CHECK_PLAN_BENCH) { /* the sum of squares overflows: documented to give 0 */
+        iso_add(l, 1, ISO_CHECK_FILL_HUGE, ISO_CHECK_CASE_GOLDEN, 2, 70, 3, 0, 0, 0, 0, 1);
+        iso_add(l, 1, ISO_CHECK_FILL_HUGE, 0, 2, 513, 1, 0, 1, 0, 0, 1);
     }
     past_cases(l);
 }
 
-static void norm_setup(struct iso_operands *o, const struct iso_case *c) {
+static void norm_setup(struct iso_check_operands *o, const struct iso_check_case *c) {
     size_t rows = c->p[N_ROWS], n = c->p[N_N], gap = c->p[N_GAP];
     if (c->p[N_Y])
-        iso_absent(o, "y");
+        iso_check_absent(o, "y");
     else
-        iso_out(o, "y", rows, n, n + gap);
+        iso_check_out(o, "y", rows, n, n + gap);
     bool x_out = c->p[N_Y] == 1 || c->p[N_SUM] == 2, r_out = c->p[N_Y] == 2 || c->p[N_SUM] == 3;
     if (x_out)
-        iso_inout_f32(o, "x", rows, n, n + gap / 2 + c->p[N_XGAP], c->fill);
+        iso_check_inout_f32(o, "x", rows, n, n + gap / 2 + c->p[N_XGAP], c->fill);
     else
-        iso_in_f32(o, "x", rows, n, n + gap / 2 + c->p[N_XGAP], c->fill);
+        iso_check_in_f32(o, "x", rows, n, n + gap / 2 + c->p[N_XGAP], c->fill);
     if (!c->p[N_RESIDUAL])
-        iso_absent(o, "residual");
+        iso_check_absent(o, "residual");
     else if (r_out)
-        iso_inout_f32(o, "residual", rows, n, n + gap + c->p[N_RGAP], c->fill);
+        iso_check_inout_f32(o, "residual", rows, n, n + gap + c->p[N_RGAP], c->fill);
     else
-        iso_in_f32(o, "residual", rows, n, n + gap + c->p[N_RGAP], c->fill);
+        iso_check_in_f32(o, "residual", rows, n, n + gap + c->p[N_RGAP], c->fill);
     if (c->p[N_SUM] == 1)
-        iso_out(o, "sum", rows, n, n + gap + c->p[N_SGAP]);
+        iso_check_out(o, "sum", rows, n, n + gap + c->p[N_SGAP]);
     else
-        iso_absent(o, "sum");
+        iso_check_absent(o, "sum");
     if (c->p[N_AFFINE] & 1)
-        iso_in_f32(o, "gamma", 1, n, n, ISO_FILL_UNIFORM);
+        iso_check_in_f32(o, "gamma", 1, n, n, ISO_CHECK_FILL_UNIFORM);
     else
-        iso_absent(o, "gamma");
+        iso_check_absent(o, "gamma");
     if (c->p[N_AFFINE] & 2)
-        iso_in_f32(o, "beta", 1, n, n, ISO_FILL_UNIFORM);
+        iso_check_in_f32(o, "beta", 1, n, n, ISO_CHECK_FILL_UNIFORM);
     else
-        iso_absent(o, "beta");
+        iso_check_absent(o, "beta");
 }
 
-static unsigned norm_y(const struct iso_case *c) {
+static unsigned norm_y(const struct iso_check_case *c) {
     return c->p[N_Y] == 0 ? N_Y_AT : c->p[N_Y] == 1 ? N_X_AT : N_R_AT;
 }
 
-static unsigned norm_sum(const struct iso_case *c) {
+static unsigned norm_sum(const struct iso_check_case *c) {
     return c->p[N_SUM] == 1 ? N_SUM_AT : c->p[N_SUM] == 2 ? N_X_AT : N_R_AT;
 }
 
 /* beside: ISO_PAST_FLOATS floats. */
-static struct iso_norm norm_of(const struct iso_case *c, const struct iso_operands *o,
+static struct iso_norm norm_of(const struct iso_check_case *c, const struct iso_check_operands *o,
                                float *beside) {
     struct iso_norm v = {.gamma = o->v[N_GAMMA].at,
                          .beta = o->v[N_BETA].at,
@@ -508,26 +528,28 @@ static struct iso_norm norm_of(const struct iso_case *c, const struct iso_operan
     return v;
 }
 
-static void layernorm_call(const struct iso_kernels *t, const struct iso_case *c,
-                           const struct iso_operands *o) {
+static void layernorm_call(const void *table, const struct iso_check_case *c,
+                           const struct iso_check_operands *o) {
+    const struct iso_kernels *t = table;
     float beside[ISO_PAST_FLOATS];
     struct iso_norm v = norm_of(c, o, beside);
     t->layernorm(o->v[norm_y(c)].at, o->v[norm_y(c)].ld, o->v[N_X_AT].at, o->v[N_X_AT].ld,
                  c->p[N_ROWS], c->p[N_N], &v);
 }
 
-static void rmsnorm_call(const struct iso_kernels *t, const struct iso_case *c,
-                         const struct iso_operands *o) {
+static void rmsnorm_call(const void *table, const struct iso_check_case *c,
+                         const struct iso_check_operands *o) {
+    const struct iso_kernels *t = table;
     float beside[ISO_PAST_FLOATS];
     struct iso_norm v = norm_of(c, o, beside);
     t->rmsnorm(o->v[norm_y(c)].at, o->v[norm_y(c)].ld, o->v[N_X_AT].at, o->v[N_X_AT].ld,
                c->p[N_ROWS], c->p[N_N], &v);
 }
 
-static void norm_reference(struct iso_operands *o, const struct iso_case *c, bool rms) {
+static void norm_reference(struct iso_check_operands *o, const struct iso_check_case *c, bool rms) {
     size_t rows = c->p[N_ROWS], n = c->p[N_N];
-    const struct iso_operand *x = &o->v[N_X_AT], *r = &o->v[N_R_AT];
-    float *t = iso_operands_alloc(o, rows * n * sizeof *t);
+    const struct iso_check_operand *x = &o->v[N_X_AT], *r = &o->v[N_R_AT];
+    float *t = iso_check_operands_alloc(o, rows * n * sizeof *t);
     for (size_t i = 0; i < rows; i++) {
         for (size_t j = 0; j < n; j++) {
             t[i * n + j] = ((const float *)x->host)[i * x->ld + j];
@@ -535,74 +557,76 @@ static void norm_reference(struct iso_operands *o, const struct iso_case *c, boo
                 t[i * n + j] += ((const float *)r->host)[i * r->ld + j];
         }
     }
-    const float *gamma = c->p[N_AFFINE] & 1 ? ISO_HOST(float, o, N_GAMMA) : NULL;
-    const float *beta = c->p[N_AFFINE] & 2 ? ISO_HOST(float, o, N_BETA) : NULL;
+    const float *gamma = c->p[N_AFFINE] & 1 ? ISO_CHECK_HOST(float, o, N_GAMMA) : NULL;
+    const float *beta = c->p[N_AFFINE] & 2 ? ISO_CHECK_HOST(float, o, N_BETA) : NULL;
     float eps = norm_eps[c->p[N_EPS]];
     unsigned y = norm_y(c);
     if (c->p[N_SUM])
-        memcpy(iso_exact(o, norm_sum(c)), t, rows * n * sizeof *t);
+        memcpy(iso_check_exact(o, norm_sum(c)), t, rows * n * sizeof *t);
     /* sums that overflow: RMS says what then, layer norm only that all sets agree */
-    if (iso_fill_may_overflow(c->fill) && (!rms || c->fill != ISO_FILL_HUGE))
+    if (iso_check_fill_may_overflow(c->fill) && (!rms || c->fill != ISO_CHECK_FILL_HUGE))
         return;
-    double *expect = iso_expect(o, y), *bound = iso_bound(o, y);
+    double *expect = iso_check_expect(o, y), *bound = iso_check_bound(o, y);
     for (size_t i = 0; i < rows; i++) {
         if (rms)
-            oracle_rmsnorm(expect + i * n, bound + i * n, t + i * n, n, gamma, eps);
+            iso_oracle_rmsnorm(expect + i * n, bound + i * n, t + i * n, n, gamma, eps, ISO_LANES);
         else
-            oracle_layernorm(expect + i * n, bound + i * n, t + i * n, n, gamma, beta, eps);
+            iso_oracle_layernorm(expect + i * n, bound + i * n, t + i * n, n, gamma, beta, eps,
+                                 ISO_LANES);
     }
 }
 
-static void layernorm_reference(struct iso_operands *o, const struct iso_case *c) {
+static void layernorm_reference(struct iso_check_operands *o, const struct iso_check_case *c) {
     norm_reference(o, c, false);
 }
 
-static void rmsnorm_reference(struct iso_operands *o, const struct iso_case *c) {
+static void rmsnorm_reference(struct iso_check_operands *o, const struct iso_check_case *c) {
     norm_reference(o, c, true);
 }
 
-static double norm_bytes(const struct iso_case *c) {
+static double norm_bytes(const struct iso_check_case *c) {
     return 4.0 * (double)c->p[N_ROWS] * (double)c->p[N_N] *
            (double)(2 + (c->p[N_RESIDUAL] != 0) + (c->p[N_SUM] != 0));
 }
 
 #define NORM_PARAMS "rows n affine residual y sum eps# gap xgap rgap sgap"
 
-static void norm_random(struct iso_case *c, struct iso_random *r) {
-    static const unsigned fills[] = {ISO_FILL_UNIFORM,  ISO_FILL_NORMAL,     ISO_FILL_OFFSET,
-                                     ISO_FILL_EQUAL,    ISO_FILL_RISING,     ISO_FILL_CANCEL,
-                                     ISO_FILL_WIDE,     ISO_FILL_TINY,       ISO_FILL_PLATEAU,
-                                     ISO_FILL_OPPOSITE, ISO_FILL_SPIKE_LAST, ISO_FILL_POWERS};
-    c->p[N_ROWS] = iso_random_log(r, 9);
-    c->p[N_N] = 1 + iso_random_log(r, 2200);
-    c->p[N_AFFINE] = iso_random_below(r, 4);
-    c->p[N_RESIDUAL] = iso_random_below(r, 2);
-    c->p[N_Y] = iso_random_below(r, c->p[N_RESIDUAL] ? 3 : 2);
-    size_t sum = iso_random_below(r, c->p[N_RESIDUAL] ? 4 : 3);
+static void norm_random(struct iso_check_case *c, struct iso_check_random *r) {
+    static const unsigned fills[] = {
+        ISO_CHECK_FILL_UNIFORM,  ISO_CHECK_FILL_NORMAL,     ISO_CHECK_FILL_OFFSET,
+        ISO_CHECK_FILL_EQUAL,    ISO_CHECK_FILL_RISING,     ISO_CHECK_FILL_CANCEL,
+        ISO_CHECK_FILL_WIDE,     ISO_CHECK_FILL_TINY,       ISO_CHECK_FILL_PLATEAU,
+        ISO_CHECK_FILL_OPPOSITE, ISO_CHECK_FILL_SPIKE_LAST, ISO_CHECK_FILL_POWERS};
+    c->p[N_ROWS] = iso_check_random_log(r, 9);
+    c->p[N_N] = 1 + iso_check_random_log(r, 2200);
+    c->p[N_AFFINE] = iso_check_random_below(r, 4);
+    c->p[N_RESIDUAL] = iso_check_random_below(r, 2);
+    c->p[N_Y] = iso_check_random_below(r, c->p[N_RESIDUAL] ? 3 : 2);
+    size_t sum = iso_check_random_below(r, c->p[N_RESIDUAL] ? 4 : 3);
     c->p[N_SUM] = sum == c->p[N_Y] + 1 && sum > 1 ? 1 : sum; /* not the same place twice */
-    c->p[N_EPS] = iso_random_below(r, 3);
-    c->p[N_GAP] = iso_random_gap(r);
-    c->p[N_XGAP] = iso_random_gap(r);
-    c->p[N_RGAP] = iso_random_gap(r);
-    c->p[N_SGAP] = iso_random_gap(r);
-    c->fill = fills[iso_random_below(r, iso_count(fills))];
-    c->flags = ISO_CASE_TRAPLESS;
+    c->p[N_EPS] = iso_check_random_below(r, 3);
+    c->p[N_GAP] = iso_check_random_gap(r);
+    c->p[N_XGAP] = iso_check_random_gap(r);
+    c->p[N_RGAP] = iso_check_random_gap(r);
+    c->p[N_SGAP] = iso_check_random_gap(r);
+    c->fill = fills[iso_check_random_below(r, iso_count(fills))];
+    c->flags = ISO_CHECK_CASE_TRAPLESS;
 }
 
-const struct iso_suite iso_suite_layernorm = {.kernel = "layernorm",
-                                              .params = NORM_PARAMS,
-                                              .cases = layernorm_cases,
-                                              .setup = norm_setup,
-                                              .call = layernorm_call,
-                                              .reference = layernorm_reference,
-                                              .bytes = norm_bytes,
-                                              .random = norm_random};
+const struct iso_check_suite iso_kernel_suite_layernorm = {.name = "layernorm",
+                                                           .params = NORM_PARAMS,
+                                                           .cases = layernorm_cases,
+                                                           .setup = norm_setup,
+                                                           .call = layernorm_call,
+                                                           .reference = layernorm_reference,
+                                                           .bytes = norm_bytes,
+                                                           .random = norm_random};
 
-const struct iso_suite iso_suite_rmsnorm = {.kernel = "rmsnorm",
-                                            .params = NORM_PARAMS,
-                                            .cases = rms_cases,
-                                            .setup = norm_setup,
-                                            .call = rmsnorm_call,
-                                            .reference = rmsnorm_reference,
-                                            .bytes = norm_bytes,
-                                            .random = norm_random};
+const struct iso_check_suite iso_kernel_suite_rmsnorm = {.name = "rmsnorm",
+                                                         .params = NORM_PARAMS,
+                                                         .cases = rms_cases,
+                                                         .setup = norm_setup,
+                                                         .call = rmsnorm_call,
+                                                         .reference = rmsnorm_reference,
+                                                         .bytes = norm_bytes,
+                                                         .random = norm_random};

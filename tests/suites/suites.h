@@ -9,19 +9,22 @@
 
 /* iso_add(list, thin, fill, flags, parameters ...) */
 #define iso_add(list, thin, kind, flag_bits, ...)                                                  \
-    iso_cases_add(                                                                                 \
-        list, (struct iso_case){.p = {__VA_ARGS__}, .fill = (kind), .flags = (flag_bits)}, thin)
-/* The same with iso_case.spot. */
+    iso_check_cases_add(                                                                           \
+        list, (struct iso_check_case){.p = {__VA_ARGS__}, .fill = (kind), .flags = (flag_bits)},   \
+        thin)
+/* The same with iso_check_case.spot. */
 #define iso_add_at(list, thin, kind, flag_bits, where, ...)                                        \
-    iso_cases_add(list,                                                                            \
-                  (struct iso_case){                                                               \
-                      .p = {__VA_ARGS__}, .fill = (kind), .flags = (flag_bits), .spot = (where)},  \
-                  thin)
+    iso_check_cases_add(                                                                           \
+        list,                                                                                      \
+        (struct iso_check_case){                                                                   \
+            .p = {__VA_ARGS__}, .fill = (kind), .flags = (flag_bits), .spot = (where)},            \
+        thin)
 
 /* The fills that no golden case has: those without a spot, and one element that is not finite. */
-#define ISO_EACH_NEW_FILL(fill) for (unsigned fill = ISO_FILL_COUNT; fill < ISO_FILL_TOP_AT; fill++)
+#define ISO_EACH_NEW_FILL(fill)                                                                    \
+    for (unsigned fill = ISO_CHECK_FILL_COUNT; fill < ISO_CHECK_FILL_TOP_AT; fill++)
 #define ISO_EACH_POINT_FILL(fill)                                                                  \
-    for (unsigned fill = ISO_FILL_NAN_AT; fill <= ISO_FILL_MINUS_INF_AT; fill++)
+    for (unsigned fill = ISO_CHECK_FILL_NAN_AT; fill <= ISO_CHECK_FILL_MINUS_INF_AT; fill++)
 
 /* Strides that are special, by number: what a row of `cols` elements has behind it. */
 enum { ISO_STRIDES = 6 };

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * What abi.c and the trampolines in assembly share: byte offsets into iso_abi_state and
- * iso_abi_entries. abi.c asserts that they are those of its structs.
+ * What abi.c and the trampolines in assembly share: byte offsets into iso_check_abi_state and
+ * iso_check_abi_entries. abi.c asserts that they are those of its structs.
  */
-#ifndef ISOBIT_TESTS_ABI_LAYOUT_H
-#define ISOBIT_TESTS_ABI_LAYOUT_H
+#ifndef ISOBIT_CHECK_ABI_LAYOUT_H
+#define ISOBIT_CHECK_ABI_LAYOUT_H
 
 #define ABI_STUBS 32
 #define ABI_STACK_WORDS 16 /* most words of arguments on the stack */
 
-/* iso_abi_state */
+/* iso_check_abi_state */
 #define ABI_STACK_TOP 0
 #define ABI_SAVED_SP 8
 #define ABI_CALLEE_SP 16
@@ -28,7 +28,7 @@
 #define ABI_FILL 152
 #define ABI_AFTER 320 /* 21 words each */
 
-/* iso_abi_entries[] */
+/* iso_check_abi_entries[] */
 #define ABI_ENTRY_TARGET 0
 #define ABI_ENTRY_WORDS 8
 #define ABI_ENTRY_HIGH 16

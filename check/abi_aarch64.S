@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The trampoline of 64-bit Arm (AAPCS64). As on x86-64, all that it needs lies in iso_abi_state.
+ * The trampoline of 64-bit Arm (AAPCS64). As on x86-64, all that it needs lies in iso_check_abi_state.
  * x18 is a temporary register on Linux and compilers use it as one, so it is not looked at.
  */
 #if defined(__aarch64__)
@@ -9,10 +9,10 @@
     .text
 
     .p2align 4
-    .globl iso_abi_stubs
-    .hidden iso_abi_stubs
-    .type iso_abi_stubs, %function
-iso_abi_stubs:
+    .globl iso_check_abi_stubs
+    .hidden iso_check_abi_stubs
+    .type iso_check_abi_stubs, %function
+iso_check_abi_stubs:
     .set i, 0
     .rept ABI_STUBS
     .p2align 4
@@ -34,11 +34,11 @@ checked_call:
     stp d10, d11, [sp, #112]
     stp d12, d13, [sp, #128]
     stp d14, d15, [sp, #144]
-    adrp x19, iso_abi_state
-    add x19, x19, :lo12:iso_abi_state
+    adrp x19, iso_check_abi_state
+    add x19, x19, :lo12:iso_check_abi_state
     str x16, [x19, #ABI_INDEX]
-    adrp x20, iso_abi_entries
-    add x20, x20, :lo12:iso_abi_entries
+    adrp x20, iso_check_abi_entries
+    add x20, x20, :lo12:iso_check_abi_entries
     mov x9, #ABI_ENTRY_BYTES
     madd x20, x16, x9, x20
     mov x9, sp
@@ -102,8 +102,8 @@ checked_call:
     ldp d14, d15, [x19, #ABI_FILL+136]
     ldr x19, [x19, #ABI_FILL]
     blr x17
-    adrp x16, iso_abi_state
-    add x16, x16, :lo12:iso_abi_state
+    adrp x16, iso_check_abi_state
+    add x16, x16, :lo12:iso_check_abi_state
     stp x19, x20, [x16, #ABI_AFTER]
     stp x21, x22, [x16, #ABI_AFTER+16]
     stp x23, x24, [x16, #ABI_AFTER+32]
@@ -126,7 +126,7 @@ checked_call:
     ldr x9, [x19, #ABI_STACK_TOP]
     cbz x9, 5f                          /* then not over the canary */
     mov sp, x20
-5:  bl iso_abi_verify
+5:  bl iso_check_abi_verify
     mov sp, x20
     ldr x0, [x19, #ABI_RESULT]
     ldr d0, [x19, #ABI_RESULT+8]

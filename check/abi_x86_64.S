@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The trampoline of x86-64 (System V). It keeps all that it needs in iso_abi_state, because after
+ * The trampoline of x86-64 (System V). It keeps all that it needs in iso_check_abi_state, because after
  * the call no register can be relied on; abi.c looks at what it recorded. Below it, kernels that
  * break one rule each.
  */
@@ -9,12 +9,12 @@
 
     .text
 
-/* iso_abi_stub_N: r11 = N; the caller has put the arguments of a kernel where they belong. */
+/* iso_check_abi_stub_N: r11 = N; the caller has put the arguments of a kernel where they belong. */
     .p2align 4
-    .globl iso_abi_stubs
-    .hidden iso_abi_stubs
-    .type iso_abi_stubs, @function
-iso_abi_stubs:
+    .globl iso_check_abi_stubs
+    .hidden iso_check_abi_stubs
+    .type iso_check_abi_stubs, @function
+iso_check_abi_stubs:
     .set i, 0
     .rept ABI_STUBS
     .p2align 4
@@ -32,10 +32,10 @@ checked_call:
     pushq %r13
     pushq %r14
     pushq %r15
-    leaq iso_abi_state(%rip), %rbx
+    leaq iso_check_abi_state(%rip), %rbx
     movq %r11, ABI_INDEX(%rbx)
     imulq $ABI_ENTRY_BYTES, %r11, %r11
-    leaq iso_abi_entries(%rip), %r12
+    leaq iso_check_abi_entries(%rip), %r12
     addq %r11, %r12
     movq %rsp, ABI_SAVED_SP(%rbx)
     leaq 56(%rsp), %r13                 /* the arguments on the stack */
@@ -87,9 +87,9 @@ checked_call:
     movq ABI_FILL+32(%rbx), %r14
     movq ABI_FILL+40(%rbx), %r15
     movq ABI_FILL(%rbx), %rbx
-    call *iso_abi_state+ABI_TARGET(%rip)
-    movq %rbx, iso_abi_state+ABI_AFTER(%rip)
-    leaq iso_abi_state(%rip), %rbx
+    call *iso_check_abi_state+ABI_TARGET(%rip)
+    movq %rbx, iso_check_abi_state+ABI_AFTER(%rip)
+    leaq iso_check_abi_state(%rip), %rbx
     movq %rbp, ABI_AFTER+8(%rbx)
     movq %r12, ABI_AFTER+16(%rbx)
     movq %r13, ABI_AFTER+24(%rbx)
@@ -118,7 +118,7 @@ checked_call:
     jne 7f
     movq ABI_CALLEE_SP(%rbx), %rsp      /* not over the canary */
 7:  andq $-16, %rsp
-    call iso_abi_verify
+    call iso_check_abi_verify
     movq %rbp, %rsp
     movq ABI_RESULT(%rbx), %rax
     movsd ABI_RESULT+8(%rbx), %xmm0

@@ -9,6 +9,7 @@
  */
 #include "abi.h"
 
+#include <errno.h>
 #include <fenv.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -24,6 +25,7 @@
 #endif
 
 #include "abi_layout.h"
+#include "internal.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -38,7 +40,7 @@
 #endif
 
 static char missing[200];
-const char *iso_abi_missing(void) { return missing; }
+const char *iso_check_abi_missing(void) { return missing; }
 void (*iso_spoil_target)(void);
 
 #if !defined(__x86_64__) && !defined(__aarch64__)
@@ -46,17 +48,18 @@ void (*iso_spoil_target)(void);
 /* No trampoline: the kernels are called as they are, and C tells what it can. */
 static int rounding;
 
-void iso_abi_init(void) {
+void iso_check_abi_init(const struct iso_check_target *target) {
+    (void)target;
     snprintf(missing, sizeof missing, "the calling convention, the use of the stack");
 }
 
-void iso_abi_wrap(struct iso_kernels *checked, const struct iso_kernels *table) {
-    *checked = *table;
+void iso_check_abi_wrap(void *checked, const struct iso_check_target *target, const void *table) {
+    memcpy(checked, table, target->table_bytes);
 }
 
-void iso_abi_begin(void) { rounding = fegetround(); }
+void iso_check_abi_begin(void) { rounding = fegetround(); }
 
-const char *iso_abi_end(size_t *stack) {
+const char *iso_check_abi_end(size_t *stack) {
     *stack = 0;
     if (fegetround() == rounding)
         return NULL;
@@ -96,14 +99,14 @@ _Static_assert(offsetof(struct entry, high_stack) == ABI_ENTRY_HIGH_STACK, "layo
 _Static_assert(sizeof(struct entry) == ABI_ENTRY_BYTES, "layout");
 
 /* The trampoline knows these two. */
-extern struct state iso_abi_state;
-extern struct entry iso_abi_entries[ABI_STUBS];
-struct state iso_abi_state;
-struct entry iso_abi_entries[ABI_STUBS];
-extern const char iso_abi_stubs[];
+extern struct state iso_check_abi_state;
+extern struct entry iso_check_abi_entries[ABI_STUBS];
+struct state iso_check_abi_state;
+struct entry iso_check_abi_entries[ABI_STUBS];
+extern const char iso_check_abi_stubs[];
 enum { STUB_BYTES = 16 };
 
-void iso_abi_verify(void);
+void iso_check_abi_verify(void);
 
 #if defined(__x86_64__)
 static const char *const saved_names[] = {"rbx", "rbp", "r12", "r13", "r14", "r15"};
@@ -114,14 +117,6 @@ static const char *const saved_names[] = {"x19", "x20", "x21", "x22", "x23", "x2
                                           "d11", "d12", "d13", "d14", "d15"};
 enum { SAVED_COUNT = 19, ARGUMENT_REGISTERS = 8 };
 #endif
-
-static const char *const kernel_arguments[] = {
-#define KERNEL(type, name, args) #args,
-#include "kernels.def"
-#undef KERNEL
-};
-enum { KERNELS = sizeof kernel_arguments / sizeof *kernel_arguments };
-_Static_assert(KERNELS <= ABI_STUBS, "more stubs are needed");
 
 static char problem[200];
 static size_t most_stack;
@@ -156,16 +151,16 @@ static void read_arguments(struct entry *e, const char *text) {
     e->words = integers > ARGUMENT_REGISTERS ? integers - ARGUMENT_REGISTERS : 0;
 }
 
-typedef void (*any_function)(void);
-
-void iso_abi_wrap(struct iso_kernels *checked, const struct iso_kernels *table) {
-    *checked = *table;
-    size_t i = 0;
-#define KERNEL(type, name, args)                                                                   \
-    iso_abi_entries[i].target = (any_function)table->name;                                         \
-    checked->name = (type(*) args)(any_function)(uintptr_t)(iso_abi_stubs + STUB_BYTES * i++);
-#include "kernels.def"
-#undef KERNEL
+/* The entry of a function is its place in target->functions. */
+void iso_check_abi_wrap(void *checked, const struct iso_check_target *target, const void *table) {
+    memcpy(checked, table, target->table_bytes);
+    for (size_t i = 0; i < target->function_count; i++) {
+        char *at = (char *)checked + target->functions[i].offset;
+        const char *stub = iso_check_abi_stubs + STUB_BYTES * i;
+        memcpy(&iso_check_abi_entries[i].target, at, sizeof iso_check_abi_entries[i].target);
+        if (iso_check_abi_entries[i].target)
+            memcpy(at, &stub, sizeof stub);
+    }
 }
 
 /* -------------------------------------------------------------------------------- this machine */
@@ -192,7 +187,7 @@ static void try_upper(void) {
     unsigned a = 0, b = 0, c = 0, d = 0;
     if (!__builtin_cpu_supports("avx"))
         return;
-    iso_abi_state.features |= ABI_HAS_AVX;
+    iso_check_abi_state.features |= ABI_HAS_AVX;
 #if !defined(NDEBUG)
     snprintf(missing, sizeof missing, "upper vector halves (gcc cleans them from -O2 on)");
     return;
@@ -220,18 +215,20 @@ static void try_upper(void) {
     sees_ymm = ymm;
     sees_zmm = zmm;
     if (ymm)
-        iso_abi_state.features |= ABI_HAS_IN_USE;
+        iso_check_abi_state.features |= ABI_HAS_IN_USE;
     if (!ymm || (!zmm && __builtin_cpu_supports("avx512f")))
         snprintf(missing, sizeof missing, "upper vector halves (XGETBV does not tell them%s)",
                  ymm ? " for ZMM" : "");
 }
 
-bool iso_abi_sees_upper(bool zmm) { return zmm ? sees_zmm : sees_ymm; }
+bool iso_check_abi_sees_upper(bool zmm) { return zmm ? sees_zmm : sees_ymm; }
 #endif
 
 static char *painted; /* lowest painted byte; the stack begins PAINTED above it */
 
-static uint64_t paint_word(void) { return iso_abi_state.canary ^ UINT64_C(0x5555555555555555); }
+static uint64_t paint_word(void) {
+    return iso_check_abi_state.canary ^ UINT64_C(0x5555555555555555);
+}
 
 static void paint(char *from, char *to) {
     uint64_t word = paint_word();
@@ -255,12 +252,22 @@ static char *lowest_used(char *from, char *to) {
     return from;
 }
 
-void iso_abi_init(void) {
-    if (iso_abi_entries[0].target || iso_abi_state.canary)
+static void read_functions(const struct iso_check_target *target) {
+    if (target->function_count > ABI_STUBS) {
+        errno = 0;
+        iso_check_die("too many functions in a table");
+    }
+    for (size_t i = 0; i < target->function_count; i++) {
+        iso_check_abi_entries[i] = (struct entry){0};
+        read_arguments(&iso_check_abi_entries[i], target->functions[i].arguments);
+    }
+}
+
+void iso_check_abi_init(const struct iso_check_target *target) {
+    read_functions(target);
+    if (iso_check_abi_state.canary)
         return;
-    iso_abi_state.canary = UINT64_C(0xc0dedbad5ca1ab1e);
-    for (size_t i = 0; i < KERNELS; i++)
-        read_arguments(&iso_abi_entries[i], kernel_arguments[i]);
+    iso_check_abi_state.canary = UINT64_C(0xc0dedbad5ca1ab1e);
 #if defined(__x86_64__)
     try_upper();
 #endif
@@ -279,7 +286,7 @@ void iso_abi_init(void) {
     }
     char *top = stack + STACK_BYTES;
     painted = top - PAINTED;
-    iso_abi_state.stack_top = (uint64_t)(uintptr_t)top;
+    iso_check_abi_state.stack_top = (uint64_t)(uintptr_t)top;
     paint(painted, top);
 }
 
@@ -319,19 +326,19 @@ static uint16_t x87_control(void) {
 static uint16_t x87_before;
 #endif
 
-void iso_abi_begin(void) {
+void iso_check_abi_begin(void) {
     problem[0] = 0;
     most_stack = 0;
     for (unsigned i = 0; i < SAVED_COUNT; i++)
-        iso_abi_state.fill[i] = next();
-    iso_abi_state.garbage = next();
-    iso_abi_state.in_use = 0;
+        iso_check_abi_state.fill[i] = next();
+    iso_check_abi_state.garbage = next();
+    iso_check_abi_state.in_use = 0;
     control_before = float_control();
 #if defined(__x86_64__)
     x87_before = x87_control();
 #endif
     if (painted) /* a call that did not return leaves its traces */
-        paint(painted, (char *)(uintptr_t)iso_abi_state.stack_top);
+        paint(painted, (char *)(uintptr_t)iso_check_abi_state.stack_top);
 }
 
 #define COMPLAIN(...)                                                                              \
@@ -341,8 +348,8 @@ void iso_abi_begin(void) {
     } while (0)
 
 /* Called by the trampoline after each call. It must not compute with floats. */
-void iso_abi_verify(void) {
-    struct state *s = &iso_abi_state;
+void iso_check_abi_verify(void) {
+    struct state *s = &iso_check_abi_state;
     for (unsigned i = 0; i < SAVED_COUNT; i++) {
         if (s->after[i] != s->fill[i])
             COMPLAIN("did not preserve register %s", saved_names[i]);
@@ -384,14 +391,14 @@ void iso_abi_verify(void) {
         size_t used = (size_t)(top - low);
         if (used > most_stack)
             most_stack = used;
-        if (used > ISO_ABI_STACK_LIMIT)
+        if (used > ISO_CHECK_STACK_LIMIT)
             COMPLAIN("used %s%zu bytes of stack, more than %d", low == painted ? "at least " : "",
-                     used, ISO_ABI_STACK_LIMIT);
+                     used, ISO_CHECK_STACK_LIMIT);
         paint(low, top);
     }
 }
 
-const char *iso_abi_end(size_t *stack) {
+const char *iso_check_abi_end(size_t *stack) {
     *stack = most_stack;
     return problem[0] ? problem : NULL;
 }

@@ -2,8 +2,8 @@
  *
  * What guard pages can be trusted with on this machine.
  */
-#ifndef ISOBIT_TESTS_GUARD_H
-#define ISOBIT_TESTS_GUARD_H
+#ifndef ISOBIT_CHECK_GUARD_H
+#define ISOBIT_CHECK_GUARD_H
 
 #include <stdbool.h>
 
@@ -12,6 +12,6 @@
  * where a processor does not. True on such a machine: then only the scalar set can be put flush
  * against a guard on the right.
  */
-bool iso_masked_loads_fault(void);
+bool iso_check_masked_loads_fault(void);
 
 #endif

@@ -11,13 +11,11 @@
 
 #include <isobit/ops.h>
 
-#include "kernels.h"
-
 static double gamma_n(double n) { return n * ORACLE_U / (1 - n * ORACLE_U); }
 
 static double larger(double a, double b) { return a > b ? a : b; }
 
-double oracle_ulp(double y) {
+double iso_oracle_ulp(double y) {
     y = fabs(y);
     if (!(y >= 0x1p-126))
         return ORACLE_TINY;
@@ -28,8 +26,8 @@ double oracle_ulp(double y) {
 
 /* ------------------------------------------------------------------------- sums of products */
 
-void oracle_dot(double *value, double *magnitude, const float *a, size_t sa, const float *b,
-                size_t sb, size_t k) {
+void iso_oracle_dot(double *value, double *magnitude, const float *a, size_t sa, const float *b,
+                    size_t sb, size_t k) {
     double sum = 0, abs_sum = 0;
     for (size_t p = 0; p < k; p++) {
         double product = (double)a[p * sa] * (double)b[p * sb];
@@ -40,45 +38,8 @@ void oracle_dot(double *value, double *magnitude, const float *a, size_t sa, con
     *magnitude = abs_sum;
 }
 
-float oracle_chain(float start, const float *a, size_t sa, const float *b, size_t sb, size_t k) {
-    for (size_t p = 0; p < k; p++)
-        start = fmaf(a[p * sa], b[p * sb], start);
-    return start;
-}
-
-float oracle_gemm_chain(const float *a, size_t sa, const float *b, size_t sb, size_t k,
-                        size_t block) {
-    float sum = oracle_chain(0.0f, a, sa, b, sb, k < block ? k : block);
-    for (size_t p = block; p < k; p += block) {
-        size_t left = k - p < block ? k - p : block;
-        sum = sum + oracle_chain(0.0f, a + p * sa, sa, b + p * sb, sb, left);
-    }
-    return sum;
-}
-
-float oracle_lanes(const float *a, size_t sa, const float *b, size_t sb, size_t k) {
-    float lane[ISO_LANES] = {0};
-    for (size_t p = 0; p < k; p++)
-        lane[p % ISO_LANES] = fmaf(a[p * sa], b[p * sb], lane[p % ISO_LANES]);
-    for (size_t h = ISO_LANES / 2; h > 0; h /= 2) {
-        for (size_t i = 0; i < h; i++)
-            lane[i] += lane[i + h];
-    }
-    return lane[0];
-}
-
-double oracle_sum_bound(double magnitude, double roundings, double k) {
+double iso_oracle_sum_bound(double magnitude, double roundings, double k) {
     return gamma_n(roundings) * magnitude + (k + 4) * ORACLE_TINY;
-}
-
-double oracle_quality_bound(double magnitude, double depth) {
-    return (4 + 0.25 * sqrt(depth)) * ORACLE_U * magnitude + 4 * ORACLE_TINY;
-}
-
-double oracle_gemm_depth(size_t k, size_t block) {
-    size_t first = k < block ? k : block;
-    size_t blocks = (k + block - 1) / block;
-    return (double)first + (blocks > 1 ? (double)(blocks - 1) : 0.0);
 }
 
 /* ------------------------------------------------------------------------------- functions */
@@ -89,7 +50,7 @@ static double sigmoid_times(double x, double z) { /* x / (1 + exp(-z)), x of the
     return x / (1 + exp(-z));
 }
 
-double oracle_function(double x, int function) {
+double iso_oracle_function(double x, int function) {
     switch (function) {
     case ISOBIT_ACT_NONE: return x;
     case ISOBIT_ACT_RELU: return x < 0 ? 0.0 : x;
@@ -101,82 +62,45 @@ double oracle_function(double x, int function) {
     case ISOBIT_ACT_GELU_TANH: /* 0.5 (1 + tanh y) = 1 / (1 + exp(-2y)) */
         return sigmoid_times(x, 2 * 0.79788456080286535588 * (x + 0.044715 * x * x * x));
     case ISOBIT_ACT_TANH: return tanh(x);
-    case ISO_UNARY_EXP: return exp(x);
-    case ISO_UNARY_ERF: return erf(x);
+    case ORACLE_EXP: return exp(x);
+    case ORACLE_ERF: return erf(x);
     default: return NAN;
     }
 }
 
-double oracle_function_bound(double x, int function) {
-    double y = oracle_function(x, function);
+double iso_oracle_function_bound(double x, int function) {
+    double y = iso_oracle_function(x, function);
     double ax = fabs(x);
     switch (function) {
     case ISOBIT_ACT_NONE:
     case ISOBIT_ACT_RELU: return ORACLE_EQUAL;
-    case ISOBIT_ACT_SILU: return fabs(y) >= 0x1p-126 ? 3 * oracle_ulp(y) : 0x1p-120;
+    case ISOBIT_ACT_SILU: return fabs(y) >= 0x1p-126 ? 3 * iso_oracle_ulp(y) : 0x1p-120;
     case ISOBIT_ACT_GELU_ERF: {
         double bound = 2 * ORACLE_U * ax + 0x1p-126;
-        return x >= -1 && fabs(y) >= 0x1p-126 && 2.5 * oracle_ulp(y) < bound ? 2.5 * oracle_ulp(y)
-                                                                             : bound;
+        return x >= -1 && fabs(y) >= 0x1p-126 && 2.5 * iso_oracle_ulp(y) < bound
+                   ? 2.5 * iso_oracle_ulp(y)
+                   : bound;
     }
     case ISOBIT_ACT_GELU_TANH: return 2 * ORACLE_U * ax + 0x1p-126;
     case ISOBIT_ACT_TANH: /* x + x^3/3 half-way between two floats: a hair above 1 */
-        return 1.0001 * oracle_ulp(y);
-    default: return oracle_ulp(y);
+        return 1.0001 * iso_oracle_ulp(y);
+    default: return iso_oracle_ulp(y);
     }
-}
-
-double oracle_epilogue(double *bound, double t, double tb, const struct oracle_epilogue *e) {
-    if (e->alpha != 1) {
-        t *= e->alpha;
-        tb = tb * fabs(e->alpha) + ORACLE_U * fabs(t) + ORACLE_TINY;
-    }
-    if (e->beta != 0) {
-        t += e->beta * (double)*e->c;
-        tb += ORACLE_U * (fabs(t) + tb) + ORACLE_TINY;
-    }
-    if (e->bias) {
-        t += (double)*e->bias;
-        tb += ORACLE_U * (fabs(t) + tb) + ORACLE_TINY;
-    }
-    double y = t;
-    if (e->act == ISOBIT_ACT_RELU) {
-        y = oracle_function(t, e->act);
-    } else if (e->act != ISOBIT_ACT_NONE) {
-        y = oracle_function(t, e->act);
-        /* no activation is steeper than 1.13; its own error is taken at the far end of tb */
-        tb = 1.13 * tb + larger(oracle_function_bound(t, e->act),
-                                larger(oracle_function_bound(t - tb, e->act),
-                                       oracle_function_bound(t + tb, e->act)));
-    }
-    if (e->residual) {
-        y += (double)*e->residual;
-        tb += ORACLE_U * (fabs(y) + tb) + ORACLE_TINY;
-    }
-    *bound = tb > 0 ? tb : ORACLE_EQUAL;
-    return y;
-}
-
-float oracle_epilogue_exact(float t, const struct oracle_epilogue *e) {
-    if (e->alpha != 1)
-        t = (float)e->alpha * t;
-    if (e->beta != 0)
-        t = fmaf((float)e->beta, *e->c, t);
-    if (e->bias)
-        t = t + *e->bias;
-    if (e->act == ISOBIT_ACT_RELU)
-        t = t < 0 ? 0.0f : t;
-    if (e->residual)
-        t = t + *e->residual;
-    return t;
 }
 
 /* ------------------------------------------------------------------------------------ rows */
 
-static double lanes_depth(size_t n) { return (double)((n + ISO_LANES - 1) / ISO_LANES) + 5; }
+/* Roundings of one term of a sum of n in so many lanes and then their tree; one lane: in any order.
+ */
+static double sum_depth(size_t n, size_t lanes) {
+    double depth = (double)((n + lanes - 1) / lanes);
+    for (; lanes > 1; lanes /= 2)
+        depth++;
+    return depth;
+}
 
-void oracle_softmax(double *y, double *bound, const float *x, size_t n, size_t length,
-                    const uint8_t *mask, int log_form, int safe) {
+void iso_oracle_softmax(double *y, double *bound, const float *x, size_t n, size_t length,
+                        const uint8_t *mask, int log_form, int safe, size_t lanes) {
     size_t part = 0;
     int poisoned = 0;
     double max = -INFINITY;
@@ -197,7 +121,7 @@ void oracle_softmax(double *y, double *bound, const float *x, size_t n, size_t l
         sum += exp(d);
         weighted += exp(d) * -d;
     }
-    double big_d = sum > 0 ? weighted / sum : 0, ne = lanes_depth(n);
+    double big_d = sum > 0 ? weighted / sum : 0, ne = sum_depth(n, lanes);
     for (size_t i = 0; i < n; i++) {
         bound[i] = ORACLE_EQUAL;
         if (i >= length || (mask && !mask[i])) {
@@ -225,8 +149,8 @@ void oracle_softmax(double *y, double *bound, const float *x, size_t n, size_t l
     }
 }
 
-void oracle_layernorm(double *y, double *bound, const float *t, size_t n, const float *gamma,
-                      const float *beta, float eps) {
+void iso_oracle_layernorm(double *y, double *bound, const float *t, size_t n, const float *gamma,
+                          const float *beta, float eps, size_t lanes) {
     double mean = 0, spread = 0, var = 0, nd = (double)n;
     int constant = 1;
     for (size_t i = 0; i < n; i++) {
@@ -237,7 +161,7 @@ void oracle_layernorm(double *y, double *bound, const float *t, size_t n, const 
     mean = mean / nd + (double)t[0];
     for (size_t i = 0; i < n; i++)
         var += ((double)t[i] - mean) * ((double)t[i] - mean);
-    double r = 1 / sqrt(var / nd + (double)eps), ne = lanes_depth(n), u = ORACLE_U;
+    double r = 1 / sqrt(var / nd + (double)eps), ne = sum_depth(n, lanes), u = ORACLE_U;
     /* the last term: near the smallest number a quotient loses more than u of itself */
     double mean_error = u * (ne * spread / nd + fabs(mean)) + ORACLE_TINY;
     for (size_t i = 0; i < n; i++) {
@@ -252,9 +176,9 @@ void oracle_layernorm(double *y, double *bound, const float *t, size_t n, const 
     }
 }
 
-void oracle_rmsnorm(double *y, double *bound, const float *t, size_t n, const float *gamma,
-                    float eps) {
-    double sum = 0, ne = lanes_depth(n);
+void iso_oracle_rmsnorm(double *y, double *bound, const float *t, size_t n, const float *gamma,
+                        float eps, size_t lanes) {
+    double sum = 0, ne = sum_depth(n, lanes);
     for (size_t i = 0; i < n; i++)
         sum += (double)t[i] * (double)t[i];
     double r = 1 / sqrt(sum / (double)n + (double)eps);
@@ -268,8 +192,8 @@ void oracle_rmsnorm(double *y, double *bound, const float *t, size_t n, const fl
 
 /* ------------------------------------------------------------------------------- attention */
 
-void oracle_attention(double *o, double *bound, double *weights, double *weights_bound,
-                      const struct oracle_attention *t) {
+void iso_oracle_attention(double *o, double *bound, double *weights, double *weights_bound,
+                          const struct iso_oracle_attention *t) {
     size_t nk = t->nk, dh = t->dh;
     double u = ORACLE_U, max = -INFINITY, unsure = 0; /* the largest error of a score */
     double *s = calloc(nk * 3 + 1, sizeof *s), *ds = s + nk, *p = ds + nk;
@@ -306,9 +230,9 @@ void oracle_attention(double *o, double *bound, double *weights, double *weights
             pds += p[j] * ds[j];
         }
     }
-    double blocks = (double)((nk + ISO_KEY_BLOCK - 1) / ISO_KEY_BLOCK);
-    double fixed = 2 * big_d + 2 * blocks * 3 + 4 + lanes_depth(nk) + 3;
-    double depth = blocks + ISO_KEY_BLOCK;
+    double blocks = (double)((nk + t->key_block - 1) / t->key_block);
+    double fixed = 2 * big_d + 2 * blocks * 3 + 4 + sum_depth(nk, t->lanes) + 3;
+    double depth = blocks + (double)t->key_block;
     for (size_t c = 0; c < dh; c++) {
         double value = 0, error = 2 * ORACLE_TINY;
         for (size_t j = 0; j < nk; j++) {
@@ -339,38 +263,4 @@ void oracle_attention(double *o, double *bound, double *weights, double *weights
             weights_bound[j] = INFINITY;
     }
     free(s);
-}
-
-/* ------------------------------------------------------------------------------- positions */
-
-double oracle_position(double *bound, size_t t, size_t c, size_t d, int layout) {
-    size_t i, half;
-    int cosine;
-    long double exponent;
-    switch (layout) {
-    case ISOBIT_POS_INTERLEAVED:
-        i = c / 2, cosine = c % 2 == 1;
-        exponent = 2 * (long double)i / (long double)d;
-        break;
-    case ISOBIT_POS_HALF_D:
-        half = (d + 1) / 2;
-        cosine = c >= half, i = cosine ? c - half : c;
-        exponent = 2 * (long double)i / (long double)d;
-        break;
-    default:
-        half = d / 2;
-        *bound = ORACLE_EQUAL;
-        if (c >= 2 * half)
-            return 0;
-        cosine = c >= half, i = cosine ? c - half : c;
-        exponent = half > 1 ? (long double)i / (long double)(half - 1) : 0;
-        break;
-    }
-    long double angle = (long double)t * powl(10000.0L, -exponent);
-    double y = (double)(cosine ? cosl(angle) : sinl(angle));
-    /* one rounding to f32, and an angle that is off by a few units of double */
-    *bound = 0.501 * oracle_ulp(y) + (double)angle * 0x1p-51;
-    if (t == 0)
-        *bound = ORACLE_EQUAL;
-    return y;
 }

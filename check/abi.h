@@ -8,30 +8,32 @@
  * through assembly (abi_x86_64.S, abi_aarch64.S) that knows nothing of gemv but how many words of
  * arguments lie on the stack.
  */
-#ifndef ISOBIT_TESTS_ABI_H
-#define ISOBIT_TESTS_ABI_H
+#ifndef ISOBIT_CHECK_ABI_H
+#define ISOBIT_CHECK_ABI_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "kernels.h"
+#include <isobit/check.h>
 
 /* A kernel may use so much stack, the functions that it calls included. */
-#define ISO_ABI_STACK_LIMIT 8192
+#define ISO_CHECK_STACK_LIMIT 8192
 
-/* Finds out what can be checked on this machine. Once; needs no signal handler. */
-void iso_abi_init(void);
+/* Finds out what can be checked on this machine, once, and reads the arguments of the functions of
+ * this target; calls of another one need it again. Needs no signal handler. */
+void iso_check_abi_init(const struct iso_check_target *target);
 /* What cannot be checked here: "" when there is nothing. */
-const char *iso_abi_missing(void);
+const char *iso_check_abi_missing(void);
 
-/* *checked becomes the table whose kernels go through the trampoline to those of `table`. */
-void iso_abi_wrap(struct iso_kernels *checked, const struct iso_kernels *table);
+/* checked, target->table_bytes, becomes the table whose functions go through the trampoline to
+ * those of `table`. */
+void iso_check_abi_wrap(void *checked, const struct iso_check_target *target, const void *table);
 
 /* Before the calls of one case: new random values, nothing found yet. */
-void iso_abi_begin(void);
+void iso_check_abi_begin(void);
 /* After them: NULL, or what the first bad call did; *stack is the most that one of them used (0
  * when it is not measured). */
-const char *iso_abi_end(size_t *stack);
+const char *iso_check_abi_end(size_t *stack);
 
 /* For the self-test: calls iso_spoil_target with up to four arguments, then breaks a rule. */
 extern void (*iso_spoil_target)(void);
@@ -55,7 +57,7 @@ ISO_SPOIL(zmm);
 ISO_SPOIL(int_width);
 ISO_SPOIL(aligned);
 /* Whether ymm and zmm can be found out here. */
-bool iso_abi_sees_upper(bool zmm);
+bool iso_check_abi_sees_upper(bool zmm);
 #elif defined(__aarch64__)
 ISO_SPOIL(x19);
 ISO_SPOIL(x28);

@@ -28,7 +28,7 @@ static void load_two_lanes(float *to, const float *from) {
 static void give_up(int number) { _exit(number); }
 #endif
 
-bool iso_masked_loads_fault(void) {
+bool iso_check_masked_loads_fault(void) {
 #if defined(__x86_64__)
     if (!__builtin_cpu_supports("avx"))
         return false;

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * isobit's own kernels as a target of the harness. Every kernel has to define `const struct
+ * iso_check_suite iso_kernel_suite_<name>`; without it the test program does not link.
+ */
+#include "kernel_target.h"
+
+#include <string.h>
+
+#include <isobit/isobit.h>
+
+#include "command.h"
+#include "kernels.h"
+
+#define KERNEL(type, name, args) extern const struct iso_check_suite iso_kernel_suite_##name;
+#include "kernels.def"
+#undef KERNEL
+
+static const struct iso_check_suite *const suites[] = {
+#define KERNEL(type, name, args) &iso_kernel_suite_##name,
+#include "kernels.def"
+#undef KERNEL
+};
+
+static const struct iso_check_function functions[] = {
+#define KERNEL(type, name, args) ISO_CHECK_FUNCTION(struct iso_kernels, name, #args),
+#include "kernels.def"
+#undef KERNEL
+};
+
+static struct iso_check_variant variants[] = {
+#define ISA(name, ...) {#name, &iso_kernels_##name, NULL},
+#include "isas.def"
+#undef ISA
+};
+
+enum { VARIANTS = sizeof variants / sizeof *variants };
+
+const struct iso_check_target *iso_kernel_target(void) {
+    static const struct iso_check_target target = {.size = sizeof target,
+                                                   .version = ISO_CHECK_VERSION,
+                                                   .name = "isobit",
+                                                   .variants = variants,
+                                                   .variant_count = VARIANTS,
+                                                   .suites = suites,
+                                                   .suite_count = sizeof suites / sizeof *suites,
+                                                   .functions = functions,
+                                                   .function_count =
+                                                       sizeof functions / sizeof *functions,
+                                                   .table_bytes = sizeof(struct iso_kernels)};
+    for (size_t i = 0; i < VARIANTS; i++) {
+        variants[i].missing = "unknown to the library";
+        for (size_t j = 0; j < iso_isa_count(); j++) {
+            if (!strcmp(iso_isa_name(iso_isa_get(j)), variants[i].name))
+                variants[i].missing = iso_isa_missing(iso_isa_get(j));
+        }
+    }
+    return &target;
+}
+
+int isobit_check(int argc, char **argv) {
+    static const struct iso_check_own own = {.golden = ISOBIT_TEST_DATA "/golden.txt",
+                                             .errors = ISOBIT_TEST_DATA "/errors.txt",
+                                             .numerics = ISOBIT_NUMERICS_VERSION,
+                                             .self_test = iso_kernel_self_test};
+    return iso_check_command(iso_kernel_target(), &own, argc, argv);
+}
