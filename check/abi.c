@@ -25,6 +25,7 @@
 #endif
 
 #include "abi_layout.h"
+#include "arguments.h"
 #include "internal.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -41,7 +42,6 @@
 
 static char missing[200];
 const char *iso_check_abi_missing(void) { return missing; }
-void (*iso_spoil_target)(void);
 
 #if !defined(__x86_64__) && !defined(__aarch64__)
 
@@ -69,7 +69,7 @@ const char *iso_check_abi_end(size_t *stack) {
 
 #else
 
-enum { SAVED_WORDS = 21, STACK_BYTES = 256 << 10, PAINTED = 16 << 10 };
+enum { SAVED_WORDS = 21, STACK_BYTES = 8 << 20, PAINTED = 16 << 10 };
 
 struct state {
     uint64_t stack_top, saved_sp, callee_sp, after_sp;
@@ -89,6 +89,7 @@ struct entry {
     uint64_t high_stack[ABI_STACK_WORDS]; /* and on the stack */
 };
 
+_Static_assert(ISO_CHECK_INTEGERS <= ABI_STACK_WORDS + 6, "arguments");
 _Static_assert(offsetof(struct state, canary_at) == ABI_CANARY_AT, "layout");
 _Static_assert(offsetof(struct state, in_use) == ABI_IN_USE, "layout");
 _Static_assert(offsetof(struct state, float_control) == ABI_FLOAT_CONTROL, "layout");
@@ -119,36 +120,28 @@ enum { SAVED_COUNT = 19, ARGUMENT_REGISTERS = 8 };
 #endif
 
 static char problem[200];
-static size_t most_stack;
+static size_t most_stack, stack_limit;
 static uint64_t seed = 0x5eed;
 static uint32_t control_before;
 
 /* ----------------------------------------------------------------------------------- arguments */
 
-/* Reads "(float *dst, size_t n, int mode)": where an int lies, and how many words are on the
- * stack. Floats travel in registers of their own. */
+/* Where ints lie, and how many words are on the stack. Floats travel in registers of their own. */
 static void read_arguments(struct entry *e, const char *text) {
-    unsigned integers = 0;
-    for (text++; *text;) {
-        text += strspn(text, " ,");
-        size_t length = strcspn(text, ",)");
-        bool pointer = memchr(text, '*', length) != NULL;
-        if (pointer || strncmp(text, "float ", 6) != 0) {
-            uint64_t high =
-                !pointer && !strncmp(text, "int ", 4) ? UINT64_C(0xa5c3960f00000000) : 0;
-            if (integers < ARGUMENT_REGISTERS)
-                e->high[integers] = high;
-            else if (integers - ARGUMENT_REGISTERS < ABI_STACK_WORDS)
-                e->high_stack[integers - ARGUMENT_REGISTERS] = high;
-            else
-                abort();
-            integers++;
-        }
-        text += length;
-        if (*text == ')')
-            break;
+    struct iso_check_arguments a;
+    const char *wrong = iso_check_arguments(&a, text);
+    if (wrong) {
+        errno = 0;
+        iso_check_die(wrong);
     }
-    e->words = integers > ARGUMENT_REGISTERS ? integers - ARGUMENT_REGISTERS : 0;
+    for (unsigned i = 0; i < a.integers; i++) {
+        uint64_t high = a.narrow >> i & 1 ? UINT64_C(0xa5c3960f00000000) : 0;
+        if (i < ARGUMENT_REGISTERS)
+            e->high[i] = high;
+        else
+            e->high_stack[i - ARGUMENT_REGISTERS] = high;
+    }
+    e->words = a.integers > ARGUMENT_REGISTERS ? a.integers - ARGUMENT_REGISTERS : 0;
 }
 
 /* The entry of a function is its place in target->functions. */
@@ -264,6 +257,7 @@ static void read_functions(const struct iso_check_target *target) {
 }
 
 void iso_check_abi_init(const struct iso_check_target *target) {
+    stack_limit = target->stack_limit;
     read_functions(target);
     if (iso_check_abi_state.canary)
         return;
@@ -391,9 +385,9 @@ void iso_check_abi_verify(void) {
         size_t used = (size_t)(top - low);
         if (used > most_stack)
             most_stack = used;
-        if (used > ISO_CHECK_STACK_LIMIT)
-            COMPLAIN("used %s%zu bytes of stack, more than %d", low == painted ? "at least " : "",
-                     used, ISO_CHECK_STACK_LIMIT);
+        if (stack_limit && used > stack_limit)
+            COMPLAIN("used %s%zu bytes of stack, more than %zu", low == painted ? "at least " : "",
+                     used, stack_limit);
         paint(low, top);
     }
 }

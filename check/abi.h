@@ -16,9 +16,6 @@
 
 #include <isobit/check.h>
 
-/* A kernel may use so much stack, the functions that it calls included. */
-#define ISO_CHECK_STACK_LIMIT 8192
-
 /* Finds out what can be checked on this machine, once, and reads the arguments of the functions of
  * this target; calls of another one need it again. Needs no signal handler. */
 void iso_check_abi_init(const struct iso_check_target *target);
@@ -35,37 +32,9 @@ void iso_check_abi_begin(void);
  * when it is not measured). */
 const char *iso_check_abi_end(size_t *stack);
 
-/* For the self-test: calls iso_spoil_target with up to four arguments, then breaks a rule. */
-extern void (*iso_spoil_target)(void);
-#define ISO_SPOIL(name) void iso_spoil_##name(float *y, const float *x, size_t n, int function)
-ISO_SPOIL(illegal);
-ISO_SPOIL(canary);
-ISO_SPOIL(stack);
 #if defined(__x86_64__)
-ISO_SPOIL(rbx);
-ISO_SPOIL(rbp);
-ISO_SPOIL(r12);
-ISO_SPOIL(r13);
-ISO_SPOIL(r14);
-ISO_SPOIL(r15);
-ISO_SPOIL(direction);
-ISO_SPOIL(mxcsr);
-ISO_SPOIL(x87_control);
-ISO_SPOIL(x87_stack);
-ISO_SPOIL(ymm);
-ISO_SPOIL(zmm);
-ISO_SPOIL(int_width);
-ISO_SPOIL(aligned);
-/* Whether ymm and zmm can be found out here. */
+/* Whether dirty ymm and zmm can be found out here. */
 bool iso_check_abi_sees_upper(bool zmm);
-#elif defined(__aarch64__)
-ISO_SPOIL(x19);
-ISO_SPOIL(x28);
-ISO_SPOIL(x29);
-ISO_SPOIL(d8);
-ISO_SPOIL(d15);
-ISO_SPOIL(fpcr);
-ISO_SPOIL(int_width);
 #endif
 
 #endif

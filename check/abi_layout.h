@@ -6,7 +6,7 @@
 #ifndef ISOBIT_CHECK_ABI_LAYOUT_H
 #define ISOBIT_CHECK_ABI_LAYOUT_H
 
-#define ABI_STUBS 32
+#define ABI_STUBS 64
 #define ABI_STACK_WORDS 16 /* most words of arguments on the stack */
 
 /* iso_check_abi_state */

@@ -4,6 +4,7 @@
  */
 #include "command.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <time.h>
 
 #include "abi.h"
+#include "internal.h"
 #include "recording.h"
 #include "replay.h"
 #include "report.h"
@@ -21,11 +23,12 @@ static int complain(const char *what, const char *value) {
     return 2;
 }
 
-static int help(void) {
-    puts("usage: isobit check [OPTION...]\n\n"
-         "every kernel on every instruction set of this machine, against the oracle and the\n"
+static int help(const char *command) {
+    printf("usage: %s [OPTION...]\n\n", command);
+    puts("every kernel on every instruction set of this machine, against the oracle and the\n"
          "committed hashes; exit code 1 when one of them is not as promised\n\n"
          "options:\n"
+         "  --plugin FILE.so       instead of these, the kernels of a plug-in (isobit/check.h)\n"
          "  --isa NAME             one instruction set only\n"
          "  --op NAME              one kernel only (also --kernel)\n"
          "  --quick, --exhaustive  fewer cases of the fixed plan; all 2^32 inputs of functions\n"
@@ -35,6 +38,8 @@ static int help(void) {
          "  --replay 'LINE'        the case that a failure has printed\n"
          "  --digest               only the hash of each kernel, the same everywhere\n"
          "  --json                 one JSON object instead of the table\n"
+         "  --junit FILE           the results as a JUnit file, too\n"
+         "  --markdown FILE        the results as a table of Markdown, too\n"
          "  --part K/N             every Nth case of the plan, from the Kth: for N processes\n"
          "  --where NAME=N         with --op: only cases with this parameter, as function=2\n"
          "  --errors               a row for each group of cases: rms, quantile, bias, ULP\n"
@@ -167,7 +172,8 @@ static int choose_variant(struct iso_check_run *run, const char *isa) {
 
 /* What is asked for beside what struct iso_check_run holds. */
 struct choices {
-    const char *variant, *line, *where;
+    const char *variant, *line, *where, *junit, *markdown;
+    FILE *junit_file, *markdown_file;
     bool list, coverage, self_test, json, digest, seeded, planned;
     struct iso_recording recording;
 };
@@ -236,6 +242,10 @@ static bool choose_text(struct choices *c, struct iso_check_run *run, const char
         run->errors = value;
     else if (!strcmp(option, "--update-errors"))
         run->update_errors = value;
+    else if (!strcmp(option, "--junit"))
+        c->junit = value;
+    else if (!strcmp(option, "--markdown"))
+        c->markdown = value;
     else if (!strcmp(option, "--where"))
         c->where = value;
     else if (!strcmp(option, "--record"))
@@ -318,6 +328,24 @@ static void notes(FILE *f) {
         fprintf(f, "NOTE: not checked on this machine: %s\n", iso_check_abi_missing());
 }
 
+/* Before the run, so that a file that cannot be written costs no time. */
+static bool open_file(FILE **f, const char *file) {
+    *f = file ? fopen(file, "w") : NULL;
+    if (file && !*f)
+        fprintf(stderr, "isobit: check: %s: %s\n", file, strerror(errno));
+    return !file || *f;
+}
+
+static bool close_file(FILE *f, const char *file) {
+    if (!f)
+        return true;
+    bool good = !ferror(f);
+    good = !fclose(f) && good;
+    if (!good)
+        fprintf(stderr, "isobit: check: %s: cannot write\n", file);
+    return good;
+}
+
 static int finish(const struct iso_check_report *k, const struct iso_check_run *run,
                   const struct choices *c, bool random) {
     int code = run->failures ? 1 : 0;
@@ -327,10 +355,15 @@ static int finish(const struct iso_check_report *k, const struct iso_check_run *
         code |= iso_check_report_digest(k, run, false);
         if (random)
             code |= iso_check_report_digest(k, run, true);
-    } else {
+    } else if (!c->line) {
         iso_check_report_end(k, run);
     }
-    return code;
+    if (c->junit_file)
+        iso_check_report_junit(c->junit_file, k, run);
+    if (c->markdown_file)
+        iso_check_report_markdown(c->markdown_file, k, run);
+    bool written = close_file(c->junit_file, c->junit);
+    return close_file(c->markdown_file, c->markdown) && written ? code : 2;
 }
 
 static int run_plan(struct iso_check_run *run, const struct iso_check_report *k,
@@ -353,54 +386,136 @@ static uint64_t seed_of_the_clock(void) {
     return ((uint64_t)t.tv_sec * 1000000007 + (uint64_t)t.tv_nsec) % 1000000000;
 }
 
-int iso_check_command(const struct iso_check_target *target, const struct iso_check_own *own,
-                      int argc, char **argv) {
-    static struct iso_check_report k;
+static int check(struct iso_check_run *run, struct iso_check_report *k, struct choices *c) {
+    run->seed = c->seeded ? run->seed : seed_of_the_clock();
+    if (c->digest || c->json)
+        k->text = NULL;
+    if (run->plan == ISO_CHECK_PLAN_EXHAUSTIVE) /* the errors of each function are what it is for */
+        k->errors = true;
+    if (c->digest && !c->planned) /* all golden cases are in each plan */
+        run->plan = ISO_CHECK_PLAN_QUICK;
+    if (c->junit)
+        run->timing = true;
+    c->recording.text = c->json ? NULL : k->text ? k->text : stderr;
+    c->recording.command = k->command;
+    c->recording.some = c->line || run->only_case || run->where;
+    c->recording.max_fail = k->max_fail;
+    if (iso_recording_begin(&c->recording, run))
+        return 2;
+    k->seed = run->seed;
+    k->recording = &c->recording;
+    notes(k->text ? k->text : stderr);
+    if (k->text)
+        iso_check_report_header(k);
+    int code = c->line ? replay(run, c->line) : run_plan(run, k, c);
+    if (c->line && code != 2)
+        code = finish(k, run, c, false);
+    int compared = iso_recording_end(&c->recording);
+    return compared > code ? compared : code;
+}
+
+/* The command that a replay line begins with. Names that a shell reads otherwise are quoted. */
+static char *plugin_command(const char *command, const char *file) {
+    size_t length = strlen(command) + 4 * strlen(file) + 20;
+    char *text = malloc(length), *to = text;
+    if (!text)
+        iso_check_die("memory");
+    to += sprintf(to, "%s --plugin ", command);
+    bool plain = !file[strspn(file, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                    "_-+.,/:@")];
+    if (!plain)
+        *to++ = '\'';
+    for (; *file; file++) {
+        if (*file == '\'')
+            to += sprintf(to, "'\\'");
+        *to++ = *file;
+    }
+    if (!plain)
+        *to++ = '\'';
+    *to = 0;
+    return text;
+}
+
+static int act(struct iso_check_run *run, struct iso_check_report *k, struct choices *c,
+               const struct iso_check_own *own) {
+    if (c->list || c->coverage) {
+        (c->list ? list_cases : print_coverage)(run);
+        return 0;
+    }
+    if (c->self_test)
+        return own && own->self_test ? own->self_test(run)
+                                     : complain("--self-test is for isobit's kernels", NULL);
+    int code = begin_files(run);
+    if (code)
+        return code;
+    if (!open_file(&c->junit_file, c->junit) || !open_file(&c->markdown_file, c->markdown))
+        return 2;
+    return check(run, k, c);
+}
+
+/* The options for a target that can be used. */
+static int check_target(const struct iso_check_target *target, const struct iso_check_own *own,
+                        const char *command, int argc, char **argv) {
     struct iso_check_run run;
     struct choices c = {0};
-    for (int i = 1; i < argc; i++) { /* before anything happens */
-        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
-            return help();
-    }
+    struct iso_check_report *k = calloc(1, sizeof *k);
+    if (!k)
+        iso_check_die("memory");
     iso_check_run_init(&run, target);
-    k = (struct iso_check_report){.text = stdout, .command = "isobit check", .max_fail = 5};
-    iso_check_report_begin(&k, &run);
+    k->text = stdout;
+    k->command = command;
+    k->max_fail = 5;
+    iso_check_report_begin(k, &run);
     if (own) {
         run.golden = own->golden;
         run.errors = own->errors;
         run.numerics = own->numerics;
     }
-    int code = choose(&c, &run, &k, argc, argv);
-    if (code)
-        return code;
-    if (c.list || c.coverage) {
-        (c.list ? list_cases : print_coverage)(&run);
-        return 0;
-    }
-    if (c.self_test)
-        return own && own->self_test ? own->self_test(&run)
-                                     : complain("--self-test is for isobit's kernels", NULL);
-    run.seed = c.seeded ? run.seed : seed_of_the_clock();
-    if (c.digest || c.json)
-        k.text = NULL;
-    if (run.plan == ISO_CHECK_PLAN_EXHAUSTIVE) /* the errors of each function are what it is for */
-        k.errors = true;
-    if (c.digest && !c.planned) /* all golden cases are in each plan */
-        run.plan = ISO_CHECK_PLAN_QUICK;
-    code = begin_files(&run);
-    c.recording.text = c.json ? NULL : k.text ? k.text : stderr;
-    c.recording.some = c.line || run.only_case || run.where;
-    c.recording.max_fail = k.max_fail;
+    int code = choose(&c, &run, k, argc, argv);
     if (!code)
-        code = iso_recording_begin(&c.recording, &run);
-    if (code)
-        return code;
-    k.seed = run.seed;
-    k.recording = &c.recording;
-    notes(k.text ? k.text : stderr);
-    if (k.text)
-        iso_check_report_header(&k);
-    code = c.line ? replay(&run, c.line) : run_plan(&run, &k, &c);
-    int compared = iso_recording_end(&c.recording);
-    return compared > code ? compared : code;
+        code = act(&run, k, &c, own);
+    free(k);
+    return code;
+}
+
+int iso_check_command(const struct iso_check_target *target, const struct iso_check_own *own,
+                      int argc, char **argv) {
+    const char *command = own ? own->command : argv[0], *plugin = NULL;
+    char text[300];
+    int rest = 1;
+    for (int i = 1; i < argc; i++) { /* before anything happens */
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+            return help(command);
+    }
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--plugin") != 0)
+            argv[rest++] = argv[i];
+        else if (plugin || i + 1 == argc)
+            return complain("--plugin needs one file", NULL);
+        else
+            plugin = argv[++i];
+    }
+    if (!plugin && own)
+        return check_target(target, own, command, rest, argv);
+    struct iso_check_whole *whole = malloc(sizeof *whole);
+    if (!whole)
+        iso_check_die("memory");
+    int code = 2;
+    if (plugin) {
+        char *replay_command = plugin_command(command, plugin);
+        code = iso_check_plugin_load(whole, plugin);
+        if (!code)
+            code = check_target(&whole->target, NULL, replay_command, rest, argv);
+        free(replay_command);
+    } else if (iso_check_whole(whole, target, text, sizeof text)) {
+        code = check_target(&whole->target, NULL, command, rest, argv);
+    } else {
+        fprintf(stderr, "isobit: check: %s\n", text);
+    }
+    free(whole);
+    return code;
+}
+
+int iso_check_main(const struct iso_check_target *target, int argc, char **argv) {
+    return iso_check_command(target, NULL, argc, argv);
 }

@@ -10,12 +10,13 @@
 
 /* What isobit's kernels have and other targets do not. */
 struct iso_check_own {
+    const char *command;         /* "isobit check" */
     const char *golden, *errors; /* committed files */
     int numerics;                /* their version */
     int (*self_test)(const struct iso_check_run *base);
 };
 
-/* own may be NULL. */
+/* own: NULL for other targets. target: NULL when there is only --plugin. */
 int iso_check_command(const struct iso_check_target *target, const struct iso_check_own *own,
                       int argc, char **argv);
 

@@ -75,6 +75,17 @@ struct place_name {
     char text[24];
 };
 
+/* Whether all variants promise the same bits. */
+static bool promises_bits(const struct iso_check_run *run, const struct iso_check_case *c) {
+    return run->target->promises & ISO_CHECK_SAME_BITS && !(c->flags & ISO_CHECK_CASE_NO_BITS);
+}
+
+/* Whether bits are compared, of a case on this variant with the first run. */
+static bool compares_bits(const struct iso_check_run *run, const struct iso_check_case *c) {
+    return run->target->promises & (ISO_CHECK_SAME_PLACES | ISO_CHECK_SAME_BITS) &&
+           !(c->flags & ISO_CHECK_CASE_NO_BITS);
+}
+
 /* One call and all that is checked about it. Returns false with the reason in text. */
 static bool one_call(const struct iso_check_run *run, const struct iso_check_suite *suite,
                      const struct iso_check_case *c, const struct iso_check_variant *variant,
@@ -91,28 +102,34 @@ static bool one_call(const struct iso_check_run *run, const struct iso_check_sui
         return false;
     }
     alarm(run->case_seconds);
-    bool trapless = c->flags & ISO_CHECK_CASE_TRAPLESS;
+    bool trapless =
+        run->target->promises & ISO_CHECK_NO_FLAGS && c->flags & ISO_CHECK_CASE_TRAPLESS;
     if (trapless)
         feclearexcept(FE_ALL_EXCEPT);
     iso_check_abi_begin();
+    double start = run->timing ? now() : 0;
     errno = 12345;
     iso_check_fault_armed = 1;
     suite->call(table, c, o);
     iso_check_fault_armed = 0;
     int error = errno;
     int raised = trapless ? fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW) : 0;
+    if (run->timing) {
+        tally->call_seconds += now() - start;
+        tally->flops += suite->flops ? suite->flops(table, c) : 0;
+    }
     size_t stack = 0;
     const char *abi = iso_check_abi_end(&stack);
     if (stack > tally->stack)
         tally->stack = stack;
     /* first, so that a wrong value enters the hash like any other; other reports go before it */
-    bool same = c->flags & ISO_CHECK_CASE_NO_BITS ||
+    bool same = !compares_bits(run, c) ||
                 iso_check_bits(text, bytes, o, first, variant->name, where->text, hash);
     if (abi) {
         snprintf(text, bytes, "%s", abi);
         return false;
     }
-    if (error != 12345) {
+    if (run->target->promises & ISO_CHECK_NO_ERRNO && error != 12345) {
         snprintf(text, bytes, "changed errno to %d", error);
         return false;
     }
@@ -160,6 +177,14 @@ static void engine_end(struct engine *e) {
     free(e->first.other);
 }
 
+static void widen_bounds(struct iso_check_operands *o, double tolerance) {
+    for (unsigned i = 0; i < o->count && tolerance > 1; i++) {
+        const struct iso_check_operand *v = &o->v[i];
+        for (size_t e = 0; v->bound && e < v->rows * v->cols; e++)
+            v->bound[e] *= tolerance;
+    }
+}
+
 /* `offset` is the third place, 0 .. 63 elements past a page. all: golden or not, the results of
  * the first place enter the hash. */
 static void run_case(struct iso_check_run *run, const struct iso_check_suite *suite,
@@ -170,6 +195,7 @@ static void run_case(struct iso_check_run *run, const struct iso_check_suite *su
     o->spot = c->spot;
     suite->setup(o, c);
     suite->reference(o, c);
+    widen_bounds(o, run->target->tolerance);
     e->first.who = NULL;
     struct place_name where[66] = {{ISO_CHECK_RIGHT, 0, "right"}, {ISO_CHECK_LEFT, 0, "left"}};
     unsigned places = c->flags & ISO_CHECK_CASE_ONCE ? 1 : 3;
@@ -180,7 +206,7 @@ static void run_case(struct iso_check_run *run, const struct iso_check_suite *su
         where[i].offset = places == 3 ? offset : i - 2;
         snprintf(where[i].text, sizeof where[i].text, "%zu", where[i].offset);
     }
-    bool hashed = (all || c->flags & ISO_CHECK_CASE_GOLDEN) && !(c->flags & ISO_CHECK_CASE_NO_BITS);
+    bool hashed = (all || c->flags & ISO_CHECK_CASE_GOLDEN) && compares_bits(run, c);
     char text[400];
     bool first = true;
     for (size_t s = 0; s < run->variant_count; s++) {
@@ -189,6 +215,8 @@ static void run_case(struct iso_check_run *run, const struct iso_check_suite *su
         double start = run->timing ? now() : 0;
         iso_check_abi_wrap(e->table, run->target, run->variants[s].table);
         tallies[s].cases++;
+        if (!(run->target->promises & ISO_CHECK_SAME_BITS))
+            e->first.who = NULL;
         tallies[s].hashed += hashed;
         bool shy = shy_vectors && strcmp(run->variants[s].name, "scalar") != 0;
         struct place_name right = where[0];
@@ -199,10 +227,9 @@ static void run_case(struct iso_check_run *run, const struct iso_check_suite *su
             bool good = one_call(run, suite, c, &run->variants[s], e->table, o, &e->first,
                                  &where[i], &tallies[s], hash, text, sizeof text);
             if (run->observe)
-                run->observe(run->observer,
-                             &(struct iso_check_observation){
-                                 suite, c, &run->variants[s], o, i, where[2].offset, first,
-                                 !(c->flags & ISO_CHECK_CASE_NO_BITS), !good});
+                run->observe(run->observer, &(struct iso_check_observation){
+                                                suite, c, &run->variants[s], o, i, where[2].offset,
+                                                first, promises_bits(run, c), !good});
             if (!good) {
                 struct iso_check_failure f = {
                     suite, c, &run->variants[s], where[i].text, where[2].offset, text};
@@ -314,7 +341,7 @@ static struct iso_check_case random_case(const struct iso_check_suite *suite, ui
     struct iso_check_random r = {(seed * ISO_CHECK_SPREAD ^ number) * ISO_CHECK_SPREAD};
     struct iso_check_case c = {0};
     iso_check_random_next(&r);
-    suite->random(&c, &r);
+    iso_check_random_case(suite, &c, &r);
     c.seed = iso_check_random_next(&r) | 1;
     if (iso_check_fill_has_spot(c.fill))
         c.spot = iso_check_random_below(&r, 256);
@@ -326,7 +353,7 @@ void iso_check_run_random(struct iso_check_run *run) {
     const struct iso_check_suite *suites[64];
     size_t count = 0, sets = run->variant_count;
     for (size_t i = 0; i < run->target->suite_count && count < 64; i++) {
-        if (run->target->suites[i]->random &&
+        if (iso_check_has_random(run->target->suites[i]) &&
             (!run->name || !strcmp(run->name, run->target->suites[i]->name)))
             suites[count++] = run->target->suites[i];
     }

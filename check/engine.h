@@ -37,6 +37,7 @@ struct iso_check_tally {
     size_t hashed; /* cases in it */
     uint64_t bits; /* the hash */
     double seconds;
+    double call_seconds, flops; /* of the calls themselves; with iso_check_run.timing */
     struct iso_check_errors groups[ISO_CHECK_GROUPS];
     size_t group_count;
     void *sums; /* of the groups, while it runs */
@@ -106,6 +107,13 @@ struct iso_check_run {
 void iso_check_run_init(struct iso_check_run *run, const struct iso_check_target *target);
 const struct iso_check_suite *iso_check_suite_named(const struct iso_check_target *target,
                                                     const char *name); /* or NULL */
+/* Frees nothing; list->v is the caller's. */
+void iso_check_suite_cases(const struct iso_check_suite *suite, struct iso_check_cases *list,
+                           enum iso_check_plan plan);
+bool iso_check_has_random(const struct iso_check_suite *suite);
+/* Parameters, fill and flags of a case of the random stream. */
+void iso_check_random_case(const struct iso_check_suite *suite, struct iso_check_case *c,
+                           struct iso_check_random *r);
 /* Why a suite cannot run on a variant, or NULL. */
 const char *iso_check_missing(const struct iso_check_target *target,
                               const struct iso_check_suite *suite,

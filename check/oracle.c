@@ -152,10 +152,12 @@ void iso_oracle_softmax(double *y, double *bound, const float *x, size_t n, size
 void iso_oracle_layernorm(double *y, double *bound, const float *t, size_t n, const float *gamma,
                           const float *beta, float eps, size_t lanes) {
     double mean = 0, spread = 0, var = 0, nd = (double)n;
-    int constant = 1;
+    /* in lanes, differences from the first element are summed up, so a constant row has no error */
+    double origin = lanes > 1 ? (double)t[0] : 0;
+    int constant = lanes > 1;
     for (size_t i = 0; i < n; i++) {
         mean += (double)t[i] - (double)t[0];
-        spread += fabs((double)t[i] - (double)t[0]);
+        spread += fabs((double)t[i] - origin);
         constant &= t[i] == t[0];
     }
     mean = mean / nd + (double)t[0];

@@ -132,7 +132,7 @@ static void on_difference(struct iso_comparison *k, const struct iso_check_obser
     iso_check_replay_text(replay, sizeof replay, &f);
     fprintf(out, "%s %s %s: %s\n", k->verdict == ISO_ALLOWED ? "NOTE" : "DIFFERS",
             seen->suite->name, seen->variant->name, text);
-    fprintf(out, "  isobit check --compare %s --replay '%s'\n", x->compare, replay);
+    fprintf(out, "  %s --compare %s --replay '%s'\n", x->command, x->compare, replay);
     fflush(out);
 }
 

@@ -12,6 +12,7 @@
 
 struct iso_recording {
     const char *record, *compare; /* the files, or NULL */
+    const char *command;          /* "isobit check": what replay lines begin with */
     FILE *text;                   /* where people are told; NULL: nowhere */
     bool some;                    /* only some cases of the plan are to run */
     unsigned max_fail;            /* differences shown for a suite on a variant */

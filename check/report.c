@@ -35,6 +35,8 @@ static void print_row(const struct iso_check_report *k, const struct iso_check_r
         fprintf(k->text, " (%zu)", t->failures);
     if (k->timing)
         fprintf(k->text, "  %.2f s", t->seconds);
+    if (k->timing && t->flops > 0 && t->call_seconds > 0)
+        fprintf(k->text, ", %.2f GFLOP/s", t->flops / t->call_seconds * 1e-9);
     fprintf(k->text, "\n");
 }
 
@@ -143,7 +145,10 @@ int iso_check_report_digest(const struct iso_check_report *k, const struct iso_c
                             bool random) {
     uint64_t all = 0;
     int code = 0;
-    printf("isobit %s, numerics %d", iso_check_version, run->numerics);
+    if (run->numerics)
+        printf("isobit %s, numerics %d", iso_check_version, run->numerics);
+    else
+        printf("%s, isobit %s", run->target->name, iso_check_version);
     if (random)
         printf(", random cases of seed %" PRIu64, k->seed);
     printf("\n");
@@ -182,7 +187,8 @@ void iso_check_report_end(const struct iso_check_report *r, const struct iso_che
         cases += r->rows[i].tally.cases;
     }
     double seconds = iso_check_run_seconds(run);
-    if (iso_check_report_whole(r, run, false, &all) && !run->name && !run->update && !run->parts)
+    if (run->numerics && iso_check_report_whole(r, run, false, &all) && !run->name &&
+        !run->update && !run->parts)
         printf("numerics %d, hash of all kernels %016" PRIx64 "\n", run->numerics, all);
     printf("%zu cases, %zu calls, %.1f s, %.0f calls/s: %zu failures\n", cases, calls, seconds,
            (double)calls / seconds, run->failures);

@@ -8,13 +8,9 @@
 #include <stdio.h>
 
 #include "engine.h"
+#include "target.h"
 
-enum {
-    ISO_CHECK_MOST_VARIANTS = 16,
-    ISO_CHECK_MOST_ROWS = 1024,
-    ISO_CHECK_MOST_FAILURES = 200,
-    ISO_CHECK_LINE = 900
-};
+enum { ISO_CHECK_MOST_ROWS = 1024, ISO_CHECK_MOST_FAILURES = 200, ISO_CHECK_LINE = 900 };
 
 struct iso_check_row { /* a suite on a variant */
     const struct iso_check_suite *suite;
@@ -57,6 +53,11 @@ int iso_check_report_digest(const struct iso_check_report *r, const struct iso_c
                             bool random);
 void iso_check_report_json(FILE *f, const struct iso_check_report *r,
                            const struct iso_check_run *run);
+
+void iso_check_report_junit(FILE *f, const struct iso_check_report *r,
+                            const struct iso_check_run *run);
+void iso_check_report_markdown(FILE *f, const struct iso_check_report *r,
+                               const struct iso_check_run *run);
 
 /* "0.1.0" */
 extern const char iso_check_version[];

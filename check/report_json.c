@@ -24,8 +24,10 @@ void iso_check_report_json(FILE *f, const struct iso_check_report *k,
                            const struct iso_check_run *run) {
     uint64_t all = 0;
     fprintf(f,
-            "{\"version\": \"%s\", \"numerics\": %d, \"seed\": %" PRIu64 ", \"seconds\": %.2f,\n",
-            iso_check_version, run->numerics, k->seed, iso_check_run_seconds(run));
+            "{\"target\": \"%s\", \"version\": \"%s\", \"numerics\": %d, \"seed\": %" PRIu64
+            ", \"seconds\": %.2f,\n",
+            run->target->name, iso_check_version, run->numerics, k->seed,
+            iso_check_run_seconds(run));
     fprintf(f, " \"not_checked\": ");
     print_string(f, iso_check_abi_missing());
     fprintf(f, ",\n \"digest\": ");

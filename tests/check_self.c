@@ -21,8 +21,11 @@
 #include "abi.h"
 #include "engine.h"
 #include "kernels.h"
+#include "spoil.h"
 
 /* ------------------------------------------------------------------------------- broken kernels */
+
+void (*iso_spoil_target)(void);
 
 static const struct iso_kernels *good; /* the table that the broken ones call */
 static unsigned calls;

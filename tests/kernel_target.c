@@ -37,17 +37,21 @@ static struct iso_check_variant variants[] = {
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
 const struct iso_check_target *iso_kernel_target(void) {
-    static const struct iso_check_target target = {.size = sizeof target,
-                                                   .version = ISO_CHECK_VERSION,
-                                                   .name = "isobit",
-                                                   .variants = variants,
-                                                   .variant_count = VARIANTS,
-                                                   .suites = suites,
-                                                   .suite_count = sizeof suites / sizeof *suites,
-                                                   .functions = functions,
-                                                   .function_count =
-                                                       sizeof functions / sizeof *functions,
-                                                   .table_bytes = sizeof(struct iso_kernels)};
+    static const struct iso_check_target target = {
+        .size = sizeof target,
+        .version = ISO_CHECK_VERSION,
+        .name = "isobit",
+        .variants = variants,
+        .variant_count = VARIANTS,
+        .promises =
+            ISO_CHECK_SAME_PLACES | ISO_CHECK_SAME_BITS | ISO_CHECK_NO_FLAGS | ISO_CHECK_NO_ERRNO,
+        .stack_limit = 8192,
+        .own_table = true,
+        .suites = suites,
+        .suite_count = sizeof suites / sizeof *suites,
+        .functions = functions,
+        .function_count = sizeof functions / sizeof *functions,
+        .table_bytes = sizeof(struct iso_kernels)};
     for (size_t i = 0; i < VARIANTS; i++) {
         variants[i].missing = "unknown to the library";
         for (size_t j = 0; j < iso_isa_count(); j++) {
@@ -59,7 +63,8 @@ const struct iso_check_target *iso_kernel_target(void) {
 }
 
 int isobit_check(int argc, char **argv) {
-    static const struct iso_check_own own = {.golden = ISOBIT_TEST_DATA "/golden.txt",
+    static const struct iso_check_own own = {.command = "isobit check",
+                                             .golden = ISOBIT_TEST_DATA "/golden.txt",
                                              .errors = ISOBIT_TEST_DATA "/errors.txt",
                                              .numerics = ISOBIT_NUMERICS_VERSION,
                                              .self_test = iso_kernel_self_test};

@@ -4,7 +4,8 @@
 set(ISOBIT_SUITES suites/gemm.c suites/gemm_direct.c suites/rows.c suites/attention.c suites/eltwise.c suites/embed.c)
 enable_language(ASM)
 # The harness is linked by the command line too.
-add_library(isobit_harness OBJECT kernel_target.c check_self.c oracle_kernels.c ${ISOBIT_SUITES})
+add_library(isobit_harness OBJECT kernel_target.c check_self.c oracle_kernels.c
+  spoil_x86_64.S spoil_aarch64.S ${ISOBIT_SUITES})
 isobit_test_settings(isobit_harness)
 target_link_libraries(isobit_harness PRIVATE isobit_flags isobit PkgConfig::XXHASH)
 set(ISOBIT_HARNESS $<TARGET_OBJECTS:isobit_harness> $<TARGET_OBJECTS:isobit_check_objects>)

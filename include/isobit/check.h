@@ -174,17 +174,16 @@ ISOBIT_API void iso_check_operands_plain(struct iso_check_operands *o);
 enum { ISO_CHECK_CASE_PARAMS = 12 };
 
 enum iso_check_case_flags {
-    ISO_CHECK_CASE_GOLDEN =
-        1,                    /* its results enter the hash that is committed; runs in every plan */
-    ISO_CHECK_CASE_ALIGN = 2, /* runs at all 64 alignments */
-    ISO_CHECK_CASE_ONCE = 4,  /* runs in one place only: long sweeps */
+    /* its results enter the hash of the fixed plan; runs in every plan */
+    ISO_CHECK_CASE_GOLDEN = 1,
+    ISO_CHECK_CASE_ALIGN = 2,    /* runs at all 64 alignments */
+    ISO_CHECK_CASE_ONCE = 4,     /* runs in one place only: long sweeps */
     ISO_CHECK_CASE_TRAPLESS = 8, /* must not raise invalid, divide by zero or overflow */
-    ISO_CHECK_CASE_NO_BITS = 16  /* results may differ between instruction sets */
+    ISO_CHECK_CASE_NO_BITS = 16  /* results may differ between variants */
 };
 
 struct iso_check_case {
-    size_t
-        p[ISO_CHECK_CASE_PARAMS]; /* what they mean is the suite's affair; iso_check_suite.params */
+    size_t p[ISO_CHECK_CASE_PARAMS]; /* in the order of iso_check_suite.params */
     unsigned fill, flags;
     size_t spot; /* which element the fill singles out; 0 with most fills */
     uint64_t seed;
@@ -207,38 +206,92 @@ struct iso_check_cases {
 ISOBIT_API void iso_check_cases_add(struct iso_check_cases *list, struct iso_check_case c,
                                     unsigned thin);
 
+/*
+ * An operation. name, params, setup, call and reference are needed; NULL and 0 elsewhere stand for
+ * what is said there.
+ */
 struct iso_check_suite {
-    const char *name;   /* of the operation; where the target has a function of this name, variants
-                         * in whose table it is NULL are skipped */
-    const char *params; /* "m n k ldc", for reports */
+    const char *name;   /* where the target has a function of this name, variants in whose table it
+                         * is NULL are skipped */
+    const char *params; /* "m n k gap"; also for reports */
+    /* The fixed plan. NULL: each parameter from least to most, the others at random, and each kind
+     * of input; plain inputs must raise no flags. */
     void (*cases)(struct iso_check_cases *list);
+    /* Declares the operands, from c->p and c->fill. */
     void (*setup)(struct iso_check_operands *o, const struct iso_check_case *c);
+    /* Calls the function in `table`, that of a variant, on the operands (ISO_CHECK_AT). */
     void (*call)(const void *table, const struct iso_check_case *c,
                  const struct iso_check_operands *o);
-    /* Sets expect, bound and exact of the outputs from the host copies. */
+    /* Sets expect, bound and exact of the outputs from the host copies (ISO_CHECK_HOST). */
     void (*reference)(struct iso_check_operands *o, const struct iso_check_case *c);
     /* Anything else that should hold of the results (at `at`): NULL, or what is wrong. */
     const char *(*check)(const struct iso_check_operands *o, const struct iso_check_case *c);
-    /* The name of the group whose errors a case is counted with (struct iso_check_errors): a
-     * constant. NULL: the class of its fill. */
+    /* The name of the group whose errors a case is counted with: a constant. NULL: the class of its
+     * fill. */
     const char *(*group)(const struct iso_check_case *c);
-    /* A case of the random stream: parameters, fill and flags. NULL: there are none. */
+    /* A case of the random stream: parameters, fill and flags. NULL: as for cases, except that a
+     * suite with cases and without this has none. */
     void (*random)(struct iso_check_case *c, struct iso_check_random *r);
     /* Work of one call: operations, and bytes that must move; NULL or 0 when it makes no sense. */
     double (*flops)(const void *table, const struct iso_check_case *c);
     double (*bytes)(const struct iso_check_case *c);
+    /* For a suite without cases: the range of each parameter, and kinds of input that make no sense
+     * here, 1 << fill each. A parameter whose name ends in "gap" is what rows have behind their
+     * elements; it needs no range. */
+    size_t least[ISO_CHECK_CASE_PARAMS], most[ISO_CHECK_CASE_PARAMS];
+    uint64_t without;
 };
+#define ISO_CHECK_FILL_BIT(fill) (UINT64_C(1) << (fill))
 
-ISOBIT_API void iso_check_suite_cases(const struct iso_check_suite *suite,
-                                      struct iso_check_cases *list, enum iso_check_plan plan);
 /* "m=3 n=17 ... fill=uniform" */
 ISOBIT_API void iso_check_case_text(char *text, size_t bytes, const struct iso_check_suite *suite,
                                     const struct iso_check_case *c);
 
+/* --------------------------------------------------------------------- operations that it knows */
+
+/*
+ * Usual operations; those that a variant does not have are NULL. No operand overlaps another, sizes
+ * may be 0 unless it says so, and nothing is aligned. Gaps of rows (ld) are neither read nor
+ * written. Sums may be taken in any order, products fused or not. A result may lie as far from the
+ * true value as roundings of this order may take it, with exp, log, erf and tanh within 1 ULP.
+ * Inputs may hold NaN and infinities; what then comes out is what IEEE arithmetic gives.
+ */
+struct iso_check_operations {
+    /* C [m][n] = A [m][k] times B [k][n] */
+    void (*gemm)(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t ldb,
+                 size_t m, size_t n, size_t k);
+    /* y[j] = row j of W [n][k] times x [k] */
+    void (*gemv)(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k);
+    /* Each row: exp(x - max) / sum. A row with NaN or +Inf, or of -Inf only, is NaN. */
+    void (*softmax)(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n);
+    /* y[i] = log(sum(exp(row i))); n >= 1. -Inf for a row of -Inf, +Inf where there is one. */
+    void (*logsumexp)(float *y, const float *x, size_t ldx, size_t rows, size_t n);
+    /* (x - mean) / sqrt(variance + eps) * gamma + beta; gamma and beta [n]; n >= 1. */
+    void (*layernorm)(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
+                      const float *gamma, const float *beta, float eps);
+    /* x / sqrt(mean of x * x + eps) * gamma; n >= 1. */
+    void (*rmsnorm)(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
+                    const float *gamma, float eps);
+    /* One head: o [nq][dh] = softmax(scale q k^T) v, q [nq][dh], k and v [nk][dh]; nk >= nq. If
+     * causal, query i sees keys 0 .. nk - nq + i. */
+    void (*attention)(float *o, size_t ldo, const float *q, size_t ldq, const float *k, size_t ldk,
+                      const float *v, size_t ldv, size_t nq, size_t nk, size_t dh, float scale,
+                      int causal);
+    /* Element-wise, as iso_activation has them: with erf, and with tanh. */
+    void (*gelu)(float *y, const float *x, size_t n);
+    void (*gelu_tanh)(float *y, const float *x, size_t n);
+    void (*silu)(float *y, const float *x, size_t n);
+    /* x < 0 ? 0 : x; NaN stays NaN, the sign of a zero may be either. */
+    void (*relu)(float *y, const float *x, size_t n);
+    /* y [count][d]: row ids[i] of table, to the bit. */
+    void (*embed)(float *y, size_t ldy, const uint32_t *ids, size_t count, const float *table,
+                  size_t ldt, size_t d);
+};
+
 /* -------------------------------------------------------------------------------- the target */
 
-/* A function of the tables: "(float *y, const float *x, size_t n)", and where the pointer lies in
- * a table. Argument types: pointers, float, double, int, int32_t, uint32_t, size_t and such. */
+/* A function of the tables: "(float *y, const float *x, size_t n)", and where its pointer lies. An
+ * argument is a pointer, float, double, or an integer type of C or stdint.h. */
 struct iso_check_function {
     const char *name, *arguments;
     size_t offset;
@@ -248,22 +301,56 @@ struct iso_check_function {
 
 struct iso_check_variant {
     const char *name;
-    const void *table;   /* a struct whose function pointers the target lists */
-    const char *missing; /* why it cannot run here; NULL: it can */
+    const void *table;   /* struct iso_check_operations, or a struct that begins with one */
+    const char *missing; /* why it cannot run here, such as "no AVX2"; NULL: it can */
 };
 
+/* Within the bounds, and nothing touched that is not its own, is promised always; and: */
+enum iso_check_promises {
+    /* the same bits whenever it is called again, wherever the operands lie */
+    ISO_CHECK_SAME_PLACES = 1,
+    /* and on all variants */
+    ISO_CHECK_SAME_BITS = 2,
+    /* plain inputs raise neither invalid nor division by zero nor overflow */
+    ISO_CHECK_NO_FLAGS = 4,
+    /* errno stays; functions of libm change it */
+    ISO_CHECK_NO_ERRNO = 8
+};
+
+/*
+ * What a plug-in hands out. Names are of letters, digits and _ - + . only, at most 31; at most 16
+ * variants, 32 suites and 32 functions.
+ */
 struct iso_check_target {
     size_t size;      /* sizeof(struct iso_check_target) */
     unsigned version; /* ISO_CHECK_VERSION */
     const char *name;
     const struct iso_check_variant *variants;
     size_t variant_count;
+    unsigned promises;
+    double tolerance;   /* results may lie so many bounds away; 0: 1 */
+    size_t stack_limit; /* most bytes of stack that a call may use; 0: any */
+    /* operations of one's own; NULL and 0: none */
     const struct iso_check_suite *const *suites;
     size_t suite_count;
-    const struct iso_check_function *functions;
+    const struct iso_check_function *functions; /* behind struct iso_check_operations */
     size_t function_count;
-    size_t table_bytes; /* of each variant's table */
+    size_t table_bytes; /* of each variant's table; 0: sizeof(struct iso_check_operations) */
+    bool own_table;     /* the tables do not begin with struct iso_check_operations */
 };
+
+/*
+ * The one function that a plug-in exports. It is called in a process of its own first, so a crash
+ * in it does no harm. What it returns stays its own. A plug-in may, but need not be linked with
+ * libisobit_check: the functions above are those of the program that loads it.
+ */
+ISOBIT_API const struct iso_check_target *iso_check_plugin(void);
+
+/*
+ * The command `isobit check` for a target, in a program of one's own: all options, and the exit
+ * code: 0 all is as promised, 1 something is not, 2 wrong usage or a target that cannot be used.
+ */
+ISOBIT_API int iso_check_main(const struct iso_check_target *target, int argc, char **argv);
 
 #ifdef __cplusplus
 }
