@@ -3,11 +3,12 @@
 #
 # --record and --compare as a command: every instruction set against one file, exit codes, altered
 # files, what cannot be read or written.
-# Usage: test_record.sh TEST_RECORD COMMAND [ARG...], where COMMAND runs the harness.
+# Usage: test_record.sh TEST_RECORD PLUGIN COMMAND [ARG...], where COMMAND runs the harness.
 set -u
 
 tool=$1
-shift
+plugin=$2
+shift 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
@@ -97,6 +98,34 @@ refuses "other kernels" 'has the kernels of other' "$@" --compare "$work/one"
 altered keys
 exits 2 "no case in common" "$@" --compare "$work/one"
 grep -q 'none of its cases has run' "$work/err" || problem "no case in common: not said"
+
+# A plug-in that gives other bits elsewhere: an error where it promises equal ones. Its replay line
+# says the same again; results beyond the bound are wrong whatever is promised.
+sums() {
+    title=$1 order=$2 promise=$3 code=$4
+    shift 4
+    exits "$code" "$title" env ORDER="$order" PROMISE="$promise" "$@" --plugin "$plugin"
+}
+for promise in bits bound; do
+    sums "plug-in: record" forward "$promise" 0 "$@" --quick --record "$work/sums"
+    sums "plug-in: the same" forward "$promise" 0 "$@" --compare "$work/sums"
+    says '^machines: equal$'
+    sums "plug-in: wrong" wrong "$promise" 1 "$@" --compare "$work/sums"
+    says '^machines: wrong$'
+    says '^compared .* 0 different, 0 different where only the bound is promised, [1-9][0-9]* wrong$'
+    [ "$promise" = bits ] && code=1 word=DIFFERS || code=0 word=NOTE
+    sums "plug-in: other order" backward "$promise" "$code" "$@" --compare "$work/sums"
+    says "^$word gemv plain: other bits than in the file, within the bound: .* by up to [0-9]"
+    line=$(sed -n "s/^  .* --plugin .* --replay '\(.*\)'\$/\1/p" "$work/out" | head -n 1)
+    sums "plug-in: replay" backward "$promise" "$code" "$@" --compare "$work/sums" --replay "$line"
+    says '^compared 1 results: 0 equal'
+done
+sums "plug-in: record what is wrong" wrong bits 1 "$@" --quick --record "$work/wrong"
+says 'those that are wrong too$'
+sums "plug-in: compare with what was wrong" forward bits 1 "$@" --compare "$work/wrong"
+says 'wrong where the file was recorded'
+refuses "plug-in: the kernels' file" 'has the kernels of isobit' \
+    "$@" --plugin "$plugin" --compare "$work/first"
 
 # Files that are none, and usage.
 head -c 100 "$work/first" >"$work/one"
