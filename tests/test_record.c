@@ -250,12 +250,12 @@ static void test_write(void **state) {
 
 /* ----------------------------------------------------------------------------- measuring */
 
-enum { MOST = 64 };
+enum { MOST = 600 };
 
 /* Operands with one output of rows x cols. */
 struct output {
     struct iso_check_operands o;
-    float at[4 * MOST];
+    float at[MOST];
     double expect[MOST], bound[MOST];
 };
 
@@ -299,6 +299,16 @@ static void test_hash(void **state) {
     /* The same on each machine: these bytes are 1.25, 1.25 + 2^-20, little-endian. */
     output(&a, 1, 2, 2, 1e-6);
     assert_true(iso_record_hash(&a.o) == UINT64_C(0x9f4d7e8b6159011d));
+    /* Beyond one block of words, too. */
+    output(&b, 2, 300, 300, 1e-6);
+    uint64_t hash = iso_record_hash(&b.o);
+    const size_t places[] = {0, 255, 256, 511, 512, 599};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        float was = b.at[places[i]];
+        b.at[places[i]] = 2;
+        assert_false(iso_record_hash(&b.o) == hash);
+        b.at[places[i]] = was;
+    }
     /* An input is not looked at. */
     a.o.v[1] = a.o.v[0];
     a.o.v[1].role = ISO_CHECK_IN;
@@ -322,6 +332,13 @@ static void test_measure(void **state) {
     assert_int_equal(m.bound, 100); /* 2/5 of 250 */
     assert_int_equal(m.ulp, 20);
     assert_true(m.hash == iso_record_hash(&x.o));
+
+    /* To the nearest ULP. */
+    x.expect[0] = 1.25 + 0.4 * 0x1p-23;
+    x.expect[1] = 1.25 - 0.4 * 0x1p-23;
+    x.at[0] = x.at[1] = 1.25f;
+    iso_record_measure(&m, samples, &x.o);
+    assert_true(samples[0] == 0 && samples[1] == 0);
 
     /* A wide bound: hundredths of it, and no ULP. */
     output(&x, 1, 2, 2, 0.5);
