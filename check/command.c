@@ -235,11 +235,11 @@ static bool choose_text(struct choices *c, struct iso_check_run *run, const char
     else if (!strcmp(option, "--replay"))
         c->line = value;
     else if (!strcmp(option, "--golden"))
-        run->golden = value;
+        run->golden.file = value;
     else if (!strcmp(option, "--update-golden"))
         run->update = value;
     else if (!strcmp(option, "--errors-file"))
-        run->errors = value;
+        run->errors.file = value;
     else if (!strcmp(option, "--update-errors"))
         run->update_errors = value;
     else if (!strcmp(option, "--junit"))
@@ -305,7 +305,7 @@ static int begin_files(struct iso_check_run *run) {
                                            "(test_kernels --update-golden)\n");
         if (code)
             return code;
-        run->golden = NULL;
+        run->golden = (struct iso_check_committed){0};
     }
     if (run->update_errors) { /* those of both plans */
         int code = begin_file(run->update_errors,
@@ -315,7 +315,7 @@ static int begin_files(struct iso_check_run *run) {
                               "struct iso_check_errors in check/engine.h)\n");
         if (code)
             return code;
-        run->errors = NULL;
+        run->errors = (struct iso_check_committed){0};
     }
     return 0;
 }
@@ -467,8 +467,8 @@ static int check_target(const struct iso_check_target *target, const struct iso_
     k->max_fail = 5;
     iso_check_report_begin(k, &run);
     if (own) {
-        run.golden = own->golden;
-        run.errors = own->errors;
+        run.golden.text = own->golden;
+        run.errors.text = own->errors;
         run.numerics = own->numerics;
     }
     int code = choose(&c, &run, k, argc, argv);

@@ -11,7 +11,7 @@
 /* What isobit's kernels have and other targets do not. */
 struct iso_check_own {
     const char *command;         /* "isobit check" */
-    const char *golden, *errors; /* committed files */
+    const char *golden, *errors; /* texts of committed files */
     int numerics;                /* their version */
     int (*self_test)(const struct iso_check_run *base);
 };

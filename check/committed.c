@@ -14,9 +14,16 @@
 
 /* ---------------------------------------------------------------------------- committed hashes */
 
+static FILE *open_committed(const struct iso_check_committed *c) {
+    if (c->file)
+        return fopen(c->file, "r");
+    return fmemopen((void *)(uintptr_t)c->text, strlen(c->text), "r");
+}
+
 /* The line "kernel version hash" of the file; false when there is none. */
-static bool golden_find(const char *file, const char *kernel, int *version, uint64_t *hash) {
-    FILE *f = fopen(file, "r");
+static bool golden_find(const struct iso_check_committed *c, const char *kernel, int *version,
+                        uint64_t *hash) {
+    FILE *f = open_committed(c);
     if (!f)
         return false;
     char line[256], name[64];
@@ -35,7 +42,7 @@ const char *iso_check_golden_compare(const struct iso_check_run *run, const char
                                      uint64_t hash) {
     int version = 0;
     uint64_t want = 0;
-    if (!golden_find(run->golden, kernel, &version, &want))
+    if (!golden_find(&run->golden, kernel, &version, &want))
         return "no committed hash (test_kernels --update-golden FILE writes them)";
     if (version != run->numerics)
         return want == hash ? NULL : "committed hash is of another ISOBIT_NUMERICS_VERSION";
@@ -69,9 +76,9 @@ const char *iso_check_plan_name(enum iso_check_plan plan) {
 }
 
 /* The line "kernel plan group elements rms q999 bias" of the file. */
-static bool errors_find(const char *file, const char *kernel, const char *plan, const char *group,
-                        struct iso_check_errors *have) {
-    FILE *f = fopen(file, "r");
+static bool errors_find(const struct iso_check_committed *c, const char *kernel, const char *plan,
+                        const char *group, struct iso_check_errors *have) {
+    FILE *f = open_committed(c);
     if (!f)
         return false;
     char line[256], names[3][64];
@@ -88,7 +95,7 @@ static bool errors_find(const char *file, const char *kernel, const char *plan, 
 bool iso_check_errors_compare(char *text, size_t bytes, const struct iso_check_run *run,
                               const char *kernel, const struct iso_check_errors *e) {
     struct iso_check_errors have;
-    if (!errors_find(run->errors, kernel, iso_check_plan_name(run->plan), e->name, &have)) {
+    if (!errors_find(&run->errors, kernel, iso_check_plan_name(run->plan), e->name, &have)) {
         snprintf(text, bytes,
                  "no calibrated errors of the group %s (test_kernels --update-errors FILE writes "
                  "them)",

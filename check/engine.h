@@ -67,6 +67,11 @@ struct iso_check_observation {
     bool wrong;
 };
 
+/* A file, or its text, or neither: then nothing is compared. */
+struct iso_check_committed {
+    const char *file, *text;
+};
+
 struct iso_check_run {
     const struct iso_check_target *target;
     enum iso_check_plan plan;
@@ -74,10 +79,10 @@ struct iso_check_run {
     const char *only_case;                    /* NULL: all; else a decimal number */
     const struct iso_check_variant *variants; /* of the target; may be others with such tables */
     size_t variant_count;
-    int numerics;       /* version of the committed hashes */
-    const char *golden; /* file to compare with, or NULL */
-    const char *update; /* file to write, or NULL */
-    const char *errors; /* file with the errors that groups may have, or NULL */
+    int numerics;                      /* version of the committed hashes */
+    struct iso_check_committed golden; /* hashes to compare with */
+    const char *update;                /* file to write, or NULL */
+    struct iso_check_committed errors; /* those that groups may have */
     const char *update_errors;
     size_t part, parts; /* parts > 1: only the cases whose number is `part` modulo `parts` */
     bool where;         /* only the cases with this value of this parameter */

@@ -4,7 +4,10 @@
  */
 #include "fault.h"
 
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "arena.h"
 
@@ -14,10 +17,19 @@ static volatile sig_atomic_t fault_signal;
 static char *volatile fault_address;
 static volatile sig_atomic_t fault_general; /* x86 does not say where */
 
+static void (*last_words)(const char *reason);
+static pthread_t caller;
+
 static void on_fault(int number, siginfo_t *info, void *context) {
     (void)context;
-    if (!iso_check_fault_armed) {
+    if (!iso_check_fault_armed || !pthread_equal(pthread_self(), caller)) {
+        char text[120];
+        snprintf(text, sizeof text, "%s: %s",
+                 iso_check_fault_armed ? "a thread of its own died"
+                                       : "its suite died outside of the call",
+                 strsignal(number));
         signal(number, SIG_DFL);
+        last_words(text);
         raise(number);
         return;
     }
@@ -27,13 +39,22 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     siglongjmp(iso_check_fault_return, 1);
 }
 
-void iso_check_fault_init(void) {
+static void at_exit(void) {
+    if (iso_check_fault_armed)
+        last_words("called exit");
+}
+
+void iso_check_fault_init(void (*last)(const char *reason)) {
+    if (!last_words)
+        atexit(at_exit);
+    last_words = last;
+    caller = pthread_self();
     static char stack[64 << 10];
     stack_t alternative = {.ss_sp = stack, .ss_size = sizeof stack};
     sigaltstack(&alternative, NULL);
     struct sigaction action = {.sa_sigaction = on_fault,
                                .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
-    static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGALRM};
+    static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGALRM, SIGABRT};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         sigaction(numbers[i], &action, NULL);
 }
@@ -41,6 +62,10 @@ void iso_check_fault_init(void) {
 void iso_check_fault_text(char *text, size_t bytes, const struct iso_check_operands *o) {
     if (fault_signal == SIGALRM) {
         snprintf(text, bytes, "did not return in time");
+        return;
+    }
+    if (fault_signal == SIGABRT) {
+        snprintf(text, bytes, "aborted");
         return;
     }
     if (fault_signal == SIGILL || fault_signal == SIGFPE) {

@@ -3,13 +3,15 @@
 # cmake --install: libraries, headers, the tool and its man pages, and what pkg-config and
 # find_package read. Nothing of it knows the prefix, so that the installed tree may be moved.
 #
-# The components of find_package(isobit CONFIG COMPONENTS ...) are core, model and blas.
+# The components of find_package(isobit CONFIG COMPONENTS ...) are core, model, blas and check.
 
 # The names of the installed targets, in the source tree too.
 set(isobit_core_targets isobit isobit_shared)
 set(isobit_model_targets isobit_model isobit_model_shared)
 set(isobit_blas_targets isobit_blas isobit_blas_shared)
-foreach(target IN LISTS isobit_core_targets isobit_model_targets isobit_blas_targets)
+set(isobit_check_targets isobit_check isobit_check_shared)
+foreach(target IN LISTS isobit_core_targets isobit_model_targets isobit_blas_targets
+        isobit_check_targets)
   if(TARGET ${target} AND NOT TARGET isobit::${target})
     add_library(isobit::${target} ALIAS ${target})
   endif()
@@ -47,11 +49,13 @@ endif()
 set(isobit_core_headers isobit ops)
 set(isobit_model_headers model)
 set(isobit_blas_headers cblas)
+set(isobit_check_headers check)
 set(isobit_core_pc isobit)
 set(isobit_model_pc isobit_model)
 set(isobit_blas_pc isobit_blas)
+set(isobit_check_pc isobit_check)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/isobit)
-foreach(component core model blas)
+foreach(component core model blas check)
   list(GET isobit_${component}_targets 0 target)
   if(NOT TARGET ${target})
     continue()

@@ -794,8 +794,9 @@ int iso_kernel_self_test(const struct iso_check_run *base) {
         run.plan = ISO_CHECK_PLAN_QUICK;
         run.variants = variants + b->sloppy; /* alone: bits that differ are found by comparing */
         run.variant_count = 2 - b->sloppy;
-        run.golden = run.update = NULL;
-        run.errors = b->sloppy ? base->errors : NULL;
+        run.update = NULL;
+        run.golden = (struct iso_check_committed){0};
+        run.errors = b->sloppy ? base->errors : run.golden;
         run.update_errors = NULL;
         run.row = NULL;
         run.failed = NULL;
@@ -829,8 +830,10 @@ int iso_kernel_self_test(const struct iso_check_run *base) {
         close(fd);
         struct iso_check_run run = *base;
         run.plan = ISO_CHECK_PLAN_QUICK;
-        run.golden = files[i].errors ? base->golden : file;
-        run.errors = files[i].errors ? file : base->errors;
+        if (files[i].errors)
+            run.errors.file = file;
+        else
+            run.golden.file = file;
         run.update = run.update_errors = NULL;
         run.row = NULL;
         run.failed = NULL;

@@ -62,10 +62,13 @@ const struct iso_check_target *iso_kernel_target(void) {
     return &target;
 }
 
+/* tests/data/golden.txt and errors.txt; committed.S */
+extern const char iso_committed_golden[], iso_committed_errors[];
+
 int isobit_check(int argc, char **argv) {
     static const struct iso_check_own own = {.command = "isobit check",
-                                             .golden = ISOBIT_TEST_DATA "/golden.txt",
-                                             .errors = ISOBIT_TEST_DATA "/errors.txt",
+                                             .golden = iso_committed_golden,
+                                             .errors = iso_committed_errors,
                                              .numerics = ISOBIT_NUMERICS_VERSION,
                                              .self_test = iso_kernel_self_test};
     return iso_check_command(iso_kernel_target(), &own, argc, argv);

@@ -5,13 +5,17 @@ set(ISOBIT_SUITES suites/gemm.c suites/gemm_direct.c suites/rows.c suites/attent
 enable_language(ASM)
 # The harness is linked by the command line too.
 add_library(isobit_harness OBJECT kernel_target.c check_self.c oracle_kernels.c
-  spoil_x86_64.S spoil_aarch64.S ${ISOBIT_SUITES})
+  spoil_x86_64.S spoil_aarch64.S committed.S ${ISOBIT_SUITES})
+set(data ${CMAKE_CURRENT_SOURCE_DIR}/data)
+set_source_files_properties(committed.S PROPERTIES COMPILE_OPTIONS "-I${data}"
+  OBJECT_DEPENDS "${data}/golden.txt;${data}/errors.txt")
 isobit_test_settings(isobit_harness)
 target_link_libraries(isobit_harness PRIVATE isobit_flags isobit PkgConfig::XXHASH)
 set(ISOBIT_HARNESS $<TARGET_OBJECTS:isobit_harness> $<TARGET_OBJECTS:isobit_check_objects>)
 isobit_test_program(test_kernels test_kernels.c ${ISOBIT_HARNESS})
 # The first call of a function of a shared library is not to be seen on the stack of a kernel.
-target_link_options(test_kernels PRIVATE -Wl,-z,now)
+target_link_options(test_kernels PRIVATE -Wl,-z,now ${ISOBIT_CHECK_EXPORTS})
+target_link_libraries(test_kernels PRIVATE ${CMAKE_DL_LIBS})
 
 # Emulators and sanitizers run the quick plan: fewer cases, the same committed hashes.
 set(plan)

@@ -70,7 +70,7 @@ if(ISOBIT_MODEL)
 endif()
 
 set(components core)
-foreach(layer model blas)
+foreach(layer model blas check)
   if(TARGET isobit_${layer})
     list(APPEND components ${layer})
   endif()
@@ -79,7 +79,7 @@ endforeach()
 # What the shared libraries export.
 if(NOT ISOBIT_SANITIZE)
   set(libraries $<TARGET_FILE:isobit_shared>)
-  foreach(layer model blas)
+  foreach(layer model blas check)
     if(TARGET isobit_${layer}_shared)
       list(APPEND libraries $<TARGET_FILE:isobit_${layer}_shared>)
     endif()
@@ -107,6 +107,10 @@ if(NOT CMAKE_CROSSCOMPILING AND NOT ISOBIT_SANITIZE AND CMAKE_C_COMPILER_ID STRE
               ${CMAKE_C_COMPILER})
   isobit_test(consumer_installed sh ${consumers}/installed.sh ${PROJECT_SOURCE_DIR}
               ${PROJECT_BINARY_DIR} ${CMAKE_C_COMPILER} ${components})
+  if(TARGET isobit_cli)
+    isobit_test(consumer_check sh ${consumers}/check.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}
+                ${CMAKE_C_COMPILER})
+  endif()
   if(TARGET isobit_blas)
     isobit_test(blas_command sh ${consumers}/blas_command.sh ${PROJECT_BINARY_DIR})
   endif()

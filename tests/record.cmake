@@ -9,6 +9,8 @@ if(CMAKE_CROSSCOMPILING)
 else()
   add_library(record_plugin MODULE record_plugin.c)
   target_link_libraries(record_plugin PRIVATE isobit_flags)
+  set_target_properties(record_plugin PROPERTIES PREFIX ""
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests)
   target_include_directories(record_plugin PRIVATE ${PROJECT_SOURCE_DIR}/include)
   isobit_test(record.command sh ${CMAKE_CURRENT_SOURCE_DIR}/test_record.sh
     $<TARGET_FILE:test_record> $<TARGET_FILE:record_plugin> $<TARGET_FILE:test_kernels>)

@@ -40,7 +40,7 @@ isobit_test(consumer_readme_page sh ${CMAKE_CURRENT_SOURCE_DIR}/consumers/readme
 
 # Each header alone, as C11, C17, C++11 and C++20. The drivers of GCC and LLVM for C take C++ too;
 # a cross compiler may lack that half, and would find nothing new.
-foreach(header isobit ops model cblas)
+foreach(header isobit ops model cblas check)
   foreach(standard c11 c17 c++11 c++20)
     set(language c)
     if(standard MATCHES "\\+\\+")

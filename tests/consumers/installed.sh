@@ -37,8 +37,9 @@ find "$work/static" -name '*.so*' -exec rm {} +
 run() {
     case $1 in
     *model*) "$work/$1" "$source/models/g2p-en" ;;
+    *check*) "$work/$1" --digest ;;
     *) "$work/$1" ;;
-    esac >"$work/$1.out"
+    esac >"$work/$1.out" 2>"$work/$1.notes"
 }
 
 for component in "$@"; do
@@ -46,17 +47,18 @@ for component in "$@"; do
     core) name=isobit example=readme words='^scalar *0x' ;;
     model) name=isobit_model example=model words='^isobit-transformer, [0-9]' ;;
     blas) name=isobit_blas example=blas words='^0x1.4cccccp+0 0x1.4cccccp+1 0x1.2666' ;;
+    check) name=isobit_check example=check words='^swiglu  *[0-9a-f]*$' ;;
     esac
     PKG_CONFIG_PATH=$libraries/pkgconfig
     export PKG_CONFIG_PATH
     # shellcheck disable=SC2046 # flags are words
     "$cc" -std=c11 -Wall -Wextra -Werror -o "$work/shared-$name" \
-        "$source/tests/consumers/$example.c" $(pkg-config --cflags --libs "$name") \
+        "$source/tests/consumers/$example.c" $(pkg-config --cflags --libs "$name") -lm \
         "-Wl,-rpath,$libraries"
     PKG_CONFIG_PATH=$(echo "$libraries" | sed "s,^$prefix,$work/static,")/pkgconfig
     # shellcheck disable=SC2046
     "$cc" -std=c11 -o "$work/static-$name" "$source/tests/consumers/$example.c" \
-        $(pkg-config --static --cflags --libs "$name")
+        $(pkg-config --static --cflags --libs "$name") -lm
     run "shared-$name"
     run "static-$name"
     grep -q "$words" "$work/shared-$name.out" || fail "$name: $(cat "$work/shared-$name.out")"
@@ -97,7 +99,7 @@ refused() { # WORDS NAME PREFIX COMPONENTS [OPTION...]
         fail "does not say: $words"
     }
 }
-refused "has no component 'fft'; the components are core, model and blas" odd "$prefix" "core;fft"
+refused "has no component 'fft'; the components are core, model, blas and check" odd "$prefix" "core;fft"
 refused 'requested version "0.2"' version "$prefix" core -DISOBIT_VERSION=0.2
 # The commands
 if [ -x "$build/bin/isobit" ]; then
