@@ -190,11 +190,13 @@ static int end_compare(const struct iso_recording *x) {
     if (!results)
         return complain(x->compare, "none of its cases has run");
     if (x->text) {
-        fprintf(x->text, "file: isobit %s, numerics %" PRIu32 ", %s, %s, %s\n", r->version,
-                r->numerics, r->machine, r->variants, r->compiler);
+        fprintf(x->text, "file: isobit %s, %s, %s, %s\n", r->version, r->machine, r->variants,
+                r->compiler);
         if (r->numerics != x->numerics)
-            fprintf(x->text, "NOTE: here numerics are %" PRIu32 ": other bits are meant to be\n",
-                    x->numerics);
+            fprintf(x->text,
+                    "NOTE: numerics are %" PRIu32 " in the file, here %" PRIu32 ": other bits are "
+                    "meant to be\n",
+                    r->numerics, x->numerics);
         if (all.count[ISO_ABSENT] || (unmet && !x->some))
             fprintf(x->text, "NOTE: %zu results are not in the file, %zu of the file did not run\n",
                     all.count[ISO_ABSENT], unmet);
