@@ -7,7 +7,7 @@
 # into one static program, so that neither isobit nor any library is needed for the architecture.
 #
 # Usage: cross.sh RECORDED MACHINE SOURCE.c...
-#   MACHINE        aarch64 armhf i386 s390x; nehalem haswell: x86-64 CPUs without newer instructions
+#   MACHINE        aarch64 armhf i386 s390x
 #   CFLAGS         of the compiler (default: -O2 -ffp-contract=off, without which compilers fuse
 #                  products with sums where the machine can, and the bits are others)
 #   CHECK_OPTIONS  more options of isobit check, as "--max-fail 20"
@@ -30,16 +30,14 @@ armhf) prefix=arm-linux-gnueabihf emulator=qemu-arm flags='' package=$prefix ;;
 s390x) prefix=s390x-linux-gnu emulator=qemu-s390x flags='' ;;
 # The x87 keeps more bits than a float has.
 i386) prefix=i686-linux-gnu emulator=qemu-i386 flags="-msse2 -mfpmath=sse" package=$prefix ;;
-nehalem) prefix='' emulator="qemu-x86_64 -cpu Nehalem" flags='' ;;
-haswell) prefix='' emulator="qemu-x86_64 -cpu Haswell" flags='' ;;
-*) die "there is no machine '$machine'; known are aarch64 armhf i386 s390x nehalem haswell" ;;
+*) die "there is no machine '$machine'; known are aarch64 armhf i386 s390x" ;;
 esac
-cc=${prefix:+$prefix-}gcc
+cc=$prefix-gcc
 [ -f "$recorded" ] || die "there is no file $recorded"
 command -v "$cc" >/dev/null 2>&1 ||
     die "there is no $cc; on Debian: apt-get install gcc-$package libc6-dev-$machine-cross"
-command -v "${emulator%% *}" >/dev/null 2>&1 ||
-    die "there is no ${emulator%% *}; on Debian: apt-get install qemu-user"
+command -v "$emulator" >/dev/null 2>&1 ||
+    die "there is no $emulator; on Debian: apt-get install qemu-user"
 header=${XXHASH_INCLUDE:-/usr/include}/xxhash.h
 [ -f "$header" ] || die "there is no $header; on Debian: apt-get install libxxhash-dev"
 
@@ -54,13 +52,14 @@ SOURCE
 for source in "$@"; do
     [ -f "$source" ] || die "there is no source $source"
 done
-# shellcheck disable=SC2086 # lists of flags
+harness=$(find "$root/check" -name '*.[cS]')
+# shellcheck disable=SC2086 # lists of flags and files
 if ! "$cc" -std=gnu11 ${CFLAGS--O2 -ffp-contract=off} $flags -static -D_GNU_SOURCE \
     -D_FILE_OFFSET_BITS=64 -DXXH_INLINE_ALL -I"$work/include" -I"$root/include" -I"$root/check" \
-    "$root"/check/*.c "$root"/check/*.S "$work/main.c" "$@" -lm -o "$work/check" \
+    $harness "$work/main.c" "$@" -lm -o "$work/check" \
     2>"$work/log"; then
     grep -m 5 -E 'error|undefined|cannot' "$work/log" >&2 || cat "$work/log" >&2
     die "the program could not be built"
 fi
-# shellcheck disable=SC2086 # emulator and its CPU, options
-$emulator "$work/check" --compare "$recorded" ${CHECK_OPTIONS-}
+# shellcheck disable=SC2086 # options
+"$emulator" "$work/check" --compare "$recorded" ${CHECK_OPTIONS-}

@@ -4,9 +4,7 @@
 isobit_test_program(test_record test_record.c record_corpus.c model_files.c
   $<TARGET_OBJECTS:isobit_check_objects>)
 isobit_test(record test_record)
-if(CMAKE_CROSSCOMPILING)
-  set_tests_properties(record PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
-else()
+if(NOT CMAKE_CROSSCOMPILING AND NOT ISOBIT_SANITIZE)
   add_library(record_plugin MODULE record_plugin.c)
   target_link_libraries(record_plugin PRIVATE isobit_flags)
   set_target_properties(record_plugin PROPERTIES PREFIX ""
@@ -14,6 +12,9 @@ else()
   target_include_directories(record_plugin PRIVATE ${PROJECT_SOURCE_DIR}/include)
   isobit_test(record.command sh ${CMAKE_CURRENT_SOURCE_DIR}/test_record.sh
     $<TARGET_FILE:test_record> $<TARGET_FILE:record_plugin> $<TARGET_FILE:test_kernels>)
+  isobit_test(record.cross sh ${CMAKE_CURRENT_SOURCE_DIR}/test_cross.sh ${PROJECT_SOURCE_DIR}
+    $<TARGET_FILE:record_plugin> ${CMAKE_CURRENT_SOURCE_DIR}/record_plugin.c
+    $<TARGET_FILE:test_kernels>)
   # Emulators and sanitizers compare with it too: kernels.cmake.
   isobit_test(record.committed test_kernels
     --compare ${CMAKE_CURRENT_SOURCE_DIR}/data/quick.record)
