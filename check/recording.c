@@ -236,6 +236,8 @@ int iso_recording_begin(struct iso_recording *x, struct iso_check_run *run) {
     char message[ISO_RECORD_MESSAGE];
     if (x->compare) {
         int code = begin_compare(x, run);
+        if (code)
+            iso_record_free(&x->file);
         run->observe = compare_seen;
         run->observer = x;
         return code;
