@@ -124,7 +124,7 @@ static int replay(struct iso_check_run *run, const char *line) {
 static int begin_file(const char *file, const char *header) {
     FILE *f = fopen(file, "w");
     if (!f) {
-        perror(file);
+        fprintf(stderr, "isobit: check: %s: %s\n", file, strerror(errno));
         return 2;
     }
     fputs(header, f);
@@ -272,6 +272,15 @@ static int recording_misused(const struct choices *c, const struct iso_check_run
     return 0;
 }
 
+static bool readable(const char *file) {
+    FILE *f = file ? fopen(file, "r") : NULL;
+    if (f)
+        fclose(f);
+    else if (file)
+        fprintf(stderr, "isobit: check: %s: %s\n", file, strerror(errno));
+    return f || !file;
+}
+
 /* 0, or the exit code after a complaint. */
 static int choose(struct choices *c, struct iso_check_run *run, struct iso_check_report *k,
                   int argc, char **argv) {
@@ -294,7 +303,7 @@ static int choose(struct choices *c, struct iso_check_run *run, struct iso_check
     if (c->where && !choose_where(run, c->where))
         return complain("--where needs --op, a parameter of its cases (see --list) and a number:",
                         c->where);
-    if (recording_misused(c, run))
+    if (recording_misused(c, run) || !readable(run->golden.file) || !readable(run->errors.file))
         return 2;
     return c->variant ? choose_variant(run, c->variant) : 0;
 }
@@ -386,6 +395,10 @@ static uint64_t seed_of_the_clock(void) {
     return ((uint64_t)t.tv_sec * 1000000007 + (uint64_t)t.tv_nsec) % 1000000000;
 }
 
+static const struct choices *chosen;
+
+static int ended(struct iso_check_run *run) { return finish(run->user, run, chosen, false); }
+
 static int check(struct iso_check_run *run, struct iso_check_report *k, struct choices *c) {
     run->seed = c->seeded ? run->seed : seed_of_the_clock();
     if (c->digest || c->json)
@@ -404,6 +417,8 @@ static int check(struct iso_check_run *run, struct iso_check_report *k, struct c
         return 2;
     k->seed = run->seed;
     k->recording = &c->recording;
+    chosen = c;
+    run->ended = ended;
     notes(k->text ? k->text : stderr);
     if (k->text)
         iso_check_report_header(k);

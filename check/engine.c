@@ -56,15 +56,28 @@ const char *iso_check_missing(const struct iso_check_target *target,
 static struct {
     struct iso_check_run *run;
     struct iso_check_failure failure;
+    struct iso_check_tally *tally;
+    bool random;
 } at_hand;
 
+static void fail(struct iso_check_run *run, struct iso_check_tally *tally,
+                 const struct iso_check_failure *f);
+
 static void last_words(const char *reason) {
-    if (!at_hand.run)
+    struct iso_check_run *run = at_hand.run;
+    struct iso_check_tally tally;
+    if (!run || !run->ended)
         return;
+    at_hand.run = NULL; /* once is enough */
+    alarm(10);          /* the dead thread may hold a lock */
     at_hand.failure.reason = reason;
-    at_hand.run->failed(at_hand.run, &at_hand.failure, 1);
+    tally = *at_hand.tally;
+    tally.hashed = 0;
+    fail(run, &tally, &at_hand.failure);
+    run->row(run, at_hand.failure.suite, at_hand.failure.variant, &tally, at_hand.random);
+    int code = run->ended(run);
     fflush(NULL);
-    _exit(1);
+    _exit(code);
 }
 
 void iso_check_run_init(struct iso_check_run *run, const struct iso_check_target *target) {
@@ -208,8 +221,8 @@ static void run_case(struct iso_check_run *run, const struct iso_check_suite *su
     struct iso_check_operands *o = &e->o;
     iso_check_operands_begin(o, c->seed);
     o->spot = c->spot;
-    if (run->failed)
-        at_hand.run = run;
+    at_hand.run = run;
+    at_hand.tally = tallies;
     at_hand.failure = (struct iso_check_failure){
         .suite = suite, .c = c, .variant = run->variants, .place = "right", .offset = offset};
     suite->setup(o, c);
@@ -233,6 +246,7 @@ static void run_case(struct iso_check_run *run, const struct iso_check_suite *su
             continue;
         double start = run->timing ? now() : 0;
         at_hand.failure.variant = &run->variants[s];
+        at_hand.tally = &tallies[s];
         iso_check_abi_wrap(e->table, run->target, run->variants[s].table);
         tallies[s].cases++;
         if (!(run->target->promises & ISO_CHECK_SAME_BITS))
@@ -395,8 +409,10 @@ void iso_check_run_random(struct iso_check_run *run) {
             break;
         size_t offset;
         struct iso_check_case c = random_case(suites[i % count], run->seed, i, &offset);
+        at_hand.random = true;
         run_case(run, suites[i % count], &c, offset, true, &e, &tallies[i % count * sets]);
     }
+    at_hand.random = false;
     for (size_t i = 0; i < count; i++)
         rows(run, suites[i], &tallies[i * sets], true);
     engine_end(&e);

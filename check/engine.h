@@ -99,6 +99,9 @@ struct iso_check_run {
     void (*row)(struct iso_check_run *run, const struct iso_check_suite *suite,
                 const struct iso_check_variant *variant, const struct iso_check_tally *t,
                 bool random);
+    /* There is no way back (fault.h): what is left to be done before the program ends with this
+     * exit code; may be NULL. */
+    int (*ended)(struct iso_check_run *run);
     void *user;
     /* called for each call; may be NULL */
     void (*observe)(void *observer, const struct iso_check_observation *seen);

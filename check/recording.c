@@ -34,7 +34,7 @@ static void cpu_name(char *to, size_t bytes) {
     to[0] = 0;
 #if defined(__x86_64__) || defined(__i386__)
     unsigned r[12] = {0};
-    if (__get_cpuid_max(0x80000000, NULL) >= 0x80000004) {
+    if ((unsigned)__get_cpuid_max(0x80000000, NULL) >= 0x80000004) {
         for (unsigned i = 0; i < 3; i++)
             __get_cpuid(0x80000002 + i, &r[4 * i], &r[4 * i + 1], &r[4 * i + 2], &r[4 * i + 3]);
         char name[sizeof r + 1] = "";

@@ -36,6 +36,27 @@ sh readme_run.sh ./readme
 gcc -std=c11 -Wall -Wextra -Werror -o model.bin model.c $(pkg-config --cflags --libs isobit_model)
 ./model.bin model
 
+# The harness: isobit's kernels, a program of one's own, and plug-ins, one of them wrong.
+isobit check --op embed >check.out || fail "isobit check: $(cat check.out)"
+# shellcheck disable=SC2046
+gcc -std=c11 -Wall -Wextra -Werror -o own check.c $(pkg-config --cflags --libs isobit_check) -lm
+./own --digest >own.out 2>own.notes
+grep -q '^swiglu ' own.out || fail "the program with libisobit_check: $(cat own.out)"
+for plugin in right wrong; do
+    define=
+    [ "$plugin" = right ] || define=-DSOFTMAX_IS_WRONG
+    sources='plugin/plugin.c plugin/softmax_scalar.c'
+    [ "$(uname -m)" != x86_64 ] || sources="$sources plugin/softmax_avx2.c -mavx2 -mfma"
+    # shellcheck disable=SC2046,SC2086
+    gcc -std=c11 -O2 -ffp-contract=off -shared -fPIC $define $(pkg-config --cflags isobit_check) \
+        -o "$plugin.so" $sources -lm
+done
+isobit check --plugin right.so >check.out || fail "a good plug-in: $(cat check.out)"
+if grep -q 'avx2 .* PASS' check.out; then
+    ! isobit check --plugin wrong.so >check.out || fail "a wrong plug-in passed"
+    grep -q '^FAIL softmax avx2: .* times the bound' check.out || fail "$(cat check.out)"
+fi
+
 if command -v isobit-blas >/dev/null; then
     # shellcheck disable=SC2046
     gcc -std=c11 -Wall -Wextra -Werror -o blas blas.c $(pkg-config --cflags --libs isobit_blas)

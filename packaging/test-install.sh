@@ -39,8 +39,9 @@ tar -xf "$archive" -C "$root" --exclude='./dev/*'
 mkdir "$root/here"
 cp "$build/packages/"*"_$arch.deb" "$source/packaging/in-root.sh" "$root/here"
 cp "$source/tests/consumers/readme.c" "$source/tests/consumers/model.c" \
-    "$source/tests/consumers/blas.c" "$source/tests/consumers/readme_run.sh" "$root/here"
+    "$source/tests/consumers/blas.c" "$source/tests/consumers/check.c" "$source/tests/consumers/readme_run.sh" "$root/here"
 cp -R "$source/models/g2p-en" "$root/here/model"
+cp -R "$source/tests/consumers/check" "$root/here/plugin"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 
 # A mount namespace of its own: nothing stays mounted.

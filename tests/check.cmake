@@ -12,6 +12,8 @@ target_sources(check_defects PRIVATE check/operations.c)
 isobit_test(check.plugin sh ${CMAKE_CURRENT_SOURCE_DIR}/check/plugin.sh
   $<TARGET_FILE:check_defects> $<TARGET_FILE:check_bad> $<TARGET_FILE:check_empty>
   ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:test_kernels>)
-if(ISOBIT_SANITIZE)
+if(CMAKE_CROSSCOMPILING_EMULATOR)
+  set_tests_properties(check.plugin PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
+elseif(ISOBIT_SANITIZE)
   set_tests_properties(check.plugin PROPERTIES ENVIRONMENT ISOBIT_SANITIZED=1)
 endif()

@@ -32,6 +32,7 @@
 #include "oracle_kernels.h"
 
 static bool quick;
+static const char *only_isa; /* NULL: all */
 static size_t guard_slack; /* bytes between a block and its guard page */
 
 /* --------------------------------------------------------------------------------- allocations */
@@ -241,6 +242,8 @@ static int make_ways(void **state) {
         pool_count++;
     }
     for (size_t i = 0; i < iso_isa_count(); i++) {
+        if (only_isa && strcmp(only_isa, iso_isa_name(iso_isa_get(i))) != 0)
+            continue;
         if (!iso_isa_missing(iso_isa_get(i)))
             add_way(iso_isa_get(i), "no executor", NULL);
         else
@@ -2289,9 +2292,11 @@ static void context_members_are_checked(void **state) {
 }
 
 int main(int argc, char **argv) {
-    for (int i = 1; i < argc; i++) { /* [--quick] [a pattern: "gemm*"] */
+    for (int i = 1; i < argc; i++) { /* [--quick] [--isa NAME] [a pattern: "gemm*"] */
         if (!strcmp(argv[i], "--quick"))
             quick = true;
+        else if (!strcmp(argv[i], "--isa") && i + 1 < argc)
+            only_isa = argv[++i];
         else
             cmocka_set_test_filter(argv[i]);
     }

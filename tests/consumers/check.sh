@@ -50,6 +50,17 @@ done
 grep -q '<failure' junit.xml || fail "junit: no failure"
 grep -q '| softmax | avx2 |.*FAIL' table.md || fail "markdown: no failure"
 
+# The example of docs/check.md
+awk '/^```c$/ { code = 1; next } /^```$/ { code = 0 } code' "$source/docs/check.md" >mine.c
+PKG_CONFIG_PATH=$(dirname "$(find "$work/prefix" -name isobit_check.pc)")
+export PKG_CONFIG_PATH
+# shellcheck disable=SC2046 # flags are words
+exits 0 "$cc" -O2 -Wall -Wextra -Werror -shared -fPIC $(pkg-config --cflags isobit_check) \
+    -o mine.so mine.c -lm
+exits 0 "$isobit" check --plugin mine.so
+grep -q '^softmax  *scalar .* PASS$' "$work/out" || fail "the example of docs/check.md"
+exits 1 "$isobit" check --plugin wrong.so --seed 1 --max-fail 1000
+
 finding=$(grep '^FAIL' "$work/out" | head -n 1)
 replay=$(head -n 1 replays)
 exits 1 "$isobit" check --plugin wrong.so --replay "$replay"
