@@ -10,6 +10,7 @@
 #   MACHINE        aarch64 armhf i386 s390x
 #   CFLAGS         of the compiler (default: -O2 -ffp-contract=off, without which compilers fuse
 #                  products with sums where the machine can, and the bits are others)
+#   PROGRAM        where the program is to stay, for replays (default: nowhere)
 #   CHECK_OPTIONS  more options of isobit check, as "--max-fail 20"
 # Exit code: that of isobit check; 2: compiler, emulator or source are not usable, and why.
 set -eu
@@ -52,14 +53,15 @@ SOURCE
 for source in "$@"; do
     [ -f "$source" ] || die "there is no source $source"
 done
+program=${PROGRAM:-$work/check}
 harness=$(find "$root/check" -name '*.[cS]')
 # shellcheck disable=SC2086 # lists of flags and files
 if ! "$cc" -std=gnu11 ${CFLAGS--O2 -ffp-contract=off} $flags -static -D_GNU_SOURCE \
     -D_FILE_OFFSET_BITS=64 -DXXH_INLINE_ALL -I"$work/include" -I"$root/include" -I"$root/check" \
-    $harness "$work/main.c" "$@" -lm -o "$work/check" \
+    $harness "$work/main.c" "$@" -lm -o "$program" \
     2>"$work/log"; then
     grep -m 5 -E 'error|undefined|cannot' "$work/log" >&2 || cat "$work/log" >&2
     die "the program could not be built"
 fi
 # shellcheck disable=SC2086 # options
-"$emulator" "$work/check" --compare "$recorded" ${CHECK_OPTIONS-}
+"$emulator" "$program" --compare "$recorded" ${CHECK_OPTIONS-}
