@@ -13,6 +13,7 @@
 
 #include "abi.h"
 #include "internal.h"
+#include "recording.h"
 #include "replay.h"
 #include "report.h"
 
@@ -47,6 +48,9 @@ static int help(const char *command) {
          "  --coverage             how many cases each kernel has with each kind of input\n"
          "  --case N               with --op: one case, by its number in --list\n"
          "  --max-fail N           reports for a kernel on an instruction set (default: 5)\n"
+         "  --record FILE          writes what each case gave, for another machine\n"
+         "  --compare FILE         the same cases here: equal, different within the bound, or\n"
+         "                         wrong; takes plan, part and random cases from the file\n"
          "  --timing               seconds of each row\n"
          "  --golden FILE          committed hashes to compare with\n"
          "  --update-golden FILE   write them instead\n"
@@ -172,6 +176,7 @@ struct choices {
     const char *variant, *line, *where, *junit, *markdown;
     FILE *junit_file, *markdown_file;
     bool list, coverage, self_test, json, digest, seeded, planned;
+    struct iso_recording recording;
 };
 
 /* Options without a value; false when there is no such one. */
@@ -244,9 +249,28 @@ static bool choose_text(struct choices *c, struct iso_check_run *run, const char
         c->markdown = value;
     else if (!strcmp(option, "--where"))
         c->where = value;
+    else if (!strcmp(option, "--record"))
+        c->recording.record = value;
+    else if (!strcmp(option, "--compare"))
+        c->recording.compare = value;
     else
         return !strcmp(option, "--part") && choose_part(run, value);
     return true;
+}
+
+/* What cannot be recorded, as it would be another the next time, and what the file decides. */
+static int recording_misused(const struct choices *c, const struct iso_check_run *run) {
+    const struct iso_recording *x = &c->recording;
+    bool other = c->list || c->coverage || c->self_test || run->time_box > 0;
+    if (x->record && x->compare)
+        return complain("--record and --compare exclude each other", NULL);
+    if (x->record && (other || c->line || run->only_case || run->where || run->update_errors ||
+                      run->plan == ISO_CHECK_PLAN_EXHAUSTIVE))
+        return complain("--record goes with --quick, --op, --isa, --part, --iters and --seed only",
+                        NULL);
+    if (x->compare && (other || c->planned || c->seeded || run->iters || run->parts))
+        return complain("--compare takes plan, --part, --iters and --seed from the file", NULL);
+    return 0;
 }
 
 static bool readable(const char *file) {
@@ -280,7 +304,7 @@ static int choose(struct choices *c, struct iso_check_run *run, struct iso_check
     if (c->where && !choose_where(run, c->where))
         return complain("--where needs --op, a parameter of its cases (see --list) and a number:",
                         c->where);
-    if (!readable(run->golden.file) || !readable(run->errors.file))
+    if (recording_misused(c, run) || !readable(run->golden.file) || !readable(run->errors.file))
         return 2;
     return c->variant ? choose_variant(run, c->variant) : 0;
 }
@@ -376,8 +400,8 @@ static const struct choices *chosen;
 
 static int ended(struct iso_check_run *run) { return finish(run->user, run, chosen, false); }
 
-static int check(struct iso_check_run *run, struct iso_check_report *k, const struct choices *c) {
-    k->seed = run->seed = c->seeded ? run->seed : seed_of_the_clock();
+static int check(struct iso_check_run *run, struct iso_check_report *k, struct choices *c) {
+    run->seed = c->seeded ? run->seed : seed_of_the_clock();
     if (c->digest || c->json)
         k->text = NULL;
     if (run->plan == ISO_CHECK_PLAN_EXHAUSTIVE) /* the errors of each function are what it is for */
@@ -386,15 +410,24 @@ static int check(struct iso_check_run *run, struct iso_check_report *k, const st
         run->plan = ISO_CHECK_PLAN_QUICK;
     if (c->junit)
         run->timing = true;
+    c->recording.text = c->json ? NULL : k->text ? k->text : stderr;
+    c->recording.command = k->command;
+    c->recording.some = c->line || run->only_case || run->where;
+    c->recording.max_fail = k->max_fail;
+    if (iso_recording_begin(&c->recording, run))
+        return 2;
+    k->seed = run->seed;
+    k->recording = &c->recording;
     chosen = c;
     run->ended = ended;
     notes(k->text ? k->text : stderr);
     if (k->text)
         iso_check_report_header(k);
-    if (!c->line)
-        return run_plan(run, k, c);
-    int code = replay(run, c->line);
-    return code == 2 ? 2 : finish(k, run, c, false);
+    int code = c->line ? replay(run, c->line) : run_plan(run, k, c);
+    if (c->line && code != 2)
+        code = finish(k, run, c, false);
+    int compared = iso_recording_end(&c->recording);
+    return compared > code ? compared : code;
 }
 
 /* The command that a replay line begins with. Names that a shell reads otherwise are quoted. */

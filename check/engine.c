@@ -103,6 +103,11 @@ struct place_name {
     char text[24];
 };
 
+/* Whether all variants promise the same bits. */
+static bool promises_bits(const struct iso_check_run *run, const struct iso_check_case *c) {
+    return run->target->promises & ISO_CHECK_SAME_BITS && !(c->flags & ISO_CHECK_CASE_NO_BITS);
+}
+
 /* Whether bits are compared, of a case on this variant with the first run. */
 static bool compares_bits(const struct iso_check_run *run, const struct iso_check_case *c) {
     return run->target->promises & (ISO_CHECK_SAME_PLACES | ISO_CHECK_SAME_BITS) &&
@@ -235,6 +240,7 @@ static void run_case(struct iso_check_run *run, const struct iso_check_suite *su
     }
     bool hashed = (all || c->flags & ISO_CHECK_CASE_GOLDEN) && compares_bits(run, c);
     char text[400];
+    bool first = true;
     for (size_t s = 0; s < run->variant_count; s++) {
         if (iso_check_missing(run->target, suite, &run->variants[s]))
             continue;
@@ -252,8 +258,13 @@ static void run_case(struct iso_check_run *run, const struct iso_check_suite *su
             where[0] = (struct place_name){ISO_CHECK_OFFSET, 63, "63"};
         for (unsigned i = 0; i < places; i++) {
             XXH3_state_t *hash = hashed && i == 0 ? tallies[s].hash : NULL;
-            if (!one_call(run, suite, c, &run->variants[s], e->table, o, &e->first, &where[i],
-                          &tallies[s], hash, text, sizeof text)) {
+            bool good = one_call(run, suite, c, &run->variants[s], e->table, o, &e->first,
+                                 &where[i], &tallies[s], hash, text, sizeof text);
+            if (run->observe)
+                run->observe(run->observer, &(struct iso_check_observation){
+                                                suite, c, &run->variants[s], o, i, where[2].offset,
+                                                first, promises_bits(run, c), !good});
+            if (!good) {
                 struct iso_check_failure f = {
                     suite, c, &run->variants[s], where[i].text, where[2].offset, text};
                 fail(run, &tallies[s], &f);
@@ -261,6 +272,7 @@ static void run_case(struct iso_check_run *run, const struct iso_check_suite *su
             }
         }
         where[0] = right;
+        first = false;
         if (run->timing)
             tallies[s].seconds += now() - start;
     }

@@ -54,6 +54,19 @@ struct iso_check_failure {
     const char *reason;
 };
 
+/* A call that has been judged: told to whoever records or compares results. */
+struct iso_check_observation {
+    const struct iso_check_suite *suite;
+    const struct iso_check_case *c;
+    const struct iso_check_variant *variant;
+    const struct iso_check_operands *operands; /* outputs are at `at` */
+    size_t place;                              /* 0: the first call of the case on this variant */
+    size_t offset;                             /* as in iso_check_failure */
+    bool first;                                /* no variant ran the case before */
+    bool bits;                                 /* all variants promise the same bits */
+    bool wrong;
+};
+
 /* A file, or its text, or neither: then nothing is compared. */
 struct iso_check_committed {
     const char *file, *text;
@@ -90,6 +103,9 @@ struct iso_check_run {
      * exit code; may be NULL. */
     int (*ended)(struct iso_check_run *run);
     void *user;
+    /* called for each call; may be NULL */
+    void (*observe)(void *observer, const struct iso_check_observation *seen);
+    void *observer;
     /* results */
     double start;
     size_t failures;

@@ -30,6 +30,7 @@ struct iso_check_report {
     bool timing, errors;
     unsigned max_fail;
     uint64_t seed;
+    const struct iso_recording *recording; /* the comparison for JSON, or NULL */
     size_t row_count, random_header, finding_count;
     struct iso_check_row rows[ISO_CHECK_MOST_ROWS];
     struct iso_check_finding findings[ISO_CHECK_MOST_FAILURES];

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "abi.h"
+#include "recording.h"
 
 static void print_string(FILE *f, const char *text) {
     putc('"', f);
@@ -77,5 +78,7 @@ void iso_check_report_json(FILE *f, const struct iso_check_report *k,
         print_string(f, e->replay);
         fprintf(f, "}");
     }
-    fprintf(f, "\n ],\n \"result\": \"%s\"}\n", run->failures ? "FAIL" : "PASS");
+    fprintf(f, "\n ],\n \"compared\": ");
+    iso_recording_json(k->recording, f);
+    fprintf(f, ",\n \"result\": \"%s\"}\n", run->failures ? "FAIL" : "PASS");
 }

@@ -8,6 +8,7 @@
 #include "fuzz.h"
 #include "corpus.h"
 #include "fuzz_base.h"
+#include "record_corpus.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,6 +143,16 @@ static void ops(void) {
     }
 }
 
+static void record(void) {
+    blob b = record_good();
+    target("fuzz_record");
+    seed(&b);
+    for (size_t i = 0; i < record_row_count; i++) {
+        b = record_spoilt(&record_rows[i]);
+        seed(&b);
+    }
+}
+
 int main(int argc, char **argv) {
     if (argc != 2)
         return 2;
@@ -152,5 +163,6 @@ int main(int argc, char **argv) {
     tokenizer();
     model();
     ops();
+    record();
     return 0;
 }
