@@ -41,7 +41,7 @@ target_compile_definitions(isobit_grown PRIVATE ISOBIT_SLEEF_VERSION="${SLEEF_VE
 target_compile_options(isobit_grown PRIVATE -O1) # soon compiled, seldom run
 target_link_libraries(isobit_grown PRIVATE isobit_flags PkgConfig::SLEEF
   $<TARGET_NAME_IF_EXISTS:PkgConfig::CPUID> $<TARGET_NAME_IF_EXISTS:PkgConfig::JANSSON>
-  Threads::Threads m)
+  ${ISOBIT_SENTENCEPIECE_LINK} Threads::Threads m)
 
 # isobit_age_test(name library headers): older_header.c with these headers and this library.
 function(isobit_age_test name library headers)

@@ -105,6 +105,35 @@ static void tokenizer(void) {
     }
 }
 
+/* The files of the tiny Marian model, and each of them damaged in places. */
+static void spm(void) {
+    static const char *const names[] = {"source.spm", "target.spm"};
+    static unsigned char bytes[8192];
+    target("fuzz_spm");
+    for (int i = 0; i < 2; i++) {
+        FILE *file = fopen(i ? ISOBIT_TEST_DATA "/text/marian/target.spm"
+                             : ISOBIT_TEST_DATA "/text/marian/source.spm",
+                           "rb");
+        const size_t count = file ? fread(bytes, 1, sizeof bytes, file) : 0;
+        if (!count || fclose(file) != 0) {
+            (void)fprintf(stderr, "cannot read %s\n", names[i]);
+            exit(1);
+        }
+        for (size_t k = 0; k <= 256; k++) {
+            blob b = {0};
+            const size_t at = k * 977 % count;
+            const unsigned char was = bytes[at];
+            if (k)
+                bytes[at] ^= (unsigned char)(1u << k % 8);
+            add(&b, "The \xef\xac\x81rst fox\t>>fra<< \xf0\x9f\xa6\x8a e\xcc\x81");
+            split(&b);
+            blob_add(&b, bytes, k % 16 == 15 ? at : count);
+            seed(&b);
+            bytes[at] = was;
+        }
+    }
+}
+
 static void model(void) {
     const fuzz_base *base = fuzz_base_model();
     const size_t all = base->config_bytes + base->weights_bytes;
@@ -150,6 +179,7 @@ int main(int argc, char **argv) {
     safetensors();
     config();
     tokenizer();
+    spm();
     model();
     ops();
     return 0;

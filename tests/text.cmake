@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+#
+# Tokenizers, and text through a model.
+if(NOT ISOBIT_MODEL)
+  return()
+endif()
+
+set(tokenizers)
+if(ISOBIT_WITH_SENTENCEPIECE)
+  list(APPEND tokenizers marian)
+endif()
+isobit_test_program(test_text test_text.c model_files.c)
+target_link_libraries(test_text PRIVATE PkgConfig::JANSSON)
+foreach(name IN LISTS tokenizers)
+  isobit_test(text_${name} test_text ${name})
+endforeach()
+if(TARGET isobit_cli)
+  isobit_test(cli_marian sh ${CMAKE_CURRENT_SOURCE_DIR}/test_marian.sh ${PROJECT_SOURCE_DIR}
+              ${ISOBIT_WITH_SENTENCEPIECE} ${CMAKE_CROSSCOMPILING_EMULATOR}
+              $<TARGET_FILE:isobit_cli>)
+endif()
