@@ -29,6 +29,7 @@ LICENCES = {
     "libsleef": ("SLEEF", "Boost Software License 1.0"),
     "libcpuid": ("libcpuid", "BSD, two clauses"),
     "libjansson": ("jansson", "MIT"),
+    "libutf8proc": ("utf8proc", "MIT"),
     "libsentencepiece": ("SentencePiece", "Apache License 2.0"),
 }
 

@@ -20,7 +20,7 @@ endif()
 
 isobit_test_program(fuzz_seeds fuzz/seeds.c fuzz/fuzz_base.c fuzz/files.c corpus.c model_files.c)
 set(programs fuzz_seeds)
-set(targets safetensors config model tokenizer spm ops)
+set(targets safetensors config model tokenizer spm pipeline ops)
 foreach(name IN LISTS targets)
   set(program fuzz_${name})
   set(sources ${fuzz}/${program}.c ${fuzz}/files.c ${engine})

@@ -80,6 +80,15 @@ static void test_encode(void **state) {
         assert_int_equal(count, wanted);
         assert_int_equal(small[2], 7);
         assert_int_equal(iso_tokenizer_lacks(t, s, bytes, &unknown, &dropped, &error), ISOBIT_OK);
+        const json_t *unk = json_object_get(root, "unk");
+        if (json_is_integer(unk)) {
+            int has = 0;
+            for (size_t k = 0; k < wanted; k++)
+                has |= want[k] == (uint32_t)json_integer_value(unk);
+            /* The text may have the token itself. */
+            assert_true(has >= (unknown > 0));
+            assert_true(unknown > 0 || !has || strstr(s, "[UNK]"));
+        }
         if (json_object_get(one, "unknown"))
             assert_int_equal(unknown, json_integer_value(json_object_get(one, "unknown")));
         if (json_object_get(one, "dropped"))
@@ -125,6 +134,33 @@ static void test_decode(void **state) {
     iso_tokenizer_free(t);
 }
 
+/* Token by token: valid UTF-8, of which nothing is taken back. */
+static void test_partial(void **state) {
+    (void)state;
+    iso_tokenizer *t = load();
+    json_t *root = expected(), *one;
+    size_t i, count, needed, before = 0;
+    json_array_foreach(json_object_get(root, "decode"), i, one) {
+        uint32_t *ids = ids_of(json_object_get(one, "ids"), &count);
+        const json_t *text = json_object_get(one, "text");
+        char out[4096];
+        before = 0;
+        for (size_t k = 0; k <= count; k++) {
+            assert_int_equal(iso_tokenizer_decode_partial(t, ids, k, out, sizeof out, &needed),
+                             ISOBIT_OK);
+            assert_true(needed - 1 >= before && needed - 1 <= json_string_length(text));
+            assert_memory_equal(out, json_string_value(text), needed - 1);
+            json_t *valid = json_stringn(out, needed - 1); /* checks UTF-8 */
+            assert_non_null(valid);
+            json_decref(valid);
+            before = needed - 1;
+        }
+        free(ids);
+    }
+    json_decref(root);
+    iso_tokenizer_free(t);
+}
+
 static void test_arguments(void **state) {
     (void)state;
     iso_tokenizer *t = load();
@@ -153,6 +189,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_encode),
         cmocka_unit_test(test_decode),
+        cmocka_unit_test(test_partial),
         cmocka_unit_test(test_arguments),
     };
     int failed = 0;

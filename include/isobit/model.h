@@ -188,6 +188,11 @@ ISOBIT_API iso_status iso_model_set_profile(iso_model *model, iso_profile *profi
  * where that is missing, by its files:
  *   isobit-characters  code points as tokens, vocab.json; a line is split into words, each a
  *                      sequence of its own
+ *   GPT2Tokenizer, RobertaTokenizer, BartTokenizer, Qwen2Tokenizer, BertTokenizer,
+ *   DistilBertTokenizer, PreTrainedTokenizerFast, LlamaTokenizer, the same with "Fast" at the end
+ *                      byte-level BPE or WordPiece: tokenizer.json; without it, but for the last
+ *                      two, vocab.json and merges.txt, or vocab.txt. What tokenizer.json asks for
+ *                      and isobit lacks is refused by name
  *   MarianTokenizer    source.spm, target.spm (SentencePiece) and vocab.json: Marian, OPUS-MT.
  *                      Needs a library that was built with ISOBIT_SENTENCEPIECE
  * ISOBIT_E_UNSUPPORTED for others: use ids. The files are untrusted, as those of a model are.
@@ -224,6 +229,13 @@ ISOBIT_API iso_status iso_tokenizer_lacks(const iso_tokenizer *tokenizer, const 
  * for `text`, `bytes` and `needed`. */
 ISOBIT_API iso_status iso_tokenizer_decode(const iso_tokenizer *tokenizer, const uint32_t *ids,
                                            size_t count, char *text, size_t bytes, size_t *needed);
+/*
+ * The same for a sequence that is still being generated: a character that lacks bytes at the end is
+ * left out until the next ids bring them, so that what is shown need never be taken back.
+ */
+ISOBIT_API iso_status iso_tokenizer_decode_partial(const iso_tokenizer *tokenizer,
+                                                   const uint32_t *ids, size_t count, char *text,
+                                                   size_t bytes, size_t *needed);
 /* The same for ids of a source, where sources have a vocabulary of their own. */
 ISOBIT_API iso_status iso_tokenizer_decode_source(const iso_tokenizer *tokenizer,
                                                   const uint32_t *ids, size_t count, char *text,

@@ -79,12 +79,13 @@ static iso_status read_letters(characters *c, iso_tokenizer *t, iso_error *error
     return ISOBIT_OK;
 }
 
-static iso_status load(iso_tokenizer *t, const char *directory, const json_t *config,
-                       iso_error *error) {
+static iso_status load(iso_tokenizer *t, const text_class *of, const char *directory,
+                       const json_t *config, iso_error *error) {
     static const char file[] = "vocab.json";
     text_vocabulary *v = &t->vocabulary[TEXT_SOURCE];
     json_t *vocabulary;
     uint32_t ignored = 0;
+    (void)of;
     characters *c = t->state = model_alloc(&t->arena, 1, sizeof *c);
     if (!c)
         return model_fail(error, ISOBIT_E_NOMEM, "out of memory");
@@ -94,7 +95,7 @@ static iso_status load(iso_tokenizer *t, const char *directory, const json_t *co
         model_json_load(&vocabulary, directory, file, TEXT_MAX_VOCABULARY_BYTES, error);
     if (status)
         return status;
-    status = text_vocabulary_read(v, &t->arena, vocabulary, file, error);
+    status = text_vocabulary_read(v, &t->arena, vocabulary, file, 0, error);
     json_decref(vocabulary);
     if (status || (status = read_letters(c, t, error)) ||
         (status = text_find_special(v, config, "eos_token", "</s>", file, &t->eos, error)) ||
@@ -163,4 +164,4 @@ static iso_status decode(const iso_tokenizer *t, text_chars *out, const uint32_t
     return ISOBIT_OK;
 }
 
-const text_kind text_characters = {"isobit-characters", NULL, load, encode, decode, NULL};
+const text_kind text_characters = {load, encode, decode, NULL};

@@ -71,7 +71,7 @@ static iso_status load_vocabulary(iso_tokenizer *t, int side, const char *direct
     iso_status status = model_json_load(&object, directory, name, TEXT_MAX_VOCABULARY_BYTES, error);
     if (status)
         return status;
-    status = text_vocabulary_read(v, &t->arena, object, name, error);
+    status = text_vocabulary_read(v, &t->arena, object, name, 0, error);
     json_decref(object);
     if (status || (status = text_find_special(v, config, "eos_token", "</s>", name, &eos, error)) ||
         (status = text_find_special(v, config, "unk_token", "<unk>", name, &unk, error)) ||
@@ -84,10 +84,11 @@ static iso_status load_vocabulary(iso_tokenizer *t, int side, const char *direct
     return ISOBIT_OK;
 }
 
-static iso_status load(iso_tokenizer *t, const char *directory, const json_t *config,
-                       iso_error *error) {
+static iso_status load(iso_tokenizer *t, const text_class *of, const char *directory,
+                       const json_t *config, iso_error *error) {
     const int separate = json_is_true(json_object_get(config, "separate_vocabs"));
     const char *names[] = {"vocab.json", separate ? "target_vocab.json" : "vocab.json"};
+    (void)of;
     marian *m = t->state = model_alloc(&t->arena, 1, sizeof *m);
     if (!m)
         return model_fail(error, ISOBIT_E_NOMEM, "out of memory");
@@ -224,6 +225,10 @@ static iso_status encode(const iso_tokenizer *t, text_ids *out, const char *text
 /* What surrounds a text is taken off as Python's strip() does, and the bars that are left become
  * spaces: those of pieces that target.spm does not know. */
 static void put_decoded(void *to, const char *text, size_t bytes) {
+    static const char broken[] = "\xef\xbf\xbd"; /* U+FFFD: a character that lacks bytes */
+    if (((text_chars *)to)->partial)
+        while (bytes >= 3 && memcmp(text + bytes - 3, broken, 3) == 0)
+            bytes -= 3;
     size_t begin = bytes, end = 0;
     uint32_t code;
     for (size_t at = 0, n; at < bytes; at += n) {
@@ -264,4 +269,4 @@ static iso_status decode(const iso_tokenizer *t, text_chars *out, const uint32_t
     return status;
 }
 
-const text_kind text_marian = {"MarianTokenizer", "marian", load, encode, decode, release};
+const text_kind text_marian = {load, encode, decode, release};

@@ -108,55 +108,97 @@ static size_t offset_of(uint32_t u) { return (size_t)(u >> 10) << ((u & 0x200) >
 static uint32_t label_of(uint32_t u) { return u & 0x800000ff; }
 static int has_leaf(uint32_t u) { return u >> 8 & 1; }
 
+/* A node of the way that the walk is on. */
 typedef struct place {
     uint32_t node;
-    uint32_t leaves; /* on the way to it */
+    uint16_t next;   /* the label to look for next */
+    uint16_t leaves; /* the most strings on a way from here on */
 } place;
 
+enum { UNSEEN = 0, OPEN = 255 }; /* else 1 + the most strings on a way from the node on */
+
+typedef struct walk {
+    const unsigned char *units;
+    size_t count, string_bytes;
+    unsigned char *seen;
+    place *way;
+    size_t depth;
+} walk;
+
+/* Enters a node: NULL, or why it must not be. */
+static const char *enter(walk *w, size_t node) {
+    const uint32_t u = unit(w->units, node);
+    const size_t base = node ^ offset_of(u);
+    const int leaf = w->depth > 0 && has_leaf(u); /* the root has none */
+    if ((base | 0xff) >= w->count)
+        return "the table of normal forms points outside of itself";
+    if (leaf && (unit(w->units, base) & 0x7fffffff) >= w->string_bytes)
+        return "the table of normal forms names one that is not there";
+    w->seen[node] = OPEN;
+    w->way[w->depth++] = (place){(uint32_t)node, 1, (uint16_t)leaf};
+    return NULL;
+}
+
+/* Leaves the last node of the way, and tells the one before it. */
+static void leave(walk *w) {
+    const place done = w->way[--w->depth];
+    w->seen[done.node] = (unsigned char)(1 + done.leaves);
+    if (w->depth == 0)
+        return;
+    place *before = &w->way[w->depth - 1];
+    const int own = w->depth > 1 && has_leaf(unit(w->units, before->node));
+    if (done.leaves + own > before->leaves)
+        before->leaves = (uint16_t)(done.leaves + own);
+}
+
+/* Goes on to the next child. Nodes may be shared, but no way may come back to itself. */
+static const char *step(walk *w) {
+    place *here = &w->way[w->depth - 1];
+    const size_t base = here->node ^ offset_of(unit(w->units, here->node));
+    if (here->leaves > MAX_NESTED)
+        return "too many keys of the table of normal forms begin with each other";
+    if (here->next > 255) {
+        leave(w);
+        return NULL;
+    }
+    const uint32_t label = here->next++;
+    const size_t child = base ^ label;
+    if (label_of(unit(w->units, child)) != label)
+        return NULL;
+    if (w->seen[child] == UNSEEN)
+        return enter(w, child);
+    if (w->seen[child] == OPEN)
+        return "the table of normal forms goes in circles";
+    const int own = w->depth > 1 && has_leaf(unit(w->units, here->node));
+    if (w->seen[child] - 1 + own > here->leaves)
+        here->leaves = (uint16_t)(w->seen[child] - 1 + own);
+    return NULL;
+}
+
 /*
- * Walks the trie from its root. Each unit may be met once, so that the walk ends; no way may have
- * more strings on it than the library has room for.
+ * All ways through the double array from its root: each index stays inside, and on none are more
+ * strings than the library has room for.
  */
-static iso_status walk(const reader *r, const unsigned char *units, size_t count,
-                       size_t string_bytes) {
+static iso_status check_ways(const reader *r, const unsigned char *units, size_t count,
+                             size_t string_bytes) {
     model_arena scratch = {0};
-    char *seen = model_alloc(&scratch, count, 1);
-    place *todo = model_alloc(&scratch, count, sizeof *todo);
-    iso_status status = ISOBIT_OK;
-    if (!seen || !todo) {
+    walk w = {units,
+              count,
+              string_bytes,
+              model_alloc(&scratch, count, 1),
+              model_alloc(&scratch, count, sizeof(place)),
+              0};
+    const char *wrong = NULL;
+    if (!w.seen || !w.way) {
         model_arena_free(&scratch);
         return model_fail(r->error, ISOBIT_E_NOMEM, "out of memory for %s", r->name);
     }
-    memset(seen, 0, count);
-    size_t known = 1;
-    todo[0] = (place){0, 0};
-    seen[0] = 1;
-    for (size_t next = 0; next < known && !status; next++) {
-        const uint32_t u = unit(units, todo[next].node);
-        const size_t base = todo[next].node ^ offset_of(u);
-        uint32_t leaves = todo[next].leaves;
-        if ((base | 0xff) >= count) {
-            status = refuse(r, "the table of normal forms points outside of itself");
-            break;
-        }
-        if (next > 0 && has_leaf(u)) {
-            leaves++;
-            if ((unit(units, base) & 0x7fffffff) >= string_bytes || leaves > MAX_NESTED)
-                status = refuse(r, "the table of normal forms names one that is not there");
-        }
-        for (uint32_t c = 1; c < 256 && !status; c++) {
-            const size_t child = base ^ c;
-            if (label_of(unit(units, child)) != c)
-                continue;
-            if (seen[child])
-                status = refuse(r, "the table of normal forms is no tree");
-            else
-                todo[known++] = (place){(uint32_t)child, leaves};
-            seen[child] = 1;
-        }
-    }
+    memset(w.seen, UNSEEN, count);
+    wrong = enter(&w, 0);
+    while (!wrong && w.depth)
+        wrong = step(&w);
     model_arena_free(&scratch);
-    return status;
+    return wrong ? refuse(r, wrong) : ISOBIT_OK;
 }
 
 static iso_status check_charsmap(const reader *r, span map) {
@@ -174,7 +216,7 @@ static iso_status check_charsmap(const reader *r, span map) {
         if (!is_text((span){strings.at, end}))
             return refuse(r, "a normal form is not valid UTF-8");
     }
-    return walk(r, units, trie_bytes / 4, length((span){units + trie_bytes, map.end}));
+    return check_ways(r, units, trie_bytes / 4, (size_t)(map.end - units) - trie_bytes);
 }
 
 static iso_status check_normalizer(const reader *r, span message) {

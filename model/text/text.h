@@ -22,19 +22,22 @@ typedef struct text_entry {
 
 enum { TEXT_MAX_SPECIALS = 8 };
 
-/* Tokens by id and ids by token. Ids are 0 .. count - 1, each with one token. */
+/* Tokens by id and ids by token. Ids are 0 .. count - 1. */
 typedef struct text_vocabulary {
     text_entry *by_id;    /* [count] */
     char *special;        /* [count]: 1 for tokens that are no text */
-    text_entry *by_token; /* [count] sorted */
-    size_t count;
+    text_entry *by_token; /* [tokens] sorted */
+    size_t count, tokens;
     uint32_t specials[TEXT_MAX_SPECIALS]; /* the first of the special ones */
     size_t special_count;
 } text_vocabulary;
 
-/* From an object of tokens with their ids; `file` names it in messages. */
+/*
+ * From an object of tokens with their ids; `file` names it in messages. `sparse`: some ids may have
+ * no token; they are special and empty.
+ */
 iso_status text_vocabulary_read(text_vocabulary *v, model_arena *arena, const json_t *object,
-                                const char *file, iso_error *error);
+                                const char *file, int sparse, iso_error *error);
 /* MODEL_NO_ID when there is no such token. */
 uint32_t text_vocabulary_find(const text_vocabulary *v, const char *token, size_t bytes);
 /*
@@ -68,6 +71,7 @@ typedef struct text_chars {
     char *text;
     size_t room, used, needed; /* without the NUL */
     int cut;
+    int partial; /* more ids are to come: no U+FFFD for a character that they may complete */
 } text_chars;
 
 void text_put_chars(text_chars *out, const char *text, size_t bytes);
@@ -76,12 +80,19 @@ void text_put_chars(text_chars *out, const char *text, size_t bytes);
 
 enum { TEXT_SOURCE, TEXT_TARGET };
 
+/* A class of tokenizers as tokenizer_config.json or, where that names none, config.json tells it.
+ */
+typedef struct text_class {
+    const char *name;       /* tokenizer_class, without "Fast" at its end */
+    const char *model_type; /* or NULL */
+    const struct text_kind *kind;
+    const struct text_recipe *recipe; /* what its older files do not say, or NULL */
+} text_class;
+
 typedef struct text_kind {
-    const char *name; /* tokenizer_class in tokenizer_config.json */
-    const char *model_type; /* in config.json, where no class is named; or NULL */
     /* `config`: tokenizer_config.json, an empty object where there is none. */
-    iso_status (*load)(iso_tokenizer *t, const char *directory, const json_t *config,
-                       iso_error *error);
+    iso_status (*load)(iso_tokenizer *t, const text_class *of, const char *directory,
+                       const json_t *config, iso_error *error);
     iso_status (*encode)(const iso_tokenizer *t, text_ids *out, const char *text, size_t bytes,
                          iso_error *error);
     iso_status (*decode)(const iso_tokenizer *t, text_chars *out, const uint32_t *ids, size_t count,
@@ -89,7 +100,8 @@ typedef struct text_kind {
     void (*free)(iso_tokenizer *t); /* what is not in the arena; NULL: nothing */
 } text_kind;
 
-extern const text_kind text_characters, text_marian;
+extern const text_kind text_characters, text_marian, text_pipeline_kind;
+extern const struct text_recipe text_gpt2, text_roberta, text_qwen2, text_bert;
 
 struct iso_tokenizer {
     const text_kind *kind;

@@ -7,22 +7,30 @@
 
 #include <string.h>
 
-static const text_kind *const kinds[] = {&text_characters, &text_marian};
-enum { KINDS = sizeof kinds / sizeof kinds[0] };
+static const text_class classes[] = {
+    {"isobit-characters", NULL, &text_characters, NULL},
+    {"MarianTokenizer", "marian", &text_marian, NULL},
+    {"GPT2Tokenizer", "gpt2", &text_pipeline_kind, &text_gpt2},
+    {"RobertaTokenizer", "roberta", &text_pipeline_kind, &text_roberta},
+    {"BartTokenizer", "bart", &text_pipeline_kind, &text_roberta},
+    {"Qwen2Tokenizer", "qwen2", &text_pipeline_kind, &text_qwen2},
+    {"BertTokenizer", "bert", &text_pipeline_kind, &text_bert},
+    {"DistilBertTokenizer", "distilbert", &text_pipeline_kind, &text_bert},
+    {"PreTrainedTokenizer", "llama", &text_pipeline_kind, NULL},
+    {"LlamaTokenizer", NULL, &text_pipeline_kind, NULL},
+};
+enum { CLASSES = sizeof classes / sizeof classes[0] };
 
 /* ---------------------------------------------------------------------------------- loading */
 
-static const text_kind *kind_of(const char *name, int by_class) {
-    for (int i = 0; i < KINDS; i++) {
-        const char *other = by_class ? kinds[i]->name : kinds[i]->model_type;
-        if (other && strcmp(name, other) == 0)
-            return kinds[i];
-    }
-    return NULL;
+/* "BertTokenizerFast" is "BertTokenizer" with other code behind it. */
+static int is_class(const char *name, const char *of) {
+    const size_t n = strlen(of);
+    return strncmp(name, of, n) == 0 && (name[n] == 0 || strcmp(name + n, "Fast") == 0);
 }
 
-static iso_status find_kind(const text_kind **kind, const char *directory, const json_t *config,
-                            iso_error *error) {
+static iso_status find_class(const text_class **of, const char *directory, const json_t *config,
+                             iso_error *error) {
     model_quoted quoted;
     const char *name = text_string_or(config, "tokenizer_class", "");
     json_t *model = NULL;
@@ -30,10 +38,14 @@ static iso_status find_kind(const text_kind **kind, const char *directory, const
     if (!by_class &&
         !model_json_load(&model, directory, "config.json", TEXT_MAX_CONFIG_BYTES, NULL))
         name = text_string_or(model, "model_type", "");
-    *kind = kind_of(name, by_class);
+    *of = NULL;
+    for (int i = 0; i < CLASSES && !*of; i++)
+        if (by_class ? is_class(name, classes[i].name)
+                     : classes[i].model_type && strcmp(name, classes[i].model_type) == 0)
+            *of = &classes[i];
     model_quote(&quoted, name, strlen(name));
     json_decref(model);
-    if (*kind)
+    if (*of)
         return ISOBIT_OK;
     return model_fail(error, ISOBIT_E_UNSUPPORTED,
                       by_class ? "tokenizer_config.json: tokenizer_class %s is none that isobit "
@@ -50,9 +62,13 @@ static iso_status read_tokenizer(iso_tokenizer *t, const char *directory, json_t
     if (status == ISOBIT_E_MISSING) /* older directories lack it */
         status = (*config = json_object()) ? ISOBIT_OK
                                            : model_fail(error, ISOBIT_E_NOMEM, "out of memory");
+    const text_class *of = NULL;
     if (!status)
-        status = find_kind(&t->kind, directory, *config, error);
-    return status ? status : t->kind->load(t, directory, *config, error);
+        status = find_class(&of, directory, *config, error);
+    if (status)
+        return status;
+    t->kind = of->kind;
+    return t->kind->load(t, of, directory, *config, error);
 }
 
 iso_status iso_tokenizer_load(iso_tokenizer **tokenizer, const char *directory, iso_error *error) {
@@ -101,12 +117,6 @@ iso_status iso_tokenizer_fits(const iso_tokenizer *tokenizer, const iso_model *m
 }
 
 /* ------------------------------------------------------------------------------------- text */
-
-int text_is_space(uint32_t c) {
-    return c == ' ' || (c >= 9 && c <= 13) || c == 0x85 || c == 0xa0 || c == 0x1680 ||
-           (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f ||
-           c == 0x205f || c == 0x3000;
-}
 
 void text_put_id(text_ids *out, uint32_t id) {
     if (out->id_count < out->id_room)
@@ -176,14 +186,14 @@ void text_put_chars(text_chars *out, const char *text, size_t bytes) {
     out->used += bytes;
 }
 
-static iso_status decode(const iso_tokenizer *tokenizer, int side, const uint32_t *ids,
+static iso_status decode(const iso_tokenizer *tokenizer, int side, int partial, const uint32_t *ids,
                          size_t count, char *text, size_t bytes, size_t *needed) {
     if (!tokenizer || (!ids && count) || (!text && bytes))
         return ISOBIT_E_NULL;
     for (size_t i = 0; i < count; i++)
         if (ids[i] >= tokenizer->vocabulary[side].count)
             return ISOBIT_E_RANGE;
-    text_chars out = {.text = text, .room = bytes, .cut = bytes == 0};
+    text_chars out = {.text = text, .room = bytes, .cut = bytes == 0, .partial = partial};
     iso_status status = tokenizer->kind->decode(tokenizer, &out, ids, count, side);
     if (bytes)
         text[out.used] = 0;
@@ -196,12 +206,17 @@ static iso_status decode(const iso_tokenizer *tokenizer, int side, const uint32_
 
 iso_status iso_tokenizer_decode(const iso_tokenizer *tokenizer, const uint32_t *ids, size_t count,
                                 char *text, size_t bytes, size_t *needed) {
-    return decode(tokenizer, TEXT_TARGET, ids, count, text, bytes, needed);
+    return decode(tokenizer, TEXT_TARGET, 0, ids, count, text, bytes, needed);
 }
 
 iso_status iso_tokenizer_decode_source(const iso_tokenizer *tokenizer, const uint32_t *ids,
                                        size_t count, char *text, size_t bytes, size_t *needed) {
-    return decode(tokenizer, TEXT_SOURCE, ids, count, text, bytes, needed);
+    return decode(tokenizer, TEXT_SOURCE, 0, ids, count, text, bytes, needed);
+}
+
+iso_status iso_tokenizer_decode_partial(const iso_tokenizer *tokenizer, const uint32_t *ids,
+                                        size_t count, char *text, size_t bytes, size_t *needed) {
+    return decode(tokenizer, TEXT_TARGET, 1, ids, count, text, bytes, needed);
 }
 
 static const char *token(const iso_tokenizer *tokenizer, int side, uint32_t id) {

@@ -19,7 +19,7 @@ static int by_token(const void *a, const void *b) {
 }
 
 uint32_t text_vocabulary_find(const text_vocabulary *v, const char *token, size_t bytes) {
-    size_t low = 0, high = v->count;
+    size_t low = 0, high = v->tokens;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
         const text_entry *entry = &v->by_token[middle];
@@ -34,6 +34,21 @@ uint32_t text_vocabulary_find(const text_vocabulary *v, const char *token, size_
     return MODEL_NO_ID;
 }
 
+/* The number of ids: those of the tokens and, if there may be holes, all below the largest one. */
+static size_t count_ids(const json_t *object, int sparse) {
+    const char *name;
+    json_t *value;
+    const size_t tokens = json_object_size(object);
+    size_t count = tokens, id;
+    if (sparse)
+        json_object_foreach((json_t *)(uintptr_t)object, name, value) {
+            (void)name;
+            if (model_json_size(value, 0, 4 * tokens + 65536, &id) && id >= count)
+                count = id + 1;
+        }
+    return count;
+}
+
 static iso_status make_room(text_vocabulary *v, model_arena *arena, const json_t *object,
                             char **pool, iso_error *error) {
     const char *name;
@@ -41,28 +56,28 @@ static iso_status make_room(text_vocabulary *v, model_arena *arena, const json_t
     size_t bytes = 1;
     json_object_foreach((json_t *)(uintptr_t)object, name, value) { bytes += strlen(name) + 1; }
     v->by_id = model_alloc(arena, v->count, sizeof *v->by_id);
-    v->by_token = model_alloc(arena, v->count, sizeof *v->by_token);
+    v->by_token = model_alloc(arena, json_object_size(object), sizeof *v->by_token);
     v->special = model_alloc(arena, v->count, 1);
     *pool = model_alloc(arena, bytes, 1);
     if (!v->by_id || !v->by_token || !v->special || !*pool)
         return model_fail(error, ISOBIT_E_NOMEM, "out of memory for the vocabulary");
     for (size_t i = 0; i < v->count; i++)
-        v->by_id[i] = (text_entry){0};
+        v->by_id[i] = (text_entry){NULL, 0, (uint32_t)i};
     memset(v->special, 0, v->count);
     return ISOBIT_OK;
 }
 
 iso_status text_vocabulary_read(text_vocabulary *v, model_arena *arena, const json_t *object,
-                                const char *file, iso_error *error) {
+                                const char *file, int sparse, iso_error *error) {
     const char *name;
     json_t *value;
     char *pool;
     model_quoted quoted;
-    v->count = json_object_size(object);
+    v->count = count_ids(object, sparse);
     iso_status status = make_room(v, arena, object, &pool, error);
     if (status)
         return status;
-    size_t at = 0;
+    v->tokens = 0;
     json_object_foreach((json_t *)(uintptr_t)object, name, value) {
         const size_t bytes = strlen(name);
         size_t id;
@@ -77,10 +92,15 @@ iso_status text_vocabulary_read(text_vocabulary *v, model_arena *arena, const js
             return model_fail(error, ISOBIT_E_DUPLICATE, "%s: %s has the id %zu of another", file,
                               quoted.text, id);
         v->by_id[id] = (text_entry){memcpy(pool, name, bytes + 1), bytes, (uint32_t)id};
-        v->by_token[at++] = v->by_id[id];
+        v->by_token[v->tokens++] = v->by_id[id];
         pool += bytes + 1;
     }
-    qsort(v->by_token, v->count, sizeof *v->by_token, by_token);
+    qsort(v->by_token, v->tokens, sizeof *v->by_token, by_token);
+    for (size_t i = 0; i < v->count; i++)
+        if (!v->by_id[i].token) {
+            v->by_id[i].token = "";
+            v->special[i] = 1;
+        }
     return ISOBIT_OK;
 }
 
