@@ -29,7 +29,7 @@ static void strip(text_buffer *out, const char *text, size_t bytes, int (*is)(ui
 void text_step_strip_accents(const text_step *step, text_buffer *out, const char *text,
                              size_t bytes) {
     (void)step;
-    strip(out, text, bytes, text_is_mark);
+    strip(out, text, bytes, text_is_old_mark);
 }
 
 /* The ideographs that BERT takes one by one; kana and hangul are not among them. */
@@ -40,16 +40,12 @@ static int is_chinese(uint32_t c) {
            (c >= 0xf900 && c <= 0xfaff) || (c >= 0x2f800 && c <= 0x2fa1f);
 }
 
-static int is_control(uint32_t c) {
-    return c == 0 || c == 0xfffd || (c != '\t' && c != '\n' && c != '\r' && text_is_other(c));
-}
-
 /* Controls away, white space to spaces, spaces around ideographs. */
 static void clean(const text_step *step, text_buffer *out, const char *text, size_t bytes) {
     uint32_t code = 0;
     for (size_t at = 0, n; at < bytes; at += n) {
         n = model_utf8(text + at, bytes - at, &code);
-        if (step->clean && is_control(code))
+        if (step->clean && text_is_bert_control(code))
             continue;
         if (step->clean && text_is_space(code)) {
             text_buffer_put(out, " ", 1);
@@ -68,7 +64,7 @@ void text_step_bert(const text_step *step, text_buffer *out, const char *text, s
     if (step->strip_accents) {
         text_normalize(&b, a.text, a.count, TEXT_NFD);
         a.count = 0;
-        strip(&a, b.text, b.count, text_is_accent);
+        strip(&a, b.text, b.count, text_is_bert_accent);
     }
     if (step->lowercase)
         text_step_lowercase(step, out, a.text, a.count);

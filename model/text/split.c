@@ -110,14 +110,8 @@ size_t text_split_qwen2(const char *text, size_t bytes, int *word) {
     return split_cl100k(text, bytes, 1);
 }
 
-/* White space is dropped, punctuation stands alone. Of ASCII, all signs are punctuation. */
-static int is_bert_punctuation(uint32_t c) {
-    if (c < 0x80)
-        return c > ' ' && c < 0x7f && !text_is_letter(c) && !text_is_number(c);
-    return text_is_punctuation(c);
-}
-
-static int is_bert_word(uint32_t c) { return !text_is_space(c) && !is_bert_punctuation(c); }
+/* White space is dropped, punctuation stands alone. */
+static int is_bert_word(uint32_t c) { return !text_is_space(c) && !text_is_bert_punctuation(c); }
 
 size_t text_split_bert(const char *text, size_t bytes, int *word) {
     const character first = at(text, bytes, 0);

@@ -15,6 +15,12 @@ int text_is_mark(uint32_t code);        /* M */
 int text_is_other(uint32_t code);       /* C, but for code points that are not assigned */
 int text_is_word(uint32_t code);        /* what regular expressions call \w */
 
+/* The same as tokenizers see it in StripAccents, and in BERT's steps (old_unicode.c). */
+int text_is_old_mark(uint32_t code);
+int text_is_bert_accent(uint32_t code);
+int text_is_bert_punctuation(uint32_t code);
+int text_is_bert_control(uint32_t code);
+
 typedef struct text_buffer {
     char *text;
     size_t count, room;
