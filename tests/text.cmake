@@ -16,6 +16,9 @@ isobit_test(text_pipeline test_pipeline)
 foreach(name IN LISTS tokenizers)
   isobit_test(text_${name} test_text ${name})
 endforeach()
+isobit_test_program(test_text_faults test_text_faults.c)
+target_link_options(test_text_faults PRIVATE LINKER:--wrap=malloc,--wrap=realloc,--wrap=aligned_alloc)
+isobit_test(text_faults test_text_faults ${tokenizers})
 if(TARGET isobit_cli)
   isobit_test(cli_marian sh ${CMAKE_CURRENT_SOURCE_DIR}/test_marian.sh ${PROJECT_SOURCE_DIR}
               ${ISOBIT_WITH_SENTENCEPIECE} ${CMAKE_CROSSCOMPILING_EMULATOR}

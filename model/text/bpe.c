@@ -139,15 +139,15 @@ static void merge_all(const text_model *model, symbol *symbols, size_t count, he
 /* ------------------------------------------------------------------------------------- words */
 
 /* A word that is a token as it stands. */
-static uint32_t find_word(const text_model *model, const char *word, size_t bytes) {
+static iso_status find_word(const text_model *model, const char *word, size_t bytes, uint32_t *id) {
     text_buffer letters = {0};
     for (size_t i = 0; i < bytes; i++)
         text_buffer_code(&letters, text_byte_letter((unsigned char)word[i]));
-    const uint32_t id = letters.failed
-                            ? MODEL_NO_ID
-                            : text_vocabulary_find(model->vocabulary, letters.text, letters.count);
+    const iso_status status = letters.failed ? ISOBIT_E_NOMEM : ISOBIT_OK;
+    if (!status)
+        *id = text_vocabulary_find(model->vocabulary, letters.text, letters.count);
     text_buffer_free(&letters);
-    return id;
+    return status;
 }
 
 /* The tokens of single bytes; those that the vocabulary lacks are the unknown one, or left out. */
@@ -174,7 +174,9 @@ static size_t first_symbols(const text_model *model, text_ids *out, symbol *symb
 
 iso_status text_bpe_encode(const text_model *model, text_ids *out, const char *word, size_t bytes) {
     model_arena scratch = {0};
-    const uint32_t whole = model->ignore_merges ? find_word(model, word, bytes) : MODEL_NO_ID;
+    uint32_t whole = MODEL_NO_ID;
+    if (model->ignore_merges && find_word(model, word, bytes, &whole))
+        return ISOBIT_E_NOMEM;
     if (whole != MODEL_NO_ID) {
         text_put_id(out, whole);
         return ISOBIT_OK;

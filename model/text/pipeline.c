@@ -117,8 +117,10 @@ static iso_status load(iso_tokenizer *t, const text_class *of, const char *direc
         .model = {.vocabulary = &t->vocabulary[TEXT_SOURCE], .unk = MODEL_NO_ID, .prefix = ""},
         .cleanup_text = json_is_true(json_object_get(config, "clean_up_tokenization_spaces"))};
     iso_status status = text_pipeline_json(t, p, directory, &found, error);
-    if (!found && of->recipe)
-        status = text_pipeline_files(t, p, of->recipe, directory, config, error);
+    if (!found)
+        status = of->recipe
+                     ? text_pipeline_files(t, p, of->recipe, directory, config, error)
+                     : model_fail(error, ISOBIT_E_MISSING, "there is no file tokenizer.json");
     if (!status)
         text_added_sort(&p->added);
     t->vocabulary[TEXT_TARGET] = t->vocabulary[TEXT_SOURCE];

@@ -360,10 +360,11 @@ static iso_status read_root(iso_tokenizer *t, text_pipeline *p, const json_t *ro
 
 iso_status text_pipeline_json(iso_tokenizer *t, text_pipeline *p, const char *directory, int *found,
                               iso_error *error) {
-    json_t *root = NULL;
-    iso_status status = model_json_load(&root, directory, file, TEXT_MAX_VOCABULARY_BYTES, error);
-    *found = status != ISOBIT_E_MISSING;
-    if (!status)
+    json_t *root;
+    iso_status status =
+        text_json_optional(&root, directory, file, TEXT_MAX_VOCABULARY_BYTES, error);
+    *found = status || root;
+    if (root)
         status = read_root(t, p, root, error);
     json_decref(root);
     return status;

@@ -47,6 +47,9 @@ uint32_t text_vocabulary_find(const text_vocabulary *v, const char *token, size_
  */
 iso_status text_find_special(text_vocabulary *v, const json_t *config, const char *key,
                              const char *name, const char *file, uint32_t *id, iso_error *error);
+/* A JSON file that may be missing: *root is NULL then, without an error. */
+iso_status text_json_optional(json_t **root, const char *directory, const char *name, size_t limit,
+                              iso_error *error);
 /* The string of a key, as above. */
 const char *text_string_or(const json_t *root, const char *key, const char *otherwise);
 

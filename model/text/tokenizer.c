@@ -35,9 +35,13 @@ static iso_status find_class(const text_class **of, const char *directory, const
     const char *name = text_string_or(config, "tokenizer_class", "");
     json_t *model = NULL;
     const int by_class = name[0] != 0;
-    if (!by_class &&
-        !model_json_load(&model, directory, "config.json", TEXT_MAX_CONFIG_BYTES, NULL))
+    if (!by_class) {
+        const iso_status status =
+            text_json_optional(&model, directory, "config.json", TEXT_MAX_CONFIG_BYTES, error);
+        if (status)
+            return status;
         name = text_string_or(model, "model_type", "");
+    }
     *of = NULL;
     for (int i = 0; i < CLASSES && !*of; i++)
         if (by_class ? is_class(name, classes[i].name)
@@ -57,11 +61,10 @@ static iso_status find_class(const text_class **of, const char *directory, const
 
 static iso_status read_tokenizer(iso_tokenizer *t, const char *directory, json_t **config,
                                  iso_error *error) {
-    iso_status status =
-        model_json_load(config, directory, "tokenizer_config.json", TEXT_MAX_CONFIG_BYTES, error);
-    if (status == ISOBIT_E_MISSING) /* older directories lack it */
-        status = (*config = json_object()) ? ISOBIT_OK
-                                           : model_fail(error, ISOBIT_E_NOMEM, "out of memory");
+    iso_status status = text_json_optional(config, directory, "tokenizer_config.json",
+                                           TEXT_MAX_CONFIG_BYTES, error);
+    if (!status && !*config && !(*config = json_object())) /* older directories lack it */
+        status = model_fail(error, ISOBIT_E_NOMEM, "out of memory");
     const text_class *of = NULL;
     if (!status)
         status = find_class(&of, directory, *config, error);

@@ -104,6 +104,18 @@ iso_status text_vocabulary_read(text_vocabulary *v, model_arena *arena, const js
     return ISOBIT_OK;
 }
 
+iso_status text_json_optional(json_t **root, const char *directory, const char *name, size_t limit,
+                              iso_error *error) {
+    iso_error own = {0};
+    *root = NULL;
+    const iso_status status = model_json_load(root, directory, name, limit, &own);
+    if (status == ISOBIT_E_MISSING)
+        return ISOBIT_OK;
+    if (status && error)
+        *error = own;
+    return status;
+}
+
 const char *text_string_or(const json_t *root, const char *key, const char *otherwise) {
     const json_t *value = json_object_get(root, key);
     if (json_is_object(value))

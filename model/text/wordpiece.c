@@ -71,21 +71,20 @@ static const char *const untidy[][2] = {
     {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
 };
 
+/* In place: `to` is not longer than `from`. */
 static void replace(text_buffer *text, const char *from, const char *to) {
-    text_buffer made = {0};
-    const size_t n = strlen(from);
+    const size_t n = strlen(from), m = strlen(to);
+    size_t kept = 0;
     for (size_t at = 0; at < text->count;) {
         if (text->count - at >= n && memcmp(text->text + at, from, n) == 0) {
-            text_buffer_put(&made, to, strlen(to));
+            memcpy(text->text + kept, to, m);
+            kept += m;
             at += n;
         } else {
-            text_buffer_put(&made, text->text + at, 1);
-            at++;
+            text->text[kept++] = text->text[at++];
         }
     }
-    made.failed |= text->failed;
-    text_buffer_free(text);
-    *text = made;
+    text->count = kept;
 }
 
 void text_tidy(text_buffer *text, int of_decoder) {
