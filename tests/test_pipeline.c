@@ -297,6 +297,32 @@ static void test_bytes(void **state) {
     files_remove(&f);
 }
 
+/*
+ * Pairs that one of the two has left since: after b c, the old pair a b must not stand for a bc,
+ * whose turn comes after bc d.
+ */
+static void test_order_of_merges(void **state) {
+    static const uint32_t want[] = {0, 6};
+    (void)state;
+    files f;
+    iso_error error = {0};
+    size_t count, length, sequences;
+    uint32_t ids[8];
+    files_make(&f);
+    iso_tokenizer *t = good(
+        &f,
+        "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"c\":2,\"d\":3,\"bc\":4,\"ab\":5,"
+        "\"bcd\":6,\"abc\":7},\"merges\":[\"b c\",\"a b\",\"bc d\",\"a bc\"]}," PRE "," DECODER
+        "}");
+    assert_int_equal(
+        iso_tokenizer_encode(t, "abcd", 4, ids, 8, &count, &length, 1, &sequences, &error),
+        ISOBIT_OK);
+    assert_int_equal(count, 2);
+    assert_memory_equal(ids, want, sizeof want);
+    iso_tokenizer_free(t);
+    files_remove(&f);
+}
+
 /* A word of a million bytes takes no time to speak of: a quadratic way would take hours. */
 static void test_long_word(void **state) {
     enum { BYTES_OF_WORD = 1 << 20 };
@@ -322,9 +348,10 @@ static void test_long_word(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),   cmocka_unit_test(test_older_files),
-        cmocka_unit_test(test_vocab_txt), cmocka_unit_test(test_lacks),
-        cmocka_unit_test(test_bytes),     cmocka_unit_test(test_long_word),
+        cmocka_unit_test(test_refused),         cmocka_unit_test(test_older_files),
+        cmocka_unit_test(test_vocab_txt),       cmocka_unit_test(test_lacks),
+        cmocka_unit_test(test_order_of_merges), cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_long_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

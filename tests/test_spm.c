@@ -315,7 +315,7 @@ static void test_charsmap(void **state) {
         for (unsigned number = 3; number <= 5; number += 2) {
             charsmap m = i == 11 ? nested_map(32) : i == 12 ? nested_map(33) : good_map();
             if (i == 1)
-                m.size_error = 4;
+                m.size_error = -4;
             if (i == 2)
                 m.count = 0;
             if (i == 3)

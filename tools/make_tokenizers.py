@@ -21,6 +21,9 @@ from tokenizers import Tokenizer
 
 ROOT = Path(__file__).resolve().parent.parent
 OLD = ("roberta", "bert-cased")  # in their older files
+# Added tokens of "prefix-space", and others, among words and spaces.
+SPECIAL = ["a word wordy sword _word word", "x  both  y\tboth z", "\u00e9t\u00e9 \u00c9T\u00c9", " word", "both",
+           "e\u0301te\u0301", "<mask>a  <mask>", "1 22 333 4444 55555", "'S 'T 'rE x'Ll"]
 SIZES = {"bert": 500, "bert-cased": 400, "sequence": 300}
 
 
@@ -28,7 +31,7 @@ def expected(made: Tokenizer, lines: list[str]) -> dict[str, Any]:
     rng = random.Random(3)
     nothing = made.encode("").ids
     encoded = [(line, made.encode(line).ids) for line in lines]
-    rows = [ids for _, ids in encoded[::4]]
+    rows = [ids for _, ids in encoded[::6]]
     rows += [[rng.randrange(made.get_vocab_size()) for _ in range(n)] for n in range(12)]
     return {"unk": made.token_to_id("[UNK]"),
             "encode": [{"text": t, "ids": ids} for t, ids in encoded if ids != nothing],
@@ -40,11 +43,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "tests" / "data" / "text")
     out: Path = parser.parse_args().out
-    lines = [line for line in text_corpus.lines(400, 9, True) if 0 < len(line) < 60][:30]
-    lines += [odd for odd in text_corpus.ODD if len(odd) < 150][::2]
+    lines = [line for line in text_corpus.lines(400, 9, True) if 0 < len(line) < 60][:12]
+    short = [odd for odd in text_corpus.ODD if len(odd) < 150]
+    lines += ["a".join(short[i:i + 4]) for i in range(0, len(short), 4)] + short[1::3] + SPECIAL
     total = 0
     for name, make in makers().items():
-        made = make(SIZES.get(name, 420))
+        made = make(SIZES.get(name, 380))
         config = old_config(name) if name in OLD else {"tokenizer_class": "PreTrainedTokenizerFast"}
         directory = out / name
         write(directory, made, config or {}, name in OLD)
