@@ -212,7 +212,8 @@ static iso_status encode(const iso_tokenizer *t, text_ids *out, const char *text
     if (!status)
         status = put_text(&e, text + first, bytes - first);
     if (status)
-        return model_fail(error, status, "SentencePiece: %s", iso_strerror(status));
+        return model_fail(error, status, "source.spm cannot cut the text: %s",
+                          iso_strerror(status));
     if (out->id_count == before)
         return ISOBIT_OK;
     text_put_id(out, t->eos);

@@ -56,7 +56,7 @@ iso_status text_spm_encode(const text_spm *spm, const char *text, size_t bytes, 
     return guarded([&] {
         std::vector<std::string> pieces;
         if (!spm->processor.Encode(absl::string_view(text, bytes), &pieces).ok())
-            return ISOBIT_E_INTERNAL;
+            return ISOBIT_E_CONFIG;
         for (const std::string &piece : pieces)
             put(to, piece.data(), piece.size());
         return ISOBIT_OK;
@@ -69,7 +69,7 @@ iso_status text_spm_decode(const text_spm *spm, const char *const *pieces, size_
         std::string text;
         const std::vector<absl::string_view> views(pieces, pieces + count);
         if (!spm->processor.Decode(views, &text).ok())
-            return ISOBIT_E_INTERNAL;
+            return ISOBIT_E_CONFIG;
         put(to, text.data(), text.size());
         return ISOBIT_OK;
     });

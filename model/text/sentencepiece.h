@@ -26,7 +26,8 @@ typedef void text_spm_put(void *to, const char *text, size_t bytes);
  */
 iso_status text_spm_load(text_spm **spm, const char *proto, size_t bytes, char *why,
                          size_t bytes_of_why);
-/* The pieces of a text, in order. */
+/* The pieces of a text, in order. ISOBIT_E_CONFIG: SentencePiece finds that its model contradicts
+ * itself there. */
 iso_status text_spm_encode(const text_spm *spm, const char *text, size_t bytes, text_spm_put *put,
                            void *to);
 /* The text of pieces, in one call of `put`. */
