@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 OLD = ("roberta", "bert-cased")  # in their older files
 # Added tokens of "prefix-space", and others, among words and spaces.
 SPECIAL = ["a word wordy sword _word word", "x  both  y\tboth z", "\u00e9t\u00e9 \u00c9T\u00c9", " word", "both",
-           "e\u0301te\u0301", "<mask>a  <mask>", "1 22 333 4444 55555", "'S 'T 'rE x'Ll it'\u017fab"]
+           "e\u0301te\u0301", "<mask>a  <mask>", "a W\u00d6RD w\u00f6rd word WORD", "WORT wort", "1 22 333 4444 55555", "'S 'T 'rE x'Ll it'\u017fab"]
 SIZES = {"bert": 500, "bert-cased": 400, "sequence": 300}
 
 

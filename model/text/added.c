@@ -13,7 +13,11 @@ static int by_token(const void *a, const void *b) {
 }
 
 void text_added_sort(text_added_set *set) {
-    size_t at = 0;
+    size_t at = 0, kept = 0;
+    for (size_t i = 0; i < set->count; i++)
+        if (set->tokens[i].bytes)
+            set->tokens[kept++] = set->tokens[i];
+    set->count = kept;
     qsort(set->tokens, set->count, sizeof *set->tokens, by_token);
     for (size_t byte = 0; byte < 256; byte++) {
         set->first[byte] = at;

@@ -42,24 +42,28 @@ static iso_status put_part(void *to, const text_added *added, const char *text, 
     return status;
 }
 
-/* The normal form of text between added tokens, in which others may hide. */
+/* Puts a text through all steps. */
+static void normal_form(const text_pipeline *p, text_buffer *form, const char *text, size_t bytes) {
+    text_buffer_put(form, text, bytes);
+    for (size_t i = 0; i < p->step_count; i++) {
+        text_buffer next = {0};
+        p->steps[i].run(&p->steps[i], &next, form->text, form->count);
+        next.failed |= form->failed;
+        text_buffer_free(form);
+        *form = next;
+    }
+}
+
+/* Text between added tokens, in whose normal form others may hide. */
 static iso_status put_raw(void *to, const text_added *added, const char *text, size_t bytes) {
     encoding *e = to;
-    const text_pipeline *p = e->p;
     if (added)
         return put_part(to, added, text, bytes);
     text_buffer form = {0};
-    text_buffer_put(&form, text, bytes);
-    for (size_t i = 0; i < p->step_count; i++) {
-        text_buffer next = {0};
-        p->steps[i].run(&p->steps[i], &next, form.text, form.count);
-        next.failed |= form.failed;
-        text_buffer_free(&form);
-        form = next;
-    }
+    normal_form(e->p, &form, text, bytes);
     iso_status status = form.failed
                             ? ISOBIT_E_NOMEM
-                            : text_added_split(&p->added, 1, form.text, form.count, put_part, e);
+                            : text_added_split(&e->p->added, 1, form.text, form.count, put_part, e);
     text_buffer_free(&form);
     return status;
 }
@@ -105,6 +109,27 @@ static iso_status decode(const iso_tokenizer *t, text_chars *out, const uint32_t
 
 /* ----------------------------------------------------------------------------------- loading */
 
+/* Tokens that are looked for in normal forms have one themselves; an empty one is never found. */
+static iso_status normalize_added(iso_tokenizer *t, text_pipeline *p, iso_error *error) {
+    for (size_t i = 0; i < p->added.count; i++) {
+        text_added *added = &p->added.tokens[i];
+        text_buffer form = {0};
+        if (!added->normalized || !p->step_count)
+            continue;
+        normal_form(p, &form, added->token, added->bytes);
+        char *copy = form.failed ? NULL : model_alloc(&t->arena, form.count + 1, 1);
+        if (copy) {
+            memcpy(copy, form.count ? form.text : "", form.count);
+            added->token = copy;
+            added->bytes = form.count;
+        }
+        text_buffer_free(&form);
+        if (!copy)
+            return model_fail(error, ISOBIT_E_NOMEM, "out of memory for the added tokens");
+    }
+    return ISOBIT_OK;
+}
+
 /* tokenizer.json tells everything; of the older files, a recipe tells the rest. */
 static iso_status load(iso_tokenizer *t, const text_class *of, const char *directory,
                        const json_t *config, iso_error *error) {
@@ -121,6 +146,8 @@ static iso_status load(iso_tokenizer *t, const text_class *of, const char *direc
         status = of->recipe
                      ? text_pipeline_files(t, p, of->recipe, directory, config, error)
                      : model_fail(error, ISOBIT_E_MISSING, "there is no file tokenizer.json");
+    if (!status)
+        status = normalize_added(t, p, error);
     if (!status)
         text_added_sort(&p->added);
     t->vocabulary[TEXT_TARGET] = t->vocabulary[TEXT_SOURCE];
