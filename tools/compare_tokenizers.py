@@ -145,7 +145,7 @@ def sequence(size: int) -> Tokenizer:
     made = bert(size, True)
     made.normalizer = normalizers.Sequence([normalizers.NFKD(), normalizers.StripAccents(),
                                             normalizers.Lowercase()])
-    made.add_tokens(["W\u00d6RD", AddedToken("WORT", normalized=False)])
+    made.add_tokens(["W\u00d6RD", AddedToken("wort", normalized=False)])
     return made
 
 
