@@ -177,7 +177,7 @@ iso_status text_bpe_encode(const text_model *model, text_ids *out, const char *w
     uint32_t whole = MODEL_NO_ID;
     if (model->ignore_merges && find_word(model, word, bytes, &whole))
         return ISOBIT_E_NOMEM;
-    if (whole != MODEL_NO_ID) {
+    if (whole != MODEL_NO_ID && !model->only_added[whole]) {
         text_put_id(out, whole);
         return ISOBIT_OK;
     }

@@ -66,7 +66,8 @@ typedef struct text_model {
     iso_status (*encode)(const struct text_model *model, text_ids *out, const char *word,
                          size_t bytes);
     const text_vocabulary *vocabulary;
-    uint32_t unk; /* or MODEL_NO_ID */
+    const char *only_added; /* by id, 1: an added token that words are not made of */
+    uint32_t unk;           /* or MODEL_NO_ID */
     /* BPE on bytes */
     uint32_t bytes[256]; /* the tokens of single bytes, or MODEL_NO_ID */
     text_merge *merges;  /* [merge_count] sorted by left, right */

@@ -38,13 +38,16 @@ static const json_t *member(const json_t *part, const char *list, size_t i) {
 
 /* -------------------------------------------------------------------------------- vocabulary */
 
-static iso_status read_added(iso_tokenizer *t, text_pipeline *p, const json_t *added,
-                             const char *where, iso_error *error) {
+static iso_status read_added(iso_tokenizer *t, text_pipeline *p, const json_t *vocabulary,
+                             const json_t *added, const char *where, iso_error *error) {
     text_vocabulary *v = &t->vocabulary[TEXT_SOURCE];
     const size_t count = json_array_size(added);
     p->added.tokens = model_alloc(&t->arena, count, sizeof *p->added.tokens);
-    if (!p->added.tokens)
+    char *only_added = model_alloc(&t->arena, v->count, 1);
+    if (!p->added.tokens || !only_added)
         return model_fail(error, ISOBIT_E_NOMEM, "out of memory for %s", where);
+    memset(only_added, 0, v->count);
+    p->model.only_added = only_added;
     for (size_t i = 0; i < count; i++) {
         const json_t *one = json_array_get(added, i);
         const char *token = text_string_or(one, "content", "");
@@ -54,6 +57,7 @@ static iso_status read_added(iso_tokenizer *t, text_pipeline *p, const json_t *a
                               where, i);
         const int special = is_true(one, "special");
         v->special[id] |= (char)special;
+        only_added[id] = !json_object_get(vocabulary, token);
         p->added.tokens[p->added.count++] = (text_added){v->by_id[id].token,
                                                          v->by_id[id].bytes,
                                                          id,
@@ -87,7 +91,7 @@ iso_status text_pipeline_vocabulary(iso_tokenizer *t, text_pipeline *p, const js
         failed ? model_fail(error, ISOBIT_E_NOMEM, "out of memory for %s", where)
                : text_vocabulary_read(&t->vocabulary[TEXT_SOURCE], &t->arena, all, where, 1, error);
     json_decref(all);
-    return status ? status : read_added(t, p, added, where, error);
+    return status ? status : read_added(t, p, vocabulary, added, where, error);
 }
 
 /* ------------------------------------------------------------------------------------- steps */

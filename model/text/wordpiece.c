@@ -22,7 +22,7 @@ static size_t longest_piece(const text_model *model, const char *word, size_t by
         if (end < bytes && ((unsigned char)word[end] & 0xc0) == 0x80)
             continue; /* within a character */
         *id = text_vocabulary_find(model->vocabulary, key, prefix + end - from);
-        if (*id != MODEL_NO_ID)
+        if (*id != MODEL_NO_ID && !model->only_added[*id])
             return end - from;
     }
     return 0;
