@@ -396,9 +396,14 @@ static uint64_t seed_of_the_clock(void) {
     return ((uint64_t)t.tv_sec * 1000000007 + (uint64_t)t.tv_nsec) % 1000000000;
 }
 
-static const struct choices *chosen;
+static struct choices *chosen;
 
-static int ended(struct iso_check_run *run) { return finish(run->user, run, chosen, false); }
+/* A kernel has ended the process: what is known so far is said and compared. */
+static int ended(struct iso_check_run *run) {
+    int code = finish(run->user, run, chosen, false);
+    int compared = iso_recording_end(&chosen->recording);
+    return compared > code ? compared : code;
+}
 
 static int check(struct iso_check_run *run, struct iso_check_report *k, struct choices *c) {
     run->seed = c->seeded ? run->seed : seed_of_the_clock();

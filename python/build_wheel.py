@@ -22,12 +22,15 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 OURS = ["libisobit.so.0", "libisobit_model.so.0", "libisobit_blas.so.0"]
 REQUIRED = OURS[:2]
-# Of the C library: every Linux of that version has them.
-SYSTEM = re.compile(r"(libc|libm|libpthread|libdl|librt)\.so\.\d+$|ld-linux[-\w]*\.so\.\d+$")
+# Of the C library and the compiler: every Linux of that version has them.
+SYSTEM = re.compile(r"(libc|libm|libpthread|libdl|librt|libstdc\+\+|libgcc_s)\.so\.\d+$"
+                    r"|ld-linux[-\w]*\.so\.\d+$")
 LICENCES = {
     "libsleef": ("SLEEF", "Boost Software License 1.0"),
     "libcpuid": ("libcpuid", "BSD, two clauses"),
     "libjansson": ("jansson", "MIT"),
+    "libutf8proc": ("utf8proc", "MIT"),
+    "libsentencepiece": ("SentencePiece", "Apache License 2.0"),
 }
 
 

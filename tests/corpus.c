@@ -827,7 +827,9 @@ const corpus_text corpus_tokenizers[] = {
                "{\"a\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["),
     {"class missing", ISOBIT_E_UNSUPPORTED, "tokenizer_class", "{}", NULL},
     {"class null", ISOBIT_E_UNSUPPORTED, "tokenizer_class", "{\"tokenizer_class\":null}", NULL},
-    {"class other", ISOBIT_E_UNSUPPORTED, "MarianTokenizer",
+    {"class other", ISOBIT_E_UNSUPPORTED, "T5Tokenizer", "{\"tokenizer_class\":\"T5Tokenizer\"}",
+     NULL},
+    {"class without its files", ISOBIT_E_MISSING, "source.spm",
      "{\"tokenizer_class\":\"MarianTokenizer\"}", NULL},
     {"class long", ISOBIT_E_UNSUPPORTED, "\"...",
      "{\"tokenizer_class\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"

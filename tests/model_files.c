@@ -35,9 +35,10 @@ void files_text(const files *f, const char *name, const char *text) {
 }
 
 void files_remove(const files *f) {
-    static const char *const names[] = {"config.json",       "generation_config.json",
-                                        "model.safetensors", "tokenizer_config.json",
-                                        "vocab.json",        "pytorch_model.bin"};
+    static const char *const names[] = {
+        "config.json", "generation_config.json", "model.safetensors", "tokenizer_config.json",
+        "vocab.json",  "pytorch_model.bin",      "tokenizer.json",    "merges.txt",
+        "vocab.txt"};
     char path[160];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         files_path(f, names[i], path, sizeof path);

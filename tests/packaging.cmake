@@ -36,12 +36,14 @@ add_library(isobit_grown STATIC ${sources} ${objects})
 target_include_directories(isobit_grown BEFORE PUBLIC ${grown})
 target_include_directories(isobit_grown PRIVATE ${PROJECT_SOURCE_DIR}/kernels
   ${PROJECT_SOURCE_DIR}/model ${PROJECT_SOURCE_DIR}/model/text)
-target_include_directories(isobit_grown SYSTEM PRIVATE ${CPUID_INCLUDE_DIRS} ${JANSSON_INCLUDE_DIRS})
+target_include_directories(isobit_grown SYSTEM PRIVATE ${CPUID_INCLUDE_DIRS} ${JANSSON_INCLUDE_DIRS}
+  ${UTF8PROC_INCLUDE_DIRS})
 target_compile_definitions(isobit_grown PRIVATE ISOBIT_SLEEF_VERSION="${SLEEF_VERSION}")
 target_compile_options(isobit_grown PRIVATE -O1) # soon compiled, seldom run
 target_link_libraries(isobit_grown PRIVATE isobit_flags PkgConfig::SLEEF
   $<TARGET_NAME_IF_EXISTS:PkgConfig::CPUID> $<TARGET_NAME_IF_EXISTS:PkgConfig::JANSSON>
-  Threads::Threads m)
+  $<TARGET_NAME_IF_EXISTS:PkgConfig::UTF8PROC>
+  ${ISOBIT_SENTENCEPIECE_LINK} Threads::Threads m)
 
 # isobit_age_test(name library headers): older_header.c with these headers and this library.
 function(isobit_age_test name library headers)

@@ -237,7 +237,7 @@ fails 1 'line 1: token 1234' 'target out of range' "$@" score --model "$model"
 # ---------------------------------------------------------------------------------------- JSON
 
 input 'a "quoted" word\n\nnext\n'
-works 'run --json' "$@" run --model "$model" --json
+fails 0 'line 1: without 2 characters that' 'run --json' "$@" run --model "$model" --json
 lines_are 'run --json' 3
 if command -v python3 >/dev/null 2>&1; then
     python3 -c 'import json, sys

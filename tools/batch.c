@@ -68,6 +68,35 @@ static bool check_length(struct batch *batch, const struct session *session, con
 
 /* ------------------------------------------------------------------------------------- text */
 
+enum { NAMED_LINES = 10 }; /* that a warning names */
+
+static bool judge_lacking(struct batch *batch, const struct session *session,
+                          const struct line *line) {
+    size_t unknown = 0, dropped = 0;
+    iso_error error = {0};
+    iso_status status = iso_tokenizer_lacks(session->tokenizer, line->text, line->bytes, &unknown,
+                                            &dropped, &error);
+    if (status != ISOBIT_OK)
+        return REFUSE(batch, "%s", error.message[0] != '\0' ? error.message : iso_strerror(status));
+    if (batch->lacking == LACKING_STRICT && unknown + dropped > 0)
+        return REFUSE(batch, "the vocabulary lacks %zu character%s (--strict)", unknown + dropped,
+                      unknown + dropped == 1 ? "" : "s");
+    if (dropped == 0)
+        return true;
+    batch->lacking_lines++;
+    batch->lacking_characters += dropped;
+    if (batch->lacking_lines <= NAMED_LINES)
+        warn("line %llu: without %zu character%s that the vocabulary lacks", line->number, dropped,
+             dropped == 1 ? "" : "s");
+    return true;
+}
+
+void batch_warn_rest(const struct batch *batch) {
+    if (batch->lacking_lines > NAMED_LINES)
+        warn("in all, %llu lines without %llu characters that the vocabulary lacks",
+             batch->lacking_lines, batch->lacking_characters);
+}
+
 bool batch_parse_text(struct batch *batch, const struct session *session, const struct line *line) {
     if (memchr(line->text, '\0', line->bytes) != NULL)
         return REFUSE(batch, "holds a NUL byte; the input must be text in UTF-8");
@@ -93,6 +122,8 @@ bool batch_parse_text(struct batch *batch, const struct session *session, const 
     for (size_t i = 0; i < sequences; i++)
         if (!check_length(batch, session, "source", lengths[i], 0))
             return false;
+    if (batch->lacking != LACKING_SILENT && !judge_lacking(batch, session, line))
+        return false;
     if (!push_size(&batch->line_sequences, sequences))
         return refuse_memory(batch);
     batch->sources.count += id_count;

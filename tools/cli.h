@@ -26,6 +26,8 @@
 /* "isobit: " and the text on stderr, in one line. They return the exit code, 1 and 2. */
 int fail(const char *format, ...) PRINTF_LIKE(1, 2);
 int usage(const char *format, ...) PRINTF_LIKE(1, 2);
+/* The same of what is no error; it wipes the line of progress. */
+void warn(const char *format, ...) PRINTF_LIKE(1, 2);
 
 /* Prints the message of a failed call, or what the status means when there is none. */
 int fail_error(const iso_error *error, iso_status status);
@@ -49,14 +51,16 @@ enum {
     OPT_ROW = 1 << 13,
     OPT_BASE = 1 << 14,
     OPT_SECONDS = 1 << 15,
-    OPT_ENV = 1 << 16
+    OPT_ENV = 1 << 16,
+    OPT_INPUT = 1 << 17,
+    OPT_STRICT = 1 << 18
 };
 
 struct options {
-    const char *model, *isa, *attention, *text, *also;
+    const char *model, *isa, *attention, *text, *also, *input;
     size_t beam, max_length, threads, layer; /* 0: not given */
     double seconds;                          /* 0: not given */
-    bool scores, json, hex, digest, row, base, env;
+    bool scores, json, hex, digest, row, base, env, strict;
     int count; /* what is left: lines given as arguments */
     char **arguments;
 };
@@ -123,7 +127,7 @@ struct input {
     double done, total; /* bytes; total 0: not known */
 };
 
-/* Lines of the arguments if there are any, else of standard input. */
+/* Lines of the arguments if there are any, of --input, or of standard input. */
 int input_open(struct input *input, const struct options *options);
 int input_open_file(struct input *input, const char *path);
 void input_close(struct input *input);
@@ -148,6 +152,13 @@ struct sizes {
 bool ids_grow(struct ids *ids, size_t extra);
 bool sizes_grow(struct sizes *sizes, size_t extra);
 
+/* What becomes of a line with characters that the vocabulary lacks. */
+enum lacking {
+    LACKING_SILENT = 0, /* it is used without them */
+    LACKING_WARN,       /* the same; what became no token is told on stderr */
+    LACKING_STRICT      /* it is refused */
+};
+
 /* Some lines that are computed together. Sequences lie one after the other. */
 struct batch {
     struct ids sources, targets;
@@ -156,6 +167,8 @@ struct batch {
     unsigned long long first_line;
     size_t limit;    /* of sequences; 0 at first */
     double returned; /* when batch_read last gave something */
+    enum lacking lacking;
+    unsigned long long lacking_lines, lacking_characters; /* of which characters were left out */
     char error[700]; /* why the line after the last one cannot be used; "" when it can */
 };
 
@@ -172,6 +185,8 @@ bool batch_parse_pair(struct batch *batch, const struct session *session, const 
  */
 bool batch_read(struct batch *batch, struct input *input, const struct session *session,
                 batch_parser parse, int *code);
+/* Says what batch_read has left out beyond the first lines, which it named. */
+void batch_warn_rest(const struct batch *batch);
 void batch_free(struct batch *batch);
 
 /* ----------------------------------------------------------------------------------- output */
@@ -189,6 +204,7 @@ size_t display_width(const char *text);
 
 /* The text of a sequence as malloced string; NULL when memory ran out. */
 char *decode_text(const struct session *session, const uint32_t *ids, size_t count);
+char *decode_source(const struct session *session, const uint32_t *ids, size_t count);
 
 /* ----------------------------------------------------------------------------------- digest */
 

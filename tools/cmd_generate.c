@@ -89,7 +89,7 @@ static json_t *json_sequence(const struct session *session, const uint32_t *sour
                              const iso_hypothesis *best) {
     json_t *object = json_object();
     if (session->tokenizer != NULL) {
-        char *from = decode_text(session, source, length);
+        char *from = decode_source(session, source, length);
         char *to = decode_text(session, best->ids, best->length);
         if (from != NULL && to != NULL) {
             json_object_set_new(object, "source", json_string(from));
@@ -191,6 +191,7 @@ static int loop(struct session *session, const struct options *options, batch_pa
         progress_show(&progress, input);
     }
     progress_end(&progress);
+    batch_warn_rest(batch);
     if (code == 0 && batch->error[0] != '\0')
         code = fail("%s", batch->error);
     if (code == 0 && options->digest)
@@ -206,7 +207,7 @@ static int loop(struct session *session, const struct options *options, batch_pa
 static int generate(const struct options *options, bool text) {
     struct session session;
     struct input input = {.fd = -1};
-    struct batch batch = {0};
+    struct batch batch = {.lacking = options->strict ? LACKING_STRICT : LACKING_WARN};
     struct picture picture = {0};
     struct digest digest = {0};
     int code = session_open(&session, options, text);

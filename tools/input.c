@@ -58,6 +58,8 @@ int input_open(struct input *input, const struct options *options) {
     *input = (struct input){.fd = STDIN_FILENO};
     if (options->count > 0)
         return from_arguments(input, options);
+    if (options->input != NULL)
+        return input_open_file(input, options->input);
     if (isatty(STDIN_FILENO))
         fputs("isobit: reading lines from the terminal; Ctrl-D ends\n", stderr);
     learn_size(input);

@@ -11,16 +11,19 @@
 
 enum {
     OPT_GENERATION = OPT_MODEL | OPT_BEAM | OPT_MAX_LENGTH | OPT_THREADS | OPT_ISA | OPT_SCORES |
-                     OPT_JSON | OPT_DIGEST | OPT_ATTENTION | OPT_LAYER
+                     OPT_JSON | OPT_DIGEST | OPT_ATTENTION | OPT_LAYER | OPT_INPUT
 };
 
 static int cmd_version(const struct options *options);
 
 static const struct command commands[] = {
     {"run", "[TEXT...]", "text in, text out: one output line for each line",
-     "Each TEXT is a line; without any, lines are read from standard input. Words of a line are\n"
-     "joined by a space, an empty line stays empty.",
-     OPT_GENERATION, true, cmd_run, NULL},
+     "Each TEXT is a line; without any, lines are read from --input or standard input. Sequences "
+     "of\n"
+     "a line are joined by a space, an empty line stays empty. Characters that the vocabulary "
+     "lacks\n"
+     "become its unknown token; stderr has the number of those that cannot.",
+     OPT_GENERATION | OPT_STRICT, true, cmd_run, NULL},
     {"generate", "[IDS...]", "the same on token ids",
      "Lines of source ids separated by spaces (EOS included, where the model wants it) become\n"
      "lines of target ids. Each argument is a line; without any, standard input is read.",
@@ -28,7 +31,8 @@ static const struct command commands[] = {
     {"score", "[PAIR...]", "log-probability of each token of given targets",
      "Each line holds source ids, a TAB, and target ids without the decoder start token. The\n"
      "output line holds one natural logarithm for each target id.",
-     OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_HEX | OPT_JSON | OPT_DIGEST, true, cmd_score, NULL},
+     OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_HEX | OPT_JSON | OPT_DIGEST | OPT_INPUT, true,
+     cmd_score, NULL},
     {"demo", "", "one text on every instruction set of this machine: speed and hash",
      "Shows what the model makes of a text, then computes it with each instruction set and\n"
      "compares the hashes of all outputs and scores. Exit code 1 when they differ.",
@@ -66,6 +70,15 @@ int usage(const char *format, ...) {
     report(format, arguments);
     va_end(arguments);
     return 2;
+}
+
+void warn(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    if (is_fancy_terminal(stderr))
+        fputs("\r\033[K", stderr);
+    report(format, arguments);
+    va_end(arguments);
 }
 
 int fail_error(const iso_error *error, iso_status status) {

@@ -29,6 +29,10 @@ static const struct {
      KIND_NUMBER, offsetof(struct options, threads)},
     {"isa", "NAME", "the instruction set (default: the best; see isobit info)", OPT_ISA,
      KIND_STRING, offsetof(struct options, isa)},
+    {"input", "FILE", "read the lines of FILE instead of standard input", OPT_INPUT, KIND_STRING,
+     offsetof(struct options, input)},
+    {"strict", NULL, "fail at a line with characters that the vocabulary lacks", OPT_STRICT,
+     KIND_FLAG, offsetof(struct options, strict)},
     {"scores", NULL, "after each line a TAB and the score of each of its sequences", OPT_SCORES,
      KIND_FLAG, offsetof(struct options, scores)},
     {"hex", NULL, "exact hexadecimal floats, as C's %a writes them", OPT_HEX, KIND_FLAG,
@@ -117,6 +121,8 @@ static int check(const struct options *options, const struct command *command) {
         return usage("%s: --model DIR is missing, as in --model models/g2p-en", command->name);
     if (options->json && options->digest)
         return usage("%s: --json and --digest exclude each other", command->name);
+    if (options->input != NULL && options->count > 0)
+        return usage("%s: --input and lines as arguments exclude each other", command->name);
     if (options->layer != 0 && options->attention == NULL)
         return usage("%s: --layer needs --attention FILE.svg", command->name);
     if (options->count > 0 && !command->takes_arguments)

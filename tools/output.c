@@ -54,16 +54,28 @@ size_t display_width(const char *text) {
     return width;
 }
 
-char *decode_text(const struct session *session, const uint32_t *ids, size_t count) {
+typedef iso_status decoder(const iso_tokenizer *tokenizer, const uint32_t *ids, size_t count,
+                           char *text, size_t bytes, size_t *needed);
+
+static char *decode(decoder *decode_ids, const struct session *session, const uint32_t *ids,
+                    size_t count) {
     size_t needed = 0;
-    iso_tokenizer_decode(session->tokenizer, ids, count, NULL, 0, &needed);
+    decode_ids(session->tokenizer, ids, count, NULL, 0, &needed);
     char *text = malloc(needed + 1);
     if (text == NULL)
         return NULL;
     text[0] = '\0';
-    if (iso_tokenizer_decode(session->tokenizer, ids, count, text, needed + 1, NULL) != ISOBIT_OK) {
+    if (decode_ids(session->tokenizer, ids, count, text, needed + 1, NULL) != ISOBIT_OK) {
         free(text);
         return NULL;
     }
     return text;
+}
+
+char *decode_text(const struct session *session, const uint32_t *ids, size_t count) {
+    return decode(iso_tokenizer_decode, session, ids, count);
+}
+
+char *decode_source(const struct session *session, const uint32_t *ids, size_t count) {
+    return decode(iso_tokenizer_decode_source, session, ids, count);
 }

@@ -48,6 +48,8 @@ int session_open(struct session *session, const struct options *options, bool te
                      session->info->decoder_layers);
     if (text) {
         status = iso_tokenizer_load(&session->tokenizer, options->model, &error);
+        if (status == ISOBIT_OK)
+            status = iso_tokenizer_fits(session->tokenizer, session->model, &error);
         if (status != ISOBIT_OK)
             return fail_error(&error, status);
     }

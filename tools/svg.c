@@ -381,9 +381,10 @@ static bool is_end(const struct session *session, uint32_t id) {
     return false;
 }
 
-static void make_label(char *label, const struct session *session, uint32_t id) {
-    const char *token =
-        session->tokenizer != NULL ? iso_tokenizer_token(session->tokenizer, id) : NULL;
+typedef const char *token_text(const iso_tokenizer *tokenizer, uint32_t id);
+
+static void make_label(char *label, const struct session *session, token_text *text, uint32_t id) {
+    const char *token = session->tokenizer != NULL ? text(session->tokenizer, id) : NULL;
     if (is_end(session, id)) {
         snprintf(label, LABEL_BYTES, "\xe2\x96\xa0"); /* a black square */
     } else if (token == NULL) {
@@ -400,13 +401,14 @@ static void make_label(char *label, const struct session *session, uint32_t id) 
 }
 
 /* Labels live in one allocation: pointers first, then their text. */
-static const char **make_labels(const struct session *session, const uint32_t *ids, size_t count) {
+static const char **make_labels(const struct session *session, token_text *text_of,
+                                const uint32_t *ids, size_t count) {
     const char **labels = malloc(count * (sizeof *labels + LABEL_BYTES) + 1);
     if (labels == NULL)
         return NULL;
     char *text = (char *)(labels + count);
     for (size_t i = 0; i < count; i++, text += LABEL_BYTES) {
-        make_label(text, session, ids[i]);
+        make_label(text, session, text_of, ids[i]);
         labels[i] = text;
     }
     return labels;
@@ -416,7 +418,7 @@ static char *make_title(const struct session *session, const uint32_t *source, s
                         const iso_hypothesis *best) {
     if (session->tokenizer == NULL)
         return strdup("token ids");
-    char *from = decode_text(session, source, length);
+    char *from = decode_source(session, source, length);
     char *to = decode_text(session, best->ids, best->length);
     char *title = NULL;
     if (from != NULL && to != NULL && asprintf(&title, "%s \xe2\x86\x92 %s", from, to) < 0)
@@ -434,8 +436,8 @@ static bool make_map(struct heat_map *map, const struct session *session, const 
     map->targets = best->length;
     map->weights = best->attention + layer * heads * best->length * length;
     map->title = make_title(session, source, length, best);
-    map->source_labels = make_labels(session, source, length);
-    map->target_labels = make_labels(session, best->ids, best->length);
+    map->source_labels = make_labels(session, iso_tokenizer_source_token, source, length);
+    map->target_labels = make_labels(session, iso_tokenizer_token, best->ids, best->length);
     return map->title != NULL && map->source_labels != NULL && map->target_labels != NULL;
 }
 

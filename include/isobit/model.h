@@ -184,15 +184,27 @@ typedef struct iso_profile {
 ISOBIT_API iso_status iso_model_set_profile(iso_model *model, iso_profile *profile); /* or NULL */
 
 /*
- * Text in and out for models whose directory has a tokenizer that the library knows:
- * tokenizer_config.json with "tokenizer_class": "isobit-characters" (code points as tokens,
- * vocab.json; a line is split into words, each a sequence of its own). ISOBIT_E_UNSUPPORTED for
- * others: use ids.
+ * Text in and out. What a directory has is told by "tokenizer_class" in tokenizer_config.json or,
+ * where that is missing, by its files:
+ *   isobit-characters  code points as tokens, vocab.json; a line is split into words, each a
+ *                      sequence of its own
+ *   GPT2Tokenizer, RobertaTokenizer, BartTokenizer, Qwen2Tokenizer, BertTokenizer,
+ *   DistilBertTokenizer, PreTrainedTokenizerFast, LlamaTokenizer, the same with "Fast" at the end
+ *                      byte-level BPE or WordPiece: tokenizer.json; without it, but for the last
+ *                      two, vocab.json and merges.txt, or vocab.txt. What tokenizer.json asks for
+ *                      and isobit lacks is refused by name
+ *   MarianTokenizer    source.spm, target.spm (SentencePiece) and vocab.json: Marian, OPUS-MT.
+ *                      Needs a library that was built with ISOBIT_SENTENCEPIECE
+ * ISOBIT_E_UNSUPPORTED for others: use ids. The files are untrusted, as those of a model are.
  */
 typedef struct iso_tokenizer iso_tokenizer;
 ISOBIT_API iso_status iso_tokenizer_load(iso_tokenizer **tokenizer, const char *directory,
                                          iso_error *error);
 ISOBIT_API void iso_tokenizer_free(iso_tokenizer *tokenizer); /* NULL is allowed */
+
+/* Whether the tokenizer has as many tokens as the model: ISOBIT_E_CONFIG if not. */
+ISOBIT_API iso_status iso_tokenizer_fits(const iso_tokenizer *tokenizer, const iso_model *model,
+                                         iso_error *error);
 
 /*
  * Cuts one line of UTF-8 into sequences of source ids (each with its EOS): ids [capacity_ids],
@@ -205,13 +217,33 @@ ISOBIT_API iso_status iso_tokenizer_encode(const iso_tokenizer *tokenizer, const
                                            size_t capacity_sequences, size_t *sequence_count,
                                            iso_error *error);
 
+/*
+ * How many characters (code points) of a text the vocabulary lacks: `unknown` of them became the
+ * unknown token, `dropped` are in no token at all.
+ */
+ISOBIT_API iso_status iso_tokenizer_lacks(const iso_tokenizer *tokenizer, const char *text,
+                                          size_t bytes, size_t *unknown, size_t *dropped,
+                                          iso_error *error);
+
 /* The text of one generated sequence, special tokens left out, NUL-terminated; see iso_info_json
  * for `text`, `bytes` and `needed`. */
 ISOBIT_API iso_status iso_tokenizer_decode(const iso_tokenizer *tokenizer, const uint32_t *ids,
                                            size_t count, char *text, size_t bytes, size_t *needed);
+/*
+ * The same for a sequence that is still being generated: a character that lacks bytes at the end is
+ * left out until the next ids bring them, so that what is shown need never be taken back.
+ */
+ISOBIT_API iso_status iso_tokenizer_decode_partial(const iso_tokenizer *tokenizer,
+                                                   const uint32_t *ids, size_t count, char *text,
+                                                   size_t bytes, size_t *needed);
+/* The same for ids of a source, where sources have a vocabulary of their own. */
+ISOBIT_API iso_status iso_tokenizer_decode_source(const iso_tokenizer *tokenizer,
+                                                  const uint32_t *ids, size_t count, char *text,
+                                                  size_t bytes, size_t *needed);
 
 /* The text of one token (for labels), special tokens included; NULL when out of range. */
 ISOBIT_API const char *iso_tokenizer_token(const iso_tokenizer *tokenizer, uint32_t id);
+ISOBIT_API const char *iso_tokenizer_source_token(const iso_tokenizer *tokenizer, uint32_t id);
 
 #ifdef __cplusplus
 }

@@ -106,6 +106,89 @@ static void tokenizer(void) {
     }
 }
 
+/* Small tokenizers of each kind, and texts that meet what they have. */
+static void pipeline(void) {
+#define BPE                                                                                        \
+    "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"ab\":2,\"\u00c3\":3,\"\u00a9\":4,"   \
+    "\"\u0120\":5,\"\u0120a\":6},\"merges\":[\"a b\",[\"\u0120\",\"a\"]]}"
+#define WORDPIECE                                                                                  \
+    "\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"?\",\"vocab\":{\"?\":0,\"a\":1,\"##b\":2,"  \
+    "\"'\":3}}"
+#define BYTE_LEVEL "\"pre_tokenizer\":{\"type\":\"ByteLevel\"},\"decoder\":{\"type\":\"ByteLevel\"}"
+#define BERT                                                                                       \
+    "\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"},\"decoder\":{\"type\":\"WordPiece\"}"
+    static const char added[] =
+        ",\"added_tokens\":[{\"content\":\"<s>\",\"id\":9,\"special\":true,\"lstrip\":true},"
+        "{\"content\":\"b\",\"id\":1,\"single_word\":true,\"rstrip\":true}]";
+    static const char qwen2[] =
+        "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\","
+        "\"pattern\":"
+        "{\"Regex\":\"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}"
+        "|"
+        " ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+\"},"
+        "\"behavior\":\"Isolated\"},{\"type\":\"ByteLevel\",\"add_prefix_space\":false,"
+        "\"use_regex\":false}]},\"decoder\":{\"type\":\"ByteLevel\"}";
+    static const char *const heads[] = {"j{" BPE "," BYTE_LEVEL, "j{" WORDPIECE "," BERT,
+                                        "j{" BPE ","};
+    static const char *const steps[] = {"NFC", "NFKD", "StripAccents", "Lowercase",
+                                        "BertNormalizer"};
+    static const char text[] = "ab aB\xc3\xa9  b' <s>\t\xcc\x81\xc4\xb0\xe4\xb8\xad'S 12\r\n x";
+    target("fuzz_pipeline");
+    for (int i = 0; i < 12; i++) {
+        blob b = {0};
+        char step[80];
+        (void)snprintf(step, sizeof step, ",\"normalizer\":{\"type\":\"%s\"}", steps[i % 5]);
+        add(&b, heads[i % 3]);
+        add(&b, i % 3 == 2 ? qwen2 : "");
+        add(&b, i & 1 ? added : "");
+        add(&b, i & 2 ? step : "");
+        add(&b, "}");
+        split(&b);
+        add(&b, text);
+        seed(&b);
+    }
+    blob b = {0};
+    add(&b, "m{\"a\":0,\"b\":1,\"ab\":2,\"<s>\":3,\"</s>\":4}");
+    split(&b);
+    add(&b, "#version: 0.2\na b\n");
+    split(&b);
+    add(&b, text);
+    seed(&b);
+    add(&b, "w[UNK]\n[CLS]\n[SEP]\na\n##b\n\xc3\xa9\n");
+    split(&b);
+    add(&b, text);
+    seed(&b);
+}
+
+/* The files of the tiny Marian model, and each of them damaged in places. */
+static void spm(void) {
+    static const char *const names[] = {"source.spm", "target.spm"};
+    static unsigned char bytes[8192];
+    target("fuzz_spm");
+    for (int i = 0; i < 2; i++) {
+        FILE *file = fopen(i ? ISOBIT_TEST_DATA "/text/marian/target.spm"
+                             : ISOBIT_TEST_DATA "/text/marian/source.spm",
+                           "rb");
+        const size_t count = file ? fread(bytes, 1, sizeof bytes, file) : 0;
+        if (!count || fclose(file) != 0) {
+            (void)fprintf(stderr, "cannot read %s\n", names[i]);
+            exit(1);
+        }
+        for (size_t k = 0; k <= 256; k++) {
+            blob b = {0};
+            const size_t at = k * 977 % count;
+            const unsigned char was = bytes[at];
+            if (k)
+                bytes[at] ^= (unsigned char)(1u << k % 8);
+            add(&b, "The \xef\xac\x81rst fox\t>>fra<< \xf0\x9f\xa6\x8a e\xcc\x81");
+            split(&b);
+            blob_add(&b, bytes, k % 16 == 15 ? at : count);
+            seed(&b);
+            bytes[at] = was;
+        }
+    }
+}
+
 static void model(void) {
     const fuzz_base *base = fuzz_base_model();
     const size_t all = base->config_bytes + base->weights_bytes;
@@ -161,6 +244,8 @@ int main(int argc, char **argv) {
     safetensors();
     config();
     tokenizer();
+    spm();
+    pipeline();
     model();
     ops();
     record();

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The tokenizer of Marian and OPUS-MT directories, as transformers' MarianTokenizer: source.spm
+ * cuts a text into pieces, vocab.json gives them their ids (those of SentencePiece are not used),
+ * and
+ * </s> ends the sequence. Special tokens that are written out in the text are cut out first, then a
+ * target language at the beginning (">>fra<<"). Generated pieces become text through target.spm.
+ */
+#include "sentencepiece.h"
+#include "spm_file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char lower_bar[] = "\xe2\x96\x81"; /* stands for a space in pieces */
+enum { BAR_BYTES = sizeof lower_bar - 1 };
+
+typedef struct marian {
+    text_spm *spm[2]; /* source.spm, target.spm */
+} marian;
+
+/* ---------------------------------------------------------------------------------- loading */
+
+/* Files of two different models: hardly a piece has an id. A few without one are normal. */
+static iso_status check_pieces(const text_pieces *pieces, const text_vocabulary *v,
+                               const char *spm_name, const char *vocabulary_name,
+                               iso_error *error) {
+    size_t normal = 0, known = 0;
+    for (size_t i = 0; i < pieces->count; i++) {
+        const text_piece *piece = &pieces->pieces[i];
+        if (piece->type != TEXT_PIECE_NORMAL)
+            continue;
+        normal++;
+        known += text_vocabulary_find(v, piece->text, piece->bytes) != MODEL_NO_ID;
+    }
+    if (known >= normal - normal / 2)
+        return ISOBIT_OK;
+    return model_fail(error, ISOBIT_E_CONFIG,
+                      "%s and %s contradict each other: %zu of %zu pieces are in the vocabulary",
+                      spm_name, vocabulary_name, known, normal);
+}
+
+static iso_status load_spm(iso_tokenizer *t, int side, const char *directory,
+                           const char *vocabulary_name, iso_error *error) {
+    const char *name = side == TEXT_SOURCE ? "source.spm" : "target.spm";
+    model_arena arena = {0};
+    model_quoted quoted;
+    text_pieces pieces;
+    char *proto, why[200] = "";
+    size_t bytes;
+    iso_status status =
+        model_file_text(&proto, &bytes, &arena, directory, name, TEXT_MAX_VOCABULARY_BYTES, error);
+    if (!status)
+        status = text_spm_check(&pieces, &arena, name, proto, bytes, error);
+    if (!status)
+        status = check_pieces(&pieces, &t->vocabulary[side], name, vocabulary_name, error);
+    if (!status) {
+        status = text_spm_load(&((marian *)t->state)->spm[side], proto, bytes, why, sizeof why);
+        if (status)
+            (void)model_fail(error, status, "%s: %s", name, model_quote(&quoted, why, strlen(why)));
+    }
+    model_arena_free(&arena);
+    return status;
+}
+
+static iso_status load_vocabulary(iso_tokenizer *t, int side, const char *directory,
+                                  const json_t *config, const char *name, iso_error *error) {
+    text_vocabulary *v = &t->vocabulary[side];
+    json_t *object = NULL;
+    uint32_t eos = MODEL_NO_ID, unk = MODEL_NO_ID, pad = MODEL_NO_ID;
+    iso_status status = model_json_load(&object, directory, name, TEXT_MAX_VOCABULARY_BYTES, error);
+    if (status)
+        return status;
+    status = text_vocabulary_read(v, &t->arena, object, name, 0, error);
+    json_decref(object);
+    if (status || (status = text_find_special(v, config, "eos_token", "</s>", name, &eos, error)) ||
+        (status = text_find_special(v, config, "unk_token", "<unk>", name, &unk, error)) ||
+        (status = text_find_special(v, config, "pad_token", "<pad>", name, &pad, error)))
+        return status;
+    if (side == TEXT_SOURCE) {
+        t->eos = eos;
+        t->unk = unk;
+    }
+    return ISOBIT_OK;
+}
+
+static iso_status load(iso_tokenizer *t, const text_class *of, const char *directory,
+                       const json_t *config, iso_error *error) {
+    const int separate = json_is_true(json_object_get(config, "separate_vocabs"));
+    const char *names[] = {"vocab.json", separate ? "target_vocab.json" : "vocab.json"};
+    (void)of;
+    marian *m = t->state = model_alloc(&t->arena, 1, sizeof *m);
+    if (!m)
+        return model_fail(error, ISOBIT_E_NOMEM, "out of memory");
+    *m = (marian){0};
+    iso_status status = load_vocabulary(t, TEXT_SOURCE, directory, config, names[0], error);
+    t->vocabulary[TEXT_TARGET] = t->vocabulary[TEXT_SOURCE];
+    if (!status && separate)
+        status = load_vocabulary(t, TEXT_TARGET, directory, config, names[1], error);
+    for (int side = 0; side < 2 && !status; side++)
+        status = load_spm(t, side, directory, names[side], error);
+    return status;
+}
+
+static void release(iso_tokenizer *t) {
+    marian *m = t->state;
+    for (int side = 0; m && side < 2; side++)
+        text_spm_free(m->spm[side]);
+}
+
+/* ----------------------------------------------------------------------------------- encode */
+
+static int is_bar(const char *text, size_t bytes) {
+    return bytes >= BAR_BYTES && memcmp(text, lower_bar, BAR_BYTES) == 0;
+}
+
+/* Code points, spaces of SentencePiece not among them. */
+static size_t count_characters(const char *text, size_t bytes) {
+    size_t count = 0;
+    for (size_t i = 0; i < bytes; i++)
+        count += ((unsigned char)text[i] & 0xc0) != 0x80 && !is_bar(text + i, bytes - i);
+    return count;
+}
+
+typedef struct encoding {
+    const iso_tokenizer *t;
+    text_ids *out;
+} encoding;
+
+static void put_piece(void *to, const char *piece, size_t bytes) {
+    encoding *e = to;
+    uint32_t id = text_vocabulary_find(&e->t->vocabulary[TEXT_SOURCE], piece, bytes);
+    if (id == MODEL_NO_ID) {
+        id = e->t->unk;
+        e->out->unknown += count_characters(piece, bytes);
+    }
+    text_put_id(e->out, id);
+}
+
+/*
+ * A language code of a line, as transformers finds it: from the first ">>" to the last "<<", with
+ * something between. 0: none.
+ */
+static size_t find_code(const char *line, size_t bytes, size_t *begin) {
+    size_t first = 0, last = bytes;
+    while (first + 5 <= bytes && (line[first] != '>' || line[first + 1] != '>'))
+        first++;
+    while (last >= first + 5 && (line[last - 1] != '<' || line[last - 2] != '<'))
+        last--;
+    *begin = first;
+    return last >= first + 5 && line[first] == '>' ? last - first : 0;
+}
+
+/* Text without special tokens in it. A code at its beginning is a token, others are left out. */
+static iso_status put_text(encoding *e, const char *text, size_t bytes) {
+    const marian *m = e->t->state;
+    model_arena scratch = {0};
+    char *rest = model_alloc(&scratch, bytes + 1, 1);
+    size_t used = 0, begin;
+    if (!rest)
+        return ISOBIT_E_NOMEM;
+    for (size_t at = 0, line; at < bytes; at += line) {
+        const char *end = memchr(text + at, '\n', bytes - at);
+        line = end ? (size_t)(end - text) - at + 1 : bytes - at;
+        const size_t code = find_code(text + at, line, &begin);
+        if (code && at + begin == 0)
+            put_piece(e, text, code);
+        else if (code)
+            e->out->dropped += count_characters(text + at + begin, code);
+        else
+            begin = line;
+        memcpy(rest + used, text + at, begin);
+        used += begin;
+        memcpy(rest + used, text + at + begin + code, line - begin - code);
+        used += line - begin - code;
+    }
+    iso_status status =
+        used ? text_spm_encode(m->spm[TEXT_SOURCE], rest, used, put_piece, e) : ISOBIT_OK;
+    model_arena_free(&scratch);
+    return status;
+}
+
+/* The special token at the beginning of a text, or NULL. */
+static const text_entry *special_at(const text_vocabulary *v, const char *text, size_t bytes) {
+    const text_entry *longest = NULL;
+    for (size_t i = 0; i < v->special_count; i++) {
+        const text_entry *entry = &v->by_id[v->specials[i]];
+        if (entry->bytes && entry->bytes <= bytes && !memcmp(entry->token, text, entry->bytes) &&
+            (!longest || entry->bytes > longest->bytes))
+            longest = entry;
+    }
+    return longest;
+}
+
+static iso_status encode(const iso_tokenizer *t, text_ids *out, const char *text, size_t bytes,
+                         iso_error *error) {
+    const text_vocabulary *v = &t->vocabulary[TEXT_SOURCE];
+    encoding e = {t, out};
+    const size_t before = out->id_count;
+    iso_status status = ISOBIT_OK;
+    size_t first = 0;
+    for (size_t at = 0; at < bytes && !status;) {
+        const text_entry *special = special_at(v, text + at, bytes - at);
+        if (!special) {
+            at++;
+            continue;
+        }
+        status = put_text(&e, text + first, at - first);
+        text_put_id(out, special->id);
+        first = at += special->bytes;
+    }
+    if (!status)
+        status = put_text(&e, text + first, bytes - first);
+    if (status)
+        return model_fail(error, status, "source.spm cannot cut the text: %s",
+                          iso_strerror(status));
+    if (out->id_count == before)
+        return ISOBIT_OK;
+    text_put_id(out, t->eos);
+    text_end_sequence(out, before);
+    return ISOBIT_OK;
+}
+
+/* ----------------------------------------------------------------------------------- decode */
+
+/* What surrounds a text is taken off as Python's strip() does, and the bars that are left become
+ * spaces: those of pieces that target.spm does not know. */
+static void put_decoded(void *to, const char *text, size_t bytes) {
+    static const char broken[] = "\xef\xbf\xbd"; /* U+FFFD: a character that lacks bytes */
+    if (((text_chars *)to)->partial)
+        while (bytes >= 3 && memcmp(text + bytes - 3, broken, 3) == 0)
+            bytes -= 3;
+    size_t begin = bytes, end = 0;
+    uint32_t code;
+    for (size_t at = 0, n; at < bytes; at += n) {
+        n = is_bar(text + at, bytes - at) ? BAR_BYTES : model_utf8(text + at, bytes - at, &code);
+        if (n == BAR_BYTES && is_bar(text + at, bytes - at))
+            code = ' ';
+        if (n && (text_is_space(code) || (code >= 0x1c && code <= 0x1f)))
+            continue;
+        n = n ? n : 1;
+        begin = at < begin ? at : begin;
+        end = at + n;
+    }
+    for (size_t at = begin, next; at < end; at = next) {
+        for (next = at; next < end && !is_bar(text + next, end - next);)
+            next++;
+        text_put_chars(to, text + at, next - at);
+        if (next < end) {
+            text_put_chars(to, " ", 1);
+            next += BAR_BYTES;
+        }
+    }
+}
+
+static iso_status decode(const iso_tokenizer *t, text_chars *out, const uint32_t *ids, size_t count,
+                         int side) {
+    const text_vocabulary *v = &t->vocabulary[side];
+    const marian *m = t->state;
+    model_arena scratch = {0};
+    const char **pieces = model_alloc(&scratch, count, sizeof *pieces);
+    size_t used = 0;
+    if (!pieces)
+        return ISOBIT_E_NOMEM;
+    for (size_t i = 0; i < count; i++)
+        if (!v->special[ids[i]])
+            pieces[used++] = v->by_id[ids[i]].token;
+    iso_status status = text_spm_decode(m->spm[side], pieces, used, put_decoded, out);
+    model_arena_free(&scratch);
+    return status;
+}
+
+const text_kind text_marian = {load, encode, decode, release};

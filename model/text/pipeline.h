@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The tokenizers of tokenizer.json: text -> added tokens cut out -> normal form -> words -> tokens
+ * of each word -> special tokens around them. What a file asks for becomes pointers and flags here
+ * (pipeline_json.c, and pipeline_files.c for directories without tokenizer.json); pipeline.c runs
+ * them and knows no family.
+ */
+#ifndef ISOBIT_MODEL_PIPELINE_H
+#define ISOBIT_MODEL_PIPELINE_H
+
+#include "unicode.h"
+
+/* --------------------------------------------------------------------------- added tokens */
+
+/* Tokens that are found as they are written, before words are made: <s>, [MASK], <|user|>. */
+typedef struct text_added {
+    const char *token;
+    size_t bytes;
+    uint32_t id;
+    int single_word, lstrip, rstrip; /* whole words only; takes the white space beside it along */
+    int normalized;                  /* looked for after the normal form, not before */
+} text_added;
+
+typedef struct text_added_set {
+    text_added *tokens; /* sorted, so that those with the same first byte are neighbours */
+    size_t count;
+    size_t first[257]; /* where the tokens with each first byte begin */
+} text_added_set;
+
+void text_added_sort(text_added_set *set);
+
+/* Receives the parts of a text in order: `added` is NULL for text between added tokens. */
+typedef iso_status text_part(void *to, const text_added *added, const char *text, size_t bytes);
+iso_status text_added_split(const text_added_set *set, int normalized, const char *text,
+                            size_t bytes, text_part *part, void *to);
+
+/* ------------------------------------------------------------------------------ the steps */
+
+/* One step of the normal form: appends to `out`. */
+typedef struct text_step {
+    void (*run)(const struct text_step *step, text_buffer *out, const char *text, size_t bytes);
+    text_form form;                                          /* normal forms of Unicode */
+    int clean, chinese_characters, strip_accents, lowercase; /* BERT's */
+} text_step;
+
+void text_step_form(const text_step *step, text_buffer *out, const char *text, size_t bytes);
+void text_step_lowercase(const text_step *step, text_buffer *out, const char *text, size_t bytes);
+void text_step_strip_accents(const text_step *step, text_buffer *out, const char *text,
+                             size_t bytes);
+void text_step_bert(const text_step *step, text_buffer *out, const char *text, size_t bytes);
+
+/* The bytes of the next piece of a text that is not empty, at least 1; *word: 0 if it is dropped.
+ */
+typedef size_t text_splitter(const char *text, size_t bytes, int *word);
+text_splitter text_split_gpt2, text_split_llama3, text_split_qwen2, text_split_bert,
+    text_split_none;
+/* The splitter of a regular expression that is known as it is written; or NULL. */
+text_splitter *text_splitter_of(const char *pattern);
+
+typedef struct text_merge {
+    uint32_t left, right, rank, made;
+} text_merge;
+
+/* What makes tokens of a word. */
+typedef struct text_model {
+    iso_status (*encode)(const struct text_model *model, text_ids *out, const char *word,
+                         size_t bytes);
+    const text_vocabulary *vocabulary;
+    const char *only_added; /* by id, 1: an added token that words are not made of */
+    uint32_t unk;           /* or MODEL_NO_ID */
+    /* BPE on bytes */
+    uint32_t bytes[256]; /* the tokens of single bytes, or MODEL_NO_ID */
+    text_merge *merges;  /* [merge_count] sorted by left, right */
+    size_t merge_count;
+    int ignore_merges; /* a word that is a token is that token */
+    /* WordPiece */
+    const char *prefix; /* of pieces within a word */
+    size_t longest_word;
+} text_model;
+
+iso_status text_bpe_encode(const text_model *model, text_ids *out, const char *word, size_t bytes);
+iso_status text_wordpiece_encode(const text_model *model, text_ids *out, const char *word,
+                                 size_t bytes);
+/* From pairs of ids; `merges` in the order of their ranks. */
+void text_bpe_sort(text_model *model);
+/* The code point that stands for a byte in vocabularies of byte-level BPE, and back (-1: none). */
+uint32_t text_byte_letter(unsigned char byte);
+int text_letter_byte(uint32_t code);
+
+enum { TEXT_MAX_STEPS = 8, TEXT_MAX_AROUND = 8 };
+
+typedef struct text_pipeline {
+    text_added_set added;
+    text_step steps[TEXT_MAX_STEPS];
+    size_t step_count;
+    text_splitter *split;
+    int prefix_space; /* text that does not begin with a space gets one */
+    text_model model;
+    uint32_t before[TEXT_MAX_AROUND], after[TEXT_MAX_AROUND]; /* special tokens around */
+    size_t before_count, after_count;
+    void (*decode)(const struct text_pipeline *p, const text_vocabulary *v, text_buffer *out,
+                   const uint32_t *ids, size_t count);
+    int cleanup;      /* of the spaces before punctuation, by the decoder */
+    int cleanup_text; /* of the whole text, as tokenizer_config.json may ask */
+} text_pipeline;
+
+/* Spaces before punctuation and English endings away, as the decoder or transformers does it. */
+void text_tidy(text_buffer *text, int of_decoder);
+
+void text_decode_bytes(const text_pipeline *p, const text_vocabulary *v, text_buffer *out,
+                       const uint32_t *ids, size_t count);
+void text_decode_wordpiece(const text_pipeline *p, const text_vocabulary *v, text_buffer *out,
+                           const uint32_t *ids, size_t count);
+
+/* ---------------------------------------------------------------------------- reading files */
+
+/* tokenizer.json; *found says whether there is one. */
+iso_status text_pipeline_json(iso_tokenizer *t, text_pipeline *p, const char *directory, int *found,
+                              iso_error *error);
+/* vocab.json and merges.txt, or vocab.txt. */
+iso_status text_pipeline_files(iso_tokenizer *t, text_pipeline *p, const struct text_recipe *recipe,
+                               const char *directory, const json_t *config, iso_error *error);
+
+/* Reads the vocabulary; `added` [{"content", "id", ...}] are tokens besides. */
+iso_status text_pipeline_vocabulary(iso_tokenizer *t, text_pipeline *p, const json_t *vocabulary,
+                                    const json_t *added, const char *file, iso_error *error);
+/* The merges by their texts: one pair, whose rank is the number of those before it. */
+iso_status text_pipeline_merge(text_pipeline *p, const char *left, size_t left_bytes,
+                               const char *right, size_t right_bytes, const char *file,
+                               iso_error *error);
+/* Byte-level BPE on a vocabulary that has been read, with room for so many merges. */
+iso_status text_pipeline_bpe(iso_tokenizer *t, text_pipeline *p, size_t merges, iso_error *error);
+
+#endif

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tokenizer.json into a pipeline. Whatever a file asks for beyond what the pipeline can do is
+ * refused by its name, never left out.
+ */
+#include "pipeline.h"
+
+static const char file[] = "tokenizer.json";
+
+static iso_status refuse(iso_error *error, const char *part, const char *what) {
+    model_quoted quoted;
+    return model_fail(error, ISOBIT_E_UNSUPPORTED, "tokenizer.json: %s %s is not supported", part,
+                      model_quote(&quoted, what, strlen(what)));
+}
+
+static iso_status damaged(iso_error *error, const char *part) {
+    return model_fail(error, ISOBIT_E_CONFIG, "tokenizer.json: %s is not as expected", part);
+}
+
+static const char *type_of(const json_t *part) { return text_string_or(part, "type", ""); }
+
+static int is_true(const json_t *part, const char *key) {
+    return json_is_true(json_object_get(part, key));
+}
+
+/* A flag with a default. */
+static int flag(const json_t *part, const char *key, int otherwise) {
+    const json_t *value = json_object_get(part, key);
+    return json_is_boolean(value) ? json_is_true(value) : otherwise;
+}
+
+/* The members of a Sequence, or the part itself: one after the other, NULL at the end. */
+static const json_t *member(const json_t *part, const char *list, size_t i) {
+    if (strcmp(type_of(part), "Sequence") == 0)
+        return json_array_get(json_object_get(part, list), i);
+    return i == 0 && json_is_object(part) ? part : NULL;
+}
+
+/* -------------------------------------------------------------------------------- vocabulary */
+
+static iso_status read_added(iso_tokenizer *t, text_pipeline *p, const json_t *vocabulary,
+                             const json_t *added, const char *where, iso_error *error) {
+    text_vocabulary *v = &t->vocabulary[TEXT_SOURCE];
+    const size_t count = json_array_size(added);
+    p->added.tokens = model_alloc(&t->arena, count, sizeof *p->added.tokens);
+    char *only_added = model_alloc(&t->arena, v->count, 1);
+    if (!p->added.tokens || !only_added)
+        return model_fail(error, ISOBIT_E_NOMEM, "out of memory for %s", where);
+    memset(only_added, 0, v->count);
+    p->model.only_added = only_added;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *one = json_array_get(added, i);
+        const char *token = text_string_or(one, "content", "");
+        const uint32_t id = text_vocabulary_find(v, token, strlen(token));
+        if (id == MODEL_NO_ID || !token[0])
+            return model_fail(error, ISOBIT_E_CONFIG, "%s: added token %zu is not as expected",
+                              where, i);
+        const int special = is_true(one, "special");
+        v->special[id] |= (char)special;
+        only_added[id] = !json_object_get(vocabulary, token);
+        p->added.tokens[p->added.count++] = (text_added){v->by_id[id].token,
+                                                         v->by_id[id].bytes,
+                                                         id,
+                                                         is_true(one, "single_word"),
+                                                         is_true(one, "lstrip"),
+                                                         is_true(one, "rstrip"),
+                                                         flag(one, "normalized", !special)};
+    }
+    return ISOBIT_OK;
+}
+
+iso_status text_pipeline_vocabulary(iso_tokenizer *t, text_pipeline *p, const json_t *vocabulary,
+                                    const json_t *added, const char *where, iso_error *error) {
+    size_t id;
+    json_t *all = json_object(), *one;
+    int failed = !all || json_object_update(all, (json_t *)(uintptr_t)vocabulary) != 0;
+    for (size_t i = 0; !failed && (one = json_array_get(added, i)); i++) {
+        const char *token = text_string_or(one, "content", "");
+        const json_t *value = json_object_get(one, "id"), *old = json_object_get(all, token);
+        if (!value)
+            continue;
+        if (!model_json_size(value, 0, MODEL_NO_ID - 1, &id) ||
+            (old && json_number_value(old) != json_number_value(value))) {
+            json_decref(all);
+            return model_fail(error, ISOBIT_E_CONFIG, "%s: added token %zu contradicts the others",
+                              where, i);
+        }
+        failed = json_object_set(all, token, (json_t *)(uintptr_t)value) != 0;
+    }
+    iso_status status =
+        failed ? model_fail(error, ISOBIT_E_NOMEM, "out of memory for %s", where)
+               : text_vocabulary_read(&t->vocabulary[TEXT_SOURCE], &t->arena, all, where, 1, error);
+    json_decref(all);
+    return status ? status : read_added(t, p, vocabulary, added, where, error);
+}
+
+/* ------------------------------------------------------------------------------------- steps */
+
+static iso_status read_step(text_pipeline *p, const json_t *part, iso_error *error) {
+    static const struct {
+        const char *type;
+        text_step step;
+    } known[] = {
+        {"NFC", {.run = text_step_form, .form = TEXT_NFC}},
+        {"NFD", {.run = text_step_form, .form = TEXT_NFD}},
+        {"NFKC", {.run = text_step_form, .form = TEXT_NFKC}},
+        {"NFKD", {.run = text_step_form, .form = TEXT_NFKD}},
+        {"Lowercase", {.run = text_step_lowercase}},
+        {"StripAccents", {.run = text_step_strip_accents}},
+        {"BertNormalizer", {.run = text_step_bert}},
+    };
+    const char *type = type_of(part);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(type, known[i].type) != 0)
+            continue;
+        if (p->step_count == TEXT_MAX_STEPS)
+            return refuse(error, "a normalizer of so many steps as", type);
+        text_step *step = &p->steps[p->step_count++];
+        *step = known[i].step;
+        step->clean = flag(part, "clean_text", 1);
+        step->chinese_characters = flag(part, "handle_chinese_chars", 1);
+        step->lowercase = flag(part, "lowercase", 1);
+        step->strip_accents = flag(part, "strip_accents", step->lowercase);
+        return ISOBIT_OK;
+    }
+    return refuse(error, "normalizer", type);
+}
+
+/* Either BERT's, or a regular expression that is known and ByteLevel. */
+static iso_status read_splitter(text_pipeline *p, const json_t *root, int *byte_level,
+                                iso_error *error) {
+    const json_t *part;
+    int split = 0;
+    *byte_level = 0;
+    for (size_t i = 0; (part = member(root, "pretokenizers", i)); i++) {
+        const char *type = type_of(part);
+        const char *pattern = text_string_or(json_object_get(part, "pattern"), "Regex", "");
+        if (*byte_level || (split && strcmp(type, "ByteLevel") != 0)) {
+            return refuse(error, "a pre_tokenizer before", type);
+        } else if (strcmp(type, "ByteLevel") == 0) {
+            *byte_level = 1;
+            p->prefix_space = flag(part, "add_prefix_space", 1);
+            if (split && flag(part, "use_regex", 1))
+                return refuse(error, "a pre_tokenizer that splits twice, with", type);
+            if (p->prefix_space && split)
+                return refuse(error, "add_prefix_space after a split in", type);
+            if (flag(part, "use_regex", 1))
+                p->split = text_split_gpt2;
+        } else if (strcmp(type, "BertPreTokenizer") == 0) {
+            p->split = text_split_bert;
+        } else if (strcmp(type, "Split") == 0) {
+            p->split = text_splitter_of(pattern);
+            if (!p->split || strcmp(text_string_or(part, "behavior", ""), "Isolated") != 0 ||
+                is_true(part, "invert"))
+                return refuse(error, "the pre_tokenizer Split with the pattern", pattern);
+        } else {
+            return refuse(error, "pre_tokenizer", type);
+        }
+        split = 1;
+    }
+    return ISOBIT_OK;
+}
+
+/* ------------------------------------------------------------------------------------- models */
+
+iso_status text_pipeline_bpe(iso_tokenizer *t, text_pipeline *p, size_t merges, iso_error *error) {
+    text_model *m = &p->model;
+    text_buffer letter = {0};
+    m->encode = text_bpe_encode;
+    p->decode = text_decode_bytes;
+    for (unsigned byte = 0; byte < 256; byte++) {
+        letter.count = 0;
+        text_buffer_code(&letter, text_byte_letter((unsigned char)byte));
+        m->bytes[byte] = letter.failed
+                             ? MODEL_NO_ID
+                             : text_vocabulary_find(m->vocabulary, letter.text, letter.count);
+    }
+    const int failed = letter.failed;
+    text_buffer_free(&letter);
+    m->merges = model_alloc(&t->arena, merges, sizeof *m->merges);
+    if (failed || !m->merges)
+        return model_fail(error, ISOBIT_E_NOMEM, "out of memory for the merges");
+    return ISOBIT_OK;
+}
+
+iso_status text_pipeline_merge(text_pipeline *p, const char *left, size_t left_bytes,
+                               const char *right, size_t right_bytes, const char *where,
+                               iso_error *error) {
+    text_model *m = &p->model;
+    const uint32_t a = text_vocabulary_find(m->vocabulary, left, left_bytes);
+    const uint32_t b = text_vocabulary_find(m->vocabulary, right, right_bytes);
+    text_buffer both = {0};
+    text_buffer_put(&both, left, left_bytes);
+    text_buffer_put(&both, right, right_bytes);
+    const uint32_t made = both.failed || !both.count
+                              ? MODEL_NO_ID
+                              : text_vocabulary_find(m->vocabulary, both.text, both.count);
+    const int failed = both.failed;
+    text_buffer_free(&both);
+    if (failed)
+        return model_fail(error, ISOBIT_E_NOMEM, "out of memory for %s", where);
+    if (a == MODEL_NO_ID || b == MODEL_NO_ID || made == MODEL_NO_ID)
+        return model_fail(error, ISOBIT_E_CONFIG,
+                          "%s: merge %zu has parts that are not in the vocabulary", where,
+                          m->merge_count);
+    m->merges[m->merge_count] = (text_merge){a, b, (uint32_t)m->merge_count, made};
+    m->merge_count++;
+    return ISOBIT_OK;
+}
+
+static iso_status read_merge(text_pipeline *p, const json_t *one, iso_error *error) {
+    if (json_is_array(one) && json_array_size(one) == 2 && json_is_string(json_array_get(one, 0)) &&
+        json_is_string(json_array_get(one, 1))) {
+        const json_t *a = json_array_get(one, 0), *b = json_array_get(one, 1);
+        return text_pipeline_merge(p, json_string_value(a), json_string_length(a),
+                                   json_string_value(b), json_string_length(b), file, error);
+    }
+    const char *text = json_is_string(one) ? json_string_value(one) : "";
+    const char *space = strchr(text, ' ');
+    if (!space)
+        return damaged(error, "a merge");
+    return text_pipeline_merge(p, text, (size_t)(space - text), space + 1, strlen(space + 1), file,
+                               error);
+}
+
+static iso_status read_bpe(iso_tokenizer *t, text_pipeline *p, const json_t *model,
+                           iso_error *error) {
+    static const char *const empty[] = {"continuing_subword_prefix", "end_of_word_suffix"};
+    const json_t *merges = json_object_get(model, "merges"), *one;
+    for (int i = 0; i < 2; i++)
+        if (text_string_or(model, empty[i], "")[0])
+            return refuse(error, "in the model BPE", empty[i]);
+    if (json_number_value(json_object_get(model, "dropout")) != 0)
+        return refuse(error, "in the model BPE", "dropout");
+    if (is_true(model, "byte_fallback") || is_true(model, "fuse_unk"))
+        return refuse(error, "in the model BPE", "byte_fallback or fuse_unk");
+    iso_status status = text_pipeline_bpe(t, p, json_array_size(merges), error);
+    for (size_t i = 0; !status && (one = json_array_get(merges, i)); i++)
+        status = read_merge(p, one, error);
+    text_bpe_sort(&p->model);
+    p->model.ignore_merges = is_true(model, "ignore_merges");
+    return status;
+}
+
+static iso_status read_wordpiece(iso_tokenizer *t, text_pipeline *p, const json_t *model,
+                                 iso_error *error) {
+    const json_t *longest = json_object_get(model, "max_input_chars_per_word");
+    const char *prefix = text_string_or(model, "continuing_subword_prefix", "##");
+    char *copy = model_alloc(&t->arena, strlen(prefix) + 1, 1);
+    if (!copy)
+        return model_fail(error, ISOBIT_E_NOMEM, "out of memory");
+    p->model.prefix = strcpy(copy, prefix);
+    p->model.encode = text_wordpiece_encode;
+    p->decode = text_decode_wordpiece;
+    p->model.longest_word = 100;
+    if (longest && !model_json_size(longest, 1, 1 << 20, &p->model.longest_word))
+        return damaged(error, "max_input_chars_per_word");
+    if (p->model.unk == MODEL_NO_ID)
+        return model_fail(
+            error, ISOBIT_E_MISSING,
+            "tokenizer.json: the unknown token of WordPiece is not in the vocabulary");
+    return ISOBIT_OK;
+}
+
+static iso_status read_model(iso_tokenizer *t, text_pipeline *p, const json_t *model,
+                             int byte_level, iso_error *error) {
+    const char *type = type_of(model), *unk = text_string_or(model, "unk_token", "");
+    /* Old files name no type; only BPE has merges. */
+    if (!type[0])
+        type = json_object_get(model, "merges") ? "BPE" : "WordPiece";
+    p->model.unk =
+        unk[0] ? text_vocabulary_find(p->model.vocabulary, unk, strlen(unk)) : MODEL_NO_ID;
+    if (strcmp(type, "BPE") == 0 && byte_level)
+        return read_bpe(t, p, model, error);
+    if (strcmp(type, "WordPiece") == 0 && !byte_level)
+        return read_wordpiece(t, p, model, error);
+    return refuse(error,
+                  byte_level ? "with the pre_tokenizer ByteLevel the model"
+                             : "without the pre_tokenizer ByteLevel the model",
+                  type);
+}
+
+/* -------------------------------------------------------------------- special tokens around */
+
+static iso_status put_around(text_pipeline *p, int after, const char *token, iso_error *error) {
+    const uint32_t id = text_vocabulary_find(p->model.vocabulary, token, strlen(token));
+    size_t *count = after ? &p->after_count : &p->before_count;
+    if (id == MODEL_NO_ID || *count == TEXT_MAX_AROUND)
+        return damaged(error, "post_processor");
+    (after ? p->after : p->before)[(*count)++] = id;
+    return ISOBIT_OK;
+}
+
+/* TemplateProcessing: special tokens by name, $A among them. */
+static iso_status read_template(text_pipeline *p, const json_t *part, iso_error *error) {
+    const json_t *single = json_object_get(part, "single"), *one;
+    int after = 0;
+    iso_status status = ISOBIT_OK;
+    for (size_t i = 0; !status && (one = json_array_get(single, i)); i++) {
+        const json_t *special = json_object_get(one, "SpecialToken");
+        if (json_object_get(one, "Sequence"))
+            after++;
+        else
+            status = put_around(p, after, text_string_or(special, "id", ""), error);
+    }
+    return !status && after != 1 ? damaged(error, "post_processor") : status;
+}
+
+static iso_status read_around(text_pipeline *p, const json_t *root, iso_error *error) {
+    const json_t *part;
+    iso_status status = ISOBIT_OK;
+    for (size_t i = 0; !status && (part = member(root, "processors", i)); i++) {
+        const char *type = type_of(part);
+        if (strcmp(type, "TemplateProcessing") == 0) {
+            status = read_template(p, part, error);
+        } else if (strcmp(type, "BertProcessing") == 0 || strcmp(type, "RobertaProcessing") == 0) {
+            const json_t *cls = json_array_get(json_object_get(part, "cls"), 0);
+            const json_t *sep = json_array_get(json_object_get(part, "sep"), 0);
+            status = json_is_string(cls) && json_is_string(sep)
+                         ? put_around(p, 0, json_string_value(cls), error)
+                         : damaged(error, "post_processor");
+            if (!status)
+                status = put_around(p, 1, json_string_value(sep), error);
+        } else if (strcmp(type, "ByteLevel") != 0) { /* which only moves offsets */
+            status = refuse(error, "post_processor", type);
+        }
+    }
+    return status;
+}
+
+static iso_status read_decoder(text_pipeline *p, const json_t *part, int byte_level,
+                               iso_error *error) {
+    const char *type = type_of(part);
+    if (strcmp(type, byte_level ? "ByteLevel" : "WordPiece") != 0)
+        return refuse(error, "for this model the decoder", type);
+    p->cleanup = !byte_level && flag(part, "cleanup", 1);
+    if (!byte_level && strcmp(text_string_or(part, "prefix", "##"), p->model.prefix) != 0)
+        return refuse(error, "a decoder with the prefix", text_string_or(part, "prefix", "##"));
+    return ISOBIT_OK;
+}
+
+static iso_status read_root(iso_tokenizer *t, text_pipeline *p, const json_t *root,
+                            iso_error *error) {
+    const json_t *model = json_object_get(root, "model"), *part;
+    const json_t *vocabulary = json_object_get(model, "vocab");
+    const json_t *normalizer = json_object_get(root, "normalizer");
+    int byte_level;
+    if (!json_is_object(vocabulary))
+        return refuse(error, "the model", type_of(model));
+    iso_status status = text_pipeline_vocabulary(
+        t, p, vocabulary, json_object_get(root, "added_tokens"), file, error);
+    for (size_t i = 0; !status && (part = member(normalizer, "normalizers", i)); i++)
+        status = read_step(p, part, error);
+    if (!status)
+        status = read_splitter(p, json_object_get(root, "pre_tokenizer"), &byte_level, error);
+    if (!status)
+        status = read_model(t, p, model, byte_level, error);
+    if (!status)
+        status = read_around(p, json_object_get(root, "post_processor"), error);
+    if (!status)
+        status = read_decoder(p, json_object_get(root, "decoder"), byte_level, error);
+    return status;
+}
+
+iso_status text_pipeline_json(iso_tokenizer *t, text_pipeline *p, const char *directory, int *found,
+                              iso_error *error) {
+    json_t *root;
+    iso_status status =
+        text_json_optional(&root, directory, file, TEXT_MAX_VOCABULARY_BYTES, error);
+    *found = status || root;
+    if (root)
+        status = read_root(t, p, root, error);
+    json_decref(root);
+    return status;
+}

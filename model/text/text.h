@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of model/text share. A tokenizer is a kind (a struct of functions), one or two
+ * vocabularies and what the kind keeps besides. The public functions in tokenizer.c check arguments
+ * and capacities; a kind sees valid UTF-8, may write as much as it likes, and never asks for room.
+ */
+#ifndef ISOBIT_MODEL_TEXT_H
+#define ISOBIT_MODEL_TEXT_H
+
+#include "json.h"
+
+#define TEXT_MAX_VOCABULARY_BYTES ((size_t)64 << 20)
+#define TEXT_MAX_CONFIG_BYTES ((size_t)4 << 20)
+
+/* ------------------------------------------------------------------------------- vocabulary */
+
+typedef struct text_entry {
+    const char *token;
+    size_t bytes;
+    uint32_t id;
+} text_entry;
+
+enum { TEXT_MAX_SPECIALS = 8 };
+
+/* Tokens by id and ids by token. Ids are 0 .. count - 1. */
+typedef struct text_vocabulary {
+    text_entry *by_id;    /* [count] */
+    char *special;        /* [count]: 1 for tokens that are no text */
+    text_entry *by_token; /* [tokens] sorted */
+    size_t count, tokens;
+    uint32_t specials[TEXT_MAX_SPECIALS]; /* the first of the special ones */
+    size_t special_count;
+} text_vocabulary;
+
+/*
+ * From an object of tokens with their ids; `file` names it in messages. `sparse`: some ids may have
+ * no token; they are special and empty.
+ */
+iso_status text_vocabulary_read(text_vocabulary *v, model_arena *arena, const json_t *object,
+                                const char *file, int sparse, iso_error *error);
+/* MODEL_NO_ID when there is no such token. */
+uint32_t text_vocabulary_find(const text_vocabulary *v, const char *token, size_t bytes);
+/*
+ * The id of the special token that `config` names with `key`, a string or an object with it in
+ * "content", else `name`. When the vocabulary lacks it: an error if *id is MODEL_NO_ID, else
+ * nothing happens.
+ */
+iso_status text_find_special(text_vocabulary *v, const json_t *config, const char *key,
+                             const char *name, const char *file, uint32_t *id, iso_error *error);
+/* A JSON file that may be missing: *root is NULL then, without an error. */
+iso_status text_json_optional(json_t **root, const char *directory, const char *name, size_t limit,
+                              iso_error *error);
+/* The string of a key, as above. */
+const char *text_string_or(const json_t *root, const char *key, const char *otherwise);
+
+int text_is_space(uint32_t code); /* white space of Unicode */
+
+/* ---------------------------------------------------------------------------------- writers */
+
+/* Sequences of ids: what has been written, and what would be with more room. */
+typedef struct text_ids {
+    uint32_t *ids;
+    size_t *lengths;
+    size_t id_room, sequence_room, id_count, sequence_count;
+    size_t unknown, dropped; /* characters that became the unknown token, or no token */
+} text_ids;
+
+void text_put_id(text_ids *out, uint32_t id);
+/* Ends a sequence that began when id_count was `before`. */
+void text_end_sequence(text_ids *out, size_t before);
+
+/* Text of which whole pieces are written while there is room. */
+typedef struct text_chars {
+    char *text;
+    size_t room, used, needed; /* without the NUL */
+    int cut;
+    int partial; /* more ids are to come: no U+FFFD for a character that they may complete */
+} text_chars;
+
+void text_put_chars(text_chars *out, const char *text, size_t bytes);
+
+/* ------------------------------------------------------------------------------------ kinds */
+
+enum { TEXT_SOURCE, TEXT_TARGET };
+
+/* A class of tokenizers as tokenizer_config.json or, where that names none, config.json tells it.
+ */
+typedef struct text_class {
+    const char *name;       /* tokenizer_class, without "Fast" at its end */
+    const char *model_type; /* or NULL */
+    const struct text_kind *kind;
+    const struct text_recipe *recipe; /* what its older files do not say, or NULL */
+} text_class;
+
+typedef struct text_kind {
+    /* `config`: tokenizer_config.json, an empty object where there is none. */
+    iso_status (*load)(iso_tokenizer *t, const text_class *of, const char *directory,
+                       const json_t *config, iso_error *error);
+    iso_status (*encode)(const iso_tokenizer *t, text_ids *out, const char *text, size_t bytes,
+                         iso_error *error);
+    iso_status (*decode)(const iso_tokenizer *t, text_chars *out, const uint32_t *ids, size_t count,
+                         int side);
+    void (*free)(iso_tokenizer *t); /* what is not in the arena; NULL: nothing */
+} text_kind;
+
+extern const text_kind text_characters, text_marian, text_pipeline_kind;
+extern const struct text_recipe text_gpt2, text_roberta, text_qwen2, text_bert;
+
+struct iso_tokenizer {
+    const text_kind *kind;
+    text_vocabulary vocabulary[2]; /* of sources and of targets; often the same */
+    uint32_t eos, unk;
+    void *state; /* of the kind */
+    model_arena arena;
+};
+
+#endif

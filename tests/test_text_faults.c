@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tokenizers without memory: each allocation of the library fails once, while a tokenizer is
+ * loaded, cuts a text and joins it again. A call says ISOBIT_E_NOMEM or gives what it always gives;
+ * leaks are the business of the address sanitizer. (What jansson and SentencePiece allocate is
+ * theirs.)
+ *
+ *   test_text_faults NAME...    directories below tests/data/text
+ */
+#include <isobit/model.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static size_t allocations, failing; /* 0: none */
+
+static int fails(void) { return ++allocations == failing; }
+
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes) { return fails() ? NULL : __real_malloc(bytes); }
+
+void *__real_realloc(void *old, size_t bytes);
+void *__wrap_realloc(void *old, size_t bytes);
+void *__wrap_realloc(void *old, size_t bytes) {
+    return fails() ? NULL : __real_realloc(old, bytes);
+}
+
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
+    return fails() ? NULL : __real_aligned_alloc(alignment, bytes);
+}
+
+static const char *name; /* of the directory */
+
+/* Words of all kinds, one of them long, so that nothing stays in the few places of the stack. */
+static const char text[] =
+    "The qu\xc3\xa9 "
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa "
+    "\xe4\xb8\xad\xe4\xb8\xad <s></s>[SEP] it's 12";
+
+typedef struct answer {
+    uint32_t ids[256];
+    char joined[1024];
+    size_t count, sequences, lengths[4], needed, unknown, dropped;
+} answer;
+
+static iso_status ask(answer *a) {
+    char path[512];
+    iso_error error = {0};
+    iso_tokenizer *t = NULL;
+    memset(a, 0, sizeof *a);
+    (void)snprintf(path, sizeof path, "%s/text/%s", ISOBIT_TEST_DATA, name);
+    iso_status status = iso_tokenizer_load(&t, path, &error);
+    assert_true(!status == (t != NULL));
+    if (!status)
+        status = iso_tokenizer_encode(t, text, sizeof text - 1, a->ids, 256, &a->count, a->lengths,
+                                      4, &a->sequences, &error);
+    assert_int_equal(error.status, status);
+    if (!status)
+        status = iso_tokenizer_lacks(t, text, sizeof text - 1, &a->unknown, &a->dropped, &error);
+    if (!status)
+        status = iso_tokenizer_decode(t, a->ids, a->count, a->joined, sizeof a->joined, &a->needed);
+    iso_tokenizer_free(t);
+    return status;
+}
+
+static void test_no_memory(void **state) {
+    static answer good, got;
+    (void)state;
+    failing = 0;
+    allocations = 0;
+    assert_int_equal(ask(&good), ISOBIT_OK);
+    assert_true(good.count > 10 && good.sequences == 1);
+    const size_t all = allocations;
+    size_t failures = 0;
+    for (size_t k = 1; k <= all; k++) {
+        allocations = 0;
+        failing = k;
+        const iso_status status = ask(&got);
+        failing = 0;
+        if (status && status != ISOBIT_E_NOMEM)
+            fail_msg("%s, allocation %zu of %zu: status %d", name, k, all, (int)status);
+        failures += status != ISOBIT_OK;
+        if (!status)
+            assert_memory_equal(&got, &good, sizeof got);
+    }
+    print_message("%s: %zu of %zu allocations fail the call\n", name, failures, all);
+    assert_true(failures > 10 && failures + 5 >= all);
+    assert_int_equal(ask(&got), ISOBIT_OK);
+    assert_memory_equal(&got, &good, sizeof got);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_memory)};
+    int failed = 0;
+    for (int i = 1; i < argc; i++) {
+        name = argv[i];
+        failed += cmocka_run_group_tests_name(name, tests, NULL, NULL);
+    }
+    return failed != 0;
+}

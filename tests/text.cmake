@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+#
+# Tokenizers, and text through a model.
+if(NOT ISOBIT_MODEL)
+  return()
+endif()
+
+set(tokenizers gpt2 roberta prefix-space llama3 qwen2 bert bert-cased sequence)
+if(ISOBIT_WITH_SENTENCEPIECE)
+  list(APPEND tokenizers marian)
+endif()
+isobit_test_program(test_text test_text.c model_files.c)
+target_link_libraries(test_text PRIVATE PkgConfig::JANSSON)
+isobit_test_program(test_pipeline test_pipeline.c model_files.c)
+isobit_test(text_pipeline test_pipeline)
+foreach(name IN LISTS tokenizers)
+  isobit_test(text_${name} test_text ${name})
+endforeach()
+isobit_test_program(test_spm test_spm.c)
+target_include_directories(test_spm PRIVATE ${PROJECT_SOURCE_DIR}/model)
+isobit_test(text_spm test_spm)
+isobit_test_program(test_text_faults test_text_faults.c)
+target_link_options(test_text_faults PRIVATE LINKER:--wrap=malloc,--wrap=realloc,--wrap=aligned_alloc)
+# Hundreds of loads and of processes: under an emulator they would take minutes, and say nothing new.
+if(CMAKE_CROSSCOMPILING)
+  return()
+endif()
+isobit_test(text_faults test_text_faults ${tokenizers})
+if(TARGET isobit_cli)
+  isobit_test(cli_marian sh ${CMAKE_CURRENT_SOURCE_DIR}/test_marian.sh ${PROJECT_SOURCE_DIR}
+              ${ISOBIT_WITH_SENTENCEPIECE} ${CMAKE_CROSSCOMPILING_EMULATOR}
+              $<TARGET_FILE:isobit_cli>)
+endif()
