@@ -26,7 +26,7 @@
 
 #include "abi_layout.h"
 #include "arguments.h"
-#include "internal.h"
+#include "common.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1

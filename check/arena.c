@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "common.h"
 
 enum { SLOT_BYTES = 32 << 20, FENCE = 64 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "engine.h"
-#include "internal.h"
+#include "common.h"
 
 void iso_check_cases_add(struct iso_check_cases *list, struct iso_check_case c, unsigned thin) {
     if (list->plan == ISO_CHECK_PLAN_QUICK && !(c.flags & ISO_CHECK_CASE_GOLDEN) && thin > 1) {

@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "abi.h"
-#include "internal.h"
+#include "common.h"
 #include "recording.h"
 #include "replay.h"
 #include "report.h"

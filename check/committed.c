@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "internal.h"
+#include "common.h"
 
 /* ---------------------------------------------------------------------------- committed hashes */
 
@@ -36,6 +36,14 @@ static bool golden_find(const struct iso_check_committed *c, const char *kernel,
     }
     fclose(f);
     return found;
+}
+
+void iso_check_golden_name(char text[ISO_CHECK_GOLDEN_NAME], const struct iso_check_suite *suite,
+                           enum iso_check_plan plan) {
+    const char *of = plan == ISO_CHECK_PLAN_QUICK  ? "/quick"
+                     : plan == ISO_CHECK_PLAN_FULL ? ""
+                                                   : "/exhaustive";
+    snprintf(text, ISO_CHECK_GOLDEN_NAME, "%s%s", suite->name, suite->by_plan ? of : "");
 }
 
 const char *iso_check_golden_compare(const struct iso_check_run *run, const char *kernel,

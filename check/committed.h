@@ -12,6 +12,12 @@
 /* The name of a plan that has calibrated errors, or NULL. */
 const char *iso_check_plan_name(enum iso_check_plan plan);
 
+/* The name under which the hash of a suite is committed: "gemv", or if it is by_plan "exp/quick".
+ */
+enum { ISO_CHECK_GOLDEN_NAME = 48 };
+void iso_check_golden_name(char text[ISO_CHECK_GOLDEN_NAME], const struct iso_check_suite *suite,
+                           enum iso_check_plan plan);
+
 /* NULL, or what is wrong with the hash of an operation. */
 const char *iso_check_golden_compare(const struct iso_check_run *run, const char *name,
                                      uint64_t hash);

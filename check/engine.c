@@ -17,7 +17,7 @@
 #include "committed.h"
 #include "fault.h"
 #include "guard.h"
-#include "internal.h"
+#include "common.h"
 #include "results.h"
 
 static bool shy_vectors; /* iso_check_masked_loads_fault, found by iso_check_run_init */
@@ -348,15 +348,17 @@ void iso_check_run_suite(struct iso_check_run *run, const struct iso_check_suite
         if (!t->hashed)
             continue;
         uint64_t hash = XXH3_64bits_digest(t->hash);
+        char name[ISO_CHECK_GOLDEN_NAME];
+        iso_check_golden_name(name, suite, run->plan);
         const char *wrong =
-            compares(&run->golden) ? iso_check_golden_compare(run, suite->name, hash) : NULL;
+            compares(&run->golden) ? iso_check_golden_compare(run, name, hash) : NULL;
         if (wrong) {
             struct iso_check_failure f = {
                 .suite = suite, .variant = &run->variants[s], .reason = wrong};
             fail(run, t, &f);
         }
         if (run->update && !updated) {
-            iso_check_golden_append(run, suite->name, hash);
+            iso_check_golden_append(run, name, hash);
             updated = true;
         }
     }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-#include "internal.h"
+#include "common.h"
 
 enum { MEANINGFUL_ULP = 8 };
 

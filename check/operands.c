@@ -2,7 +2,7 @@
  *
  * The operands of a case as setup declares them: host copies, and what is expected of outputs.
  */
-#include "internal.h"
+#include "common.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  *
  * Random numbers and the kinds of input. Everything comes from integers by exact scaling.
  */
-#include "internal.h"
+#include "common.h"
 
 uint64_t iso_check_random_next(struct iso_check_random *r) { /* splitmix64 */
     uint64_t z = (r->state += UINT64_C(0x9e3779b97f4a7c15));

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "common.h"
 #include "oracle.h"
 
 static uint32_t canonical(uint32_t bits) {

@@ -9,7 +9,7 @@
 
 enum {
     ISO_CHECK_MOST_VARIANTS = 16,
-    ISO_CHECK_MOST_OWN = 32, /* suites, and functions */
+    ISO_CHECK_MOST_OWN = 48, /* suites, and functions */
     ISO_CHECK_MOST_ALL = ISO_CHECK_MOST_OWN + ISO_CHECK_OPERATION_COUNT
 };
 

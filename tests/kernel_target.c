@@ -14,13 +14,19 @@
 #include "kernels.h"
 
 #define KERNEL(type, name, args) extern const struct iso_check_suite iso_kernel_suite_##name;
+#define GOLDEN(name, kernel) extern const struct iso_check_suite iso_kernel_suite_##name;
 #include "kernels.def"
+#include "suites/golden.def"
 #undef KERNEL
+#undef GOLDEN
 
 static const struct iso_check_suite *const suites[] = {
 #define KERNEL(type, name, args) &iso_kernel_suite_##name,
+#define GOLDEN(name, kernel) &iso_kernel_suite_##name,
 #include "kernels.def"
+#include "suites/golden.def"
 #undef KERNEL
+#undef GOLDEN
 };
 
 static const struct iso_check_function functions[] = {

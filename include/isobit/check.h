@@ -214,6 +214,7 @@ struct iso_check_suite {
     const char *name;   /* where the target has a function of this name, variants in whose table it
                          * is NULL are skipped */
     const char *params; /* "m n k gap"; also for reports */
+    bool by_plan;       /* each plan has other golden cases, and a hash of its own */
     /* The fixed plan. NULL: each parameter from least to most, the others at random, and each kind
      * of input; plain inputs must raise no flags. */
     void (*cases)(struct iso_check_cases *list);
@@ -319,7 +320,7 @@ enum iso_check_promises {
 
 /*
  * What a plug-in hands out. Names are of letters, digits and _ - + . only, at most 31; at most 16
- * variants, 32 suites and 32 functions.
+ * variants, 48 suites and 48 functions.
  */
 struct iso_check_target {
     size_t size;      /* sizeof(struct iso_check_target) */

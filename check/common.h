@@ -2,8 +2,8 @@
  *
  * What the files of the harness share and no suite needs.
  */
-#ifndef ISOBIT_CHECK_INTERNAL_H
-#define ISOBIT_CHECK_INTERNAL_H
+#ifndef ISOBIT_CHECK_COMMON_H
+#define ISOBIT_CHECK_COMMON_H
 
 #include <stdint.h>
 #include <string.h>

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The bits of each function of kernels/templates/math.h, over so many inputs that a coefficient
+ * which is wrong in its last place shows: of the polynomials' leading ones that changes a result in
+ * some 100,000. No oracle: eltwise.c and rows.c look at errors. Each plan has a hash of its own:
+ *
+ *   quick        2^16 inputs of each function: what emulators and sanitizers do in seconds
+ *   full         2^22, as many of each sign, through all floats from 2^-27 to where the function
+ *                stays what it is, in steps that are odd, so that all bits of the mantissa vary;
+ *                2^18 through all 2^32 floats
+ *   exhaustive   all 2^32; of exp in softmax and attention all that are below 0
+ *
+ * The suite `telling` has those few inputs that none of the others has, and that matter.
+ *
+ * exp is hidden there, behind a sum and its inverse. The maximum of each row is 0, so x itself is
+ * the argument. Where exp is small, the sum is a power of two and the result shows each bit of it.
+ * In attention the queries and values are unit matrices: so the scores are the keys and the results
+ * the weights.
+ */
+#include <string.h>
+
+#include "kernels.h"
+#include <isobit/check.h>
+#include "suites/suites.h"
+
+enum { F_UNARY, F_SOFTMAX, F_ATTENTION, F_LOG };
+
+/* What is called, on how many inputs, of which the first has the bits `first`, the next one
+ * first + step ...; step 0: `telling`. n: elements of a row of F_LOG. */
+enum { P_KIND, P_CODE, P_COUNT, P_FIRST, P_STEP, P_N };
+enum { Y, X, MAX, VALUES = MAX, QUERIES, SCRATCH };
+
+#define SIGN UINT32_C(0x80000000)
+enum {
+    SMALL = 0x32000000,        /* 2^-27: below it each of the functions is constant or linear */
+    ONE_CASE = 1 << 20,        /* inputs */
+    ROW = 256,                 /* inputs of a row of softmax, beside its maximum */
+    SIDE = 64,                 /* keys, queries and floats of a head, in attention */
+    BLOCK = SIDE * SIDE - SIDE /* inputs of a block of keys: the first of them is 0 */
+};
+
+/* Where the functions end: the bits of the largest float that matters above and below 0. */
+static void limits(uint32_t *above, uint32_t *below, size_t kind, size_t code) {
+    *above = *below = 0x42d20000; /* 105: exp is 0 below it */
+    if (kind == F_LOG)
+        *below = 0x41900000; /* -18: 1 + exp(x) is 1 */
+    else if (kind == F_UNARY && code == ISO_UNARY_EXP)
+        *above = 0x42b20000; /* 89 */
+    else if (kind == F_UNARY && code == ISO_UNARY_SILU)
+        *above = 0x42800000; /* 64; below 0 as exp */
+    else if (kind == F_UNARY && code == ISO_UNARY_GELU_ERF)
+        *above = *below = 0x42100000; /* 36 */
+    else if (kind == F_UNARY && code != ISO_UNARY_RELU)
+        *above = *below = 0x41800000; /* 16 */
+}
+
+/* `count` inputs from `first` on, in cases of at most ONE_CASE. */
+static void add_inputs(struct iso_check_cases *l, size_t kind, size_t code, uint64_t count,
+                       uint32_t first, uint32_t step, size_t n) {
+    for (uint64_t done = 0; done < count; done += ONE_CASE) {
+        size_t here = count - done < ONE_CASE ? (size_t)(count - done) : ONE_CASE;
+        iso_add(l, 1, 0, ISO_CHECK_CASE_GOLDEN | ISO_CHECK_CASE_ONCE, kind, code, here,
+                (uint32_t)(first + done * step), step, n);
+    }
+}
+
+/* `count` inputs from SMALL to `last`, of one sign. */
+static void add_range(struct iso_check_cases *l, size_t kind, size_t code, uint32_t count,
+                      uint32_t sign, uint32_t last, size_t n) {
+    uint32_t step = ((last - SMALL) / count) | 1;
+    add_inputs(l, kind, code, count, sign | SMALL, step, n);
+}
+
+static void cases(struct iso_check_cases *l, size_t kind, size_t code) {
+    static const size_t rows[] = {2, 3, 5, 9, 17, 33}; /* log of 1 .. 2, 2 .. 3, 4 .. 5 ... */
+    const bool quick = l->plan == ISO_CHECK_PLAN_QUICK, both = kind == F_UNARY;
+    uint32_t above, below;
+    if (l->plan == ISO_CHECK_PLAN_BENCH)
+        return;
+    limits(&above, &below, kind, code);
+    if (l->plan == ISO_CHECK_PLAN_EXHAUSTIVE) {
+        if (kind != F_LOG)
+            add_inputs(l, kind, code, both ? UINT64_C(1) << 32 : UINT64_C(0x7f800000),
+                       both ? 0 : SIGN, 1, 0);
+        return;
+    }
+    const uint32_t count = quick ? 1 << 16 : 1 << 22;
+    for (size_t i = 0; i < iso_count(rows) && kind == F_LOG; i++)
+        add_range(l, kind, code, i ? count >> 5 : count >> 2, SIGN, below, rows[i]);
+    if (kind == F_LOG)
+        return;
+    if (both)
+        add_range(l, kind, code, count / 2, 0, above, 0);
+    add_range(l, kind, code, both ? count / 2 : count, SIGN, below, 0);
+    if (!quick && both) /* through all floats */
+        add_inputs(l, kind, code, 1 << 18, 0, (1 << 14) + 1, 0);
+}
+
+/* Inputs that alone tell a function from one with a constant that is wrong in its last place, found
+ * by comparing all 2^32 results (mutate/constants.py). Their absolute values: they are taken with
+ * both signs. */
+static const uint32_t telling[] = {
+    0x3eb17219, 0x40a65af6, 0x4187db5a, 0x419e099d,
+    0x41db08d6, 0x41e09467,                         /* LOG2_E in exp, silu */
+    0x4120cf65, 0x4136fda8, 0x4187db5b, 0x419e099e, /* in exp of x < 0 */
+    0x40ac65e6, 0x40c1120b, 0x40ca28fe, 0x40e1f54c, /* in GELU with tanh */
+    0x3f8006af, 0x3f80374f, 0x3f80b0cc, 0x3f80c090, /* a coefficient of erf above 1 */
+    0x3eb889ae, 0x3ebfe6d8, 0x3ec59c21, 0x3f719f9e, /* the leading one of 2^x in GELU */
+};
+
+static void telling_cases(struct iso_check_cases *l) {
+    static const int codes[] = {ISO_UNARY_SILU, ISO_UNARY_GELU_ERF, ISO_UNARY_GELU_TANH,
+                                ISO_UNARY_TANH, ISO_UNARY_EXP,      ISO_UNARY_ERF};
+    if (l->plan != ISO_CHECK_PLAN_QUICK && l->plan != ISO_CHECK_PLAN_FULL)
+        return;
+    for (size_t f = 0; f < iso_count(codes); f++)
+        for (size_t sign = 0; sign < 2; sign++)
+            add_inputs(l, F_UNARY, (size_t)codes[f], iso_count(telling), sign ? SIGN : 0, 0, 0);
+}
+
+static uint32_t input(const struct iso_check_case *c, size_t i) {
+    uint32_t bits = (uint32_t)c->p[P_FIRST] + (uint32_t)i * (uint32_t)c->p[P_STEP];
+    if (i >= c->p[P_COUNT]) /* what is left of the last row */
+        return 0;
+    if (!c->p[P_STEP])
+        return telling[i] | (uint32_t)c->p[P_FIRST];
+    /* A result that looks like none (runner.h). */
+    return (bits | 0x80400000) == ISO_CHECK_CANARY_BITS ? bits + 1 : bits;
+}
+
+static size_t key_at(size_t j, size_t e) {
+    return j / ISO_PANEL * SIDE * ISO_PANEL + e * ISO_PANEL + j % ISO_PANEL;
+}
+
+/* Blocks of keys in panels; key 0 is 0, so that each query's largest score is. */
+static void attention_setup(struct iso_check_operands *o, const struct iso_check_case *c) {
+    const size_t blocks = (c->p[P_COUNT] + BLOCK - 1) / BLOCK;
+    iso_check_out(o, "y", blocks * SIDE, SIDE, SIDE);
+    uint32_t *keys = iso_check_in(o, "x", sizeof *keys, blocks, SIDE * SIDE, SIDE * SIDE);
+    float *values = iso_check_in(o, "values", sizeof *values, SIDE, SIDE, SIDE);
+    float *queries = iso_check_in(o, "queries", sizeof *queries, SIDE, SIDE, SIDE);
+    iso_check_scratch(o, "scratch", ISO_ATTENTION_SCRATCH((size_t)SIDE, SIDE));
+    for (size_t i = 0; i < SIDE * SIDE; i++)
+        values[i] = queries[i] = i % (SIDE + 1) ? 0 : 1;
+    for (size_t b = 0, i = 0; b < blocks; b++, keys += SIDE * SIDE)
+        for (size_t j = 0; j < SIDE; j++)
+            for (size_t e = 0; e < SIDE; e++)
+                keys[key_at(j, e)] = j ? input(c, i++) : 0;
+}
+
+static void setup(struct iso_check_operands *o, const struct iso_check_case *c) {
+    const size_t kind = c->p[P_KIND], count = c->p[P_COUNT];
+    if (kind == F_ATTENTION) {
+        attention_setup(o, c);
+        return;
+    }
+    const size_t n = kind == F_SOFTMAX ? ROW + 1 : kind == F_LOG ? c->p[P_N] : count;
+    const size_t own = kind == F_SOFTMAX ? ROW : kind == F_LOG ? 1 : count; /* inputs of a row */
+    const size_t rows = (count + own - 1) / own;
+    iso_check_out(o, "y", rows, kind == F_LOG ? 1 : n, kind == F_LOG ? 1 : n);
+    uint32_t *x = iso_check_in(o, "x", sizeof *x, rows, n, n);
+    if (kind == F_LOG)
+        iso_check_scratch(o, "max", rows);
+    for (size_t r = 0, i = 0; r < rows; r++, x += n) {
+        for (size_t j = 0; j < n - own; j++)
+            x[j] = 0;
+        for (size_t j = n - own; j < n; j++)
+            x[j] = input(c, i++);
+    }
+}
+
+/* Each eighth block by few queries at a time: they go another way, with keys in the lanes. */
+static void attention_call(const struct iso_kernels *t, const struct iso_check_operands *o) {
+    struct iso_attention a = {.ldo = SIDE,
+                              .ldq = SIDE,
+                              .v = o->v[VALUES].at,
+                              .ldv = SIDE,
+                              .nk = SIDE,
+                              .dh = SIDE,
+                              .scale = 1,
+                              .scratch = o->v[SCRATCH].at};
+    for (size_t b = 0; b < o->v[X].rows; b++) {
+        a.nq = b % 8 == 7 ? ISO_QUERIES_FEW / 2 : SIDE;
+        a.key_panels = ISO_CHECK_AT(const float, o, X) + b * SIDE * SIDE;
+        for (size_t q = 0; q < SIDE; q += a.nq) {
+            a.o = ISO_CHECK_AT(float, o, Y) + (b * SIDE + q) * SIDE;
+            a.q = ISO_CHECK_AT(const float, o, QUERIES) + q * SIDE;
+            t->attention(&a);
+        }
+    }
+}
+
+static void call(const void *table, const struct iso_check_case *c,
+                 const struct iso_check_operands *o) {
+    const struct iso_kernels *t = table;
+    float *y = ISO_CHECK_AT(float, o, Y);
+    const float *x = ISO_CHECK_AT(const float, o, X);
+    const size_t rows = o->v[X].rows, n = o->v[X].cols;
+    switch (c->p[P_KIND]) {
+    case F_UNARY: t->unary(y, x, n, (int)c->p[P_CODE]); break;
+    case F_SOFTMAX: t->softmax(y, n, x, n, rows, n, NULL, NULL, 0, 0); break;
+    case F_ATTENTION: attention_call(t, o); break;
+    default: t->logsumexp(o->v[MAX].at, y, x, n, rows, n);
+    }
+}
+
+static void reference(struct iso_check_operands *o, const struct iso_check_case *c) {
+    (void)o, (void)c;
+}
+
+#define SUITE(function, list)                                                                      \
+    const struct iso_check_suite iso_kernel_suite_##function = {                                   \
+        .name = #function,                                                                         \
+        .params = "kind code count first step n",                                                  \
+        .by_plan = true,                                                                           \
+        .cases = list,                                                                             \
+        .setup = setup,                                                                            \
+        .call = call,                                                                              \
+        .reference = reference};
+#define FUNCTION(function, kind, code)                                                             \
+    static void function##_cases(struct iso_check_cases *l) { cases(l, kind, code); }              \
+    SUITE(function, function##_cases)
+FUNCTION(relu, F_UNARY, ISO_UNARY_RELU)
+FUNCTION(silu, F_UNARY, ISO_UNARY_SILU)
+FUNCTION(gelu_erf, F_UNARY, ISO_UNARY_GELU_ERF)
+FUNCTION(gelu_tanh, F_UNARY, ISO_UNARY_GELU_TANH)
+FUNCTION(tanh, F_UNARY, ISO_UNARY_TANH)
+FUNCTION(exp, F_UNARY, ISO_UNARY_EXP)
+FUNCTION(erf, F_UNARY, ISO_UNARY_ERF)
+FUNCTION(softmax_exp, F_SOFTMAX, 0)
+FUNCTION(attention_exp, F_ATTENTION, 0)
+FUNCTION(logsumexp_log, F_LOG, 0)
+SUITE(telling, telling_cases)
