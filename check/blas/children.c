@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../internal.h"
+#include "../common.h"
 
 static void *shared(size_t bytes) {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE,

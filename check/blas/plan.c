@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../internal.h"
+#include "../common.h"
 
 struct plan_state {
     struct blas_plan *plan;

@@ -19,7 +19,7 @@
 #include "../abi.h"
 #include "../arena.h"
 #include "../guard.h"
-#include "../internal.h"
+#include "../common.h"
 #include "../oracle.h"
 #include "../results.h"
 
