@@ -15,7 +15,7 @@
 struct flip_site {
     const char *file, *function, *what;
     int line;
-    size_t calls; /* with a result that is finite and not 0: others are left alone */
+    size_t calls;               /* with a result that is finite and not 0: others are left alone */
 } __attribute__((aligned(64))); /* the compiler must not leave gaps between them */
 /* The sites lie beside each other, in a section of their own. */
 extern struct flip_site flip_first[] __asm__("__start_flip_sites");

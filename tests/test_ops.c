@@ -33,7 +33,7 @@
 
 static bool quick;
 static const char *only_isa; /* NULL: all */
-static size_t guard_slack; /* bytes between a block and its guard page */
+static size_t guard_slack;   /* bytes between a block and its guard page */
 
 /* --------------------------------------------------------------------------------- allocations */
 

@@ -68,7 +68,7 @@ const struct iso_check_target *blas_target(void) {
 /* All arguments as C has them, and as letters. */
 struct arguments {
     int layout, trans_a, trans_b, uplo; /* of CBLAS */
-    char ta[2], tb[2], ul[2];
+    char ta[2], tb[2], ul[4]; /* four, so that there is no padding: it is compared as bytes */
     int m, n, k, lda, ldb, ldc, incx, incy;
     float alpha, beta;
 };
@@ -263,7 +263,7 @@ bool blas_run(const struct blas_table *table, struct blas_call *call) {
     } else {
         run_c(table->f[2 * c->routine + 1], call, &a);
     }
-    return memcmp(&a, &before, sizeof a) == 0;
+    return memcmp((const char *)&a, (const char *)&before, sizeof a) == 0;
 }
 
 void blas_call_begin(struct blas_call *call, const struct blas_case *c,

@@ -143,7 +143,8 @@ static void judge_untouched(struct blas_result *r, const struct blas_case *c,
         const struct iso_check_operand *v = &operands.v[i];
         for (size_t e = 0; v->bound && e < v->rows * v->cols; e++) {
             size_t at = e / v->cols * v->ld + e % v->cols;
-            if (v->bound[e] != 0 || !memcmp((float *)v->at + at, (float *)v->host + at, 4))
+            if (v->bound[e] != 0 ||
+                !memcmp((const char *)v->at + 4 * at, (const char *)v->host + 4 * at, 4))
                 continue;
             if (c->bad)
                 blas_found(r, property, "argument %d is wrong, but %s[%zu][%zu] was written",
@@ -280,7 +281,7 @@ static void check_parts(const struct blas_case *c, struct blas_result *r) {
                 size_t e = row * v->ld + n, i = across ? n : row, j = across ? row : n;
                 bool in = i >= start && i < start + count &&
                           (c->routine != BLAS_SYRK || (j >= start && j < start + count));
-                if (in && memcmp(at + e, whole + e, 4) != 0)
+                if (in && memcmp((const char *)(at + e), (const char *)(whole + e), 4) != 0)
                     blas_found(r, BLAS_BITS_PART,
                                "%s[%zu][%zu] is %a when %zu from %zu are computed alone, but %a",
                                v->name, row, n, (double)at[e], count, start, (double)whole[e]);

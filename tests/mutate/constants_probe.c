@@ -79,7 +79,9 @@ static void compare_hashes(const char *name) {
         printf("%s%s%s\n", name, quick ? " quick" : "", full ? " full" : "");
 }
 
-static bool differ(float a, float b) { return memcmp(&a, &b, sizeof a) && !(isnan(a) && isnan(b)); }
+static bool differ(float a, float b) {
+    return memcmp((const char *)&a, (const char *)&b, sizeof a) && !(isnan(a) && isnan(b));
+}
 
 enum { AT_ONCE = 1 << 14 };
 
@@ -88,7 +90,7 @@ static void compare_some(struct mutant *m, const float *x, const float *y, int f
     constants[m->index] = m->wrong;
     table->unary(z, x, AT_ONCE, function);
     constants[m->index] = m->right;
-    if (!memcmp(y, z, sizeof z))
+    if (!memcmp((const char *)y, (const char *)z, sizeof z))
         return;
     for (size_t i = 0; i < AT_ONCE && m->count < SHOWN; i++)
         if (differ(y[i], z[i]))
