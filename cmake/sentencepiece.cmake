@@ -21,6 +21,7 @@ else()
                REQUIRED)
 endif()
 enable_language(CXX)
+set(CMAKE_CXX_STANDARD 17) # its header asks for std::string_view; clang 14 begins at C++14
 set(ISOBIT_WITH_SENTENCEPIECE ON)
 # The library for processing only: the .pc file names the one for training, too.
 set(ISOBIT_SENTENCEPIECE_LINK $<BUILD_INTERFACE:${ISOBIT_SENTENCEPIECE_LIBRARY}>
