@@ -18,7 +18,8 @@ void text_added_sort(text_added_set *set) {
         if (set->tokens[i].bytes)
             set->tokens[kept++] = set->tokens[i];
     set->count = kept;
-    qsort(set->tokens, set->count, sizeof *set->tokens, by_token);
+    if (set->count)
+        qsort(set->tokens, set->count, sizeof *set->tokens, by_token);
     for (size_t byte = 0; byte < 256; byte++) {
         set->first[byte] = at;
         while (at < set->count && (unsigned char)set->tokens[at].token[0] == byte)

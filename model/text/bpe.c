@@ -45,7 +45,8 @@ static int by_pair_and_rank(const void *a, const void *b) {
 }
 
 void text_bpe_sort(text_model *model) {
-    qsort(model->merges, model->merge_count, sizeof *model->merges, by_pair_and_rank);
+    if (model->merge_count)
+        qsort(model->merges, model->merge_count, sizeof *model->merges, by_pair_and_rank);
     size_t kept = 0; /* of the same pair the last one counts */
     for (size_t i = 0; i < model->merge_count; i++)
         if (i + 1 == model->merge_count || by_pair(&model->merges[i], &model->merges[i + 1]) != 0)

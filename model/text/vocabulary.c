@@ -95,7 +95,8 @@ iso_status text_vocabulary_read(text_vocabulary *v, model_arena *arena, const js
         v->by_token[v->tokens++] = v->by_id[id];
         pool += bytes + 1;
     }
-    qsort(v->by_token, v->tokens, sizeof *v->by_token, by_token);
+    if (v->tokens)
+        qsort(v->by_token, v->tokens, sizeof *v->by_token, by_token);
     for (size_t i = 0; i < v->count; i++)
         if (!v->by_id[i].token) {
             v->by_id[i].token = "";

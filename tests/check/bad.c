@@ -49,11 +49,9 @@ static void call(const void *table, const struct iso_check_case *c,
     t->halve(o->v[0].at, o->v[0].ld, o->v[1].at, o->v[1].ld, c->p[0], c->p[1]);
 }
 
-static float *volatile nowhere = NULL;
-
 static void reference(struct iso_check_operands *o, const struct iso_check_case *c) {
     if (is("oracle") && c->p[1] == 5)
-        *nowhere = 1;
+        raise(SIGSEGV);
     double *expect = iso_check_expect(o, 0), *bound = iso_check_bound(o, 0);
     const float *x = ISO_CHECK_HOST(float, o, 1);
     for (size_t i = 0; i < c->p[0]; i++) {
