@@ -17,13 +17,17 @@ if(CMAKE_CROSSCOMPILING_EMULATOR)
   set(emulated ISOBIT_EMULATED=1)
   list(APPEND plan --no-bits --op sgemv)
 endif()
-isobit_test(check_blas.broken sh ${CMAKE_CURRENT_SOURCE_DIR}/blas_broken.sh
-  ${CMAKE_SYSTEM_PROCESSOR} $<TARGET_FILE:blas_naive> ${CMAKE_CROSSCOMPILING_EMULATOR}
-  $<TARGET_FILE:test_kernels>)
-set_tests_properties(check_blas.broken PROPERTIES ENVIRONMENT "${emulated}")
-if(NOT CMAKE_CROSSCOMPILING)
-  isobit_test(check_blas.usage sh ${CMAKE_CURRENT_SOURCE_DIR}/blas_usage.sh
-    $<TARGET_FILE:blas_naive> $<TARGET_FILE:isobit_shared> $<TARGET_FILE:test_kernels>)
+# With gcc alone: a correct BLAS that clang compiles may compute both sides of a select, and so raise
+# flags; and it takes some of the defects apart.
+if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+  isobit_test(check_blas.broken sh ${CMAKE_CURRENT_SOURCE_DIR}/blas_broken.sh
+    ${CMAKE_SYSTEM_PROCESSOR} $<TARGET_FILE:blas_naive> ${CMAKE_CROSSCOMPILING_EMULATOR}
+    $<TARGET_FILE:test_kernels>)
+  set_tests_properties(check_blas.broken PROPERTIES ENVIRONMENT "${emulated}")
+  if(NOT CMAKE_CROSSCOMPILING)
+    isobit_test(check_blas.usage sh ${CMAKE_CURRENT_SOURCE_DIR}/blas_usage.sh
+      $<TARGET_FILE:blas_naive> $<TARGET_FILE:isobit_shared> $<TARGET_FILE:test_kernels>)
+  endif()
 endif()
 # Ours: everything holds, on each instruction set.
 if(TARGET isobit_blas_shared)
