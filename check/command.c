@@ -33,6 +33,7 @@ static int help(const char *command) {
          "  --isa NAME             one instruction set only\n"
          "  --op NAME              one kernel only (also --kernel)\n"
          "  --quick, --exhaustive  fewer cases of the fixed plan; all 2^32 inputs of functions\n"
+         "  --once                 each case in one place instead of three or more\n"
          "  --iters N              after the fixed plan, N random cases\n"
          "  --time-box SECONDS     random cases until so many seconds have passed\n"
          "  --seed N               of the random cases (default: from the clock)\n"
@@ -186,6 +187,8 @@ static bool choose_switch(struct choices *c, struct iso_check_run *run, struct i
         run->plan = ISO_CHECK_PLAN_QUICK, c->planned = true;
     else if (!strcmp(option, "--exhaustive"))
         run->plan = ISO_CHECK_PLAN_EXHAUSTIVE, c->planned = true;
+    else if (!strcmp(option, "--once"))
+        run->once = true;
     else if (!strcmp(option, "--timing"))
         run->timing = k->timing = true;
     else if (!strcmp(option, "--list"))

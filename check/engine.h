@@ -85,6 +85,7 @@ struct iso_check_run {
     struct iso_check_committed errors; /* those that groups may have */
     const char *update_errors;
     size_t part, parts; /* parts > 1: only the cases whose number is `part` modulo `parts` */
+    bool once;          /* each case in one place: for emulators */
     bool where;         /* only the cases with this value of this parameter */
     size_t where_index, where_value;
     unsigned case_seconds; /* a call that takes longer has failed */
