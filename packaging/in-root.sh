@@ -38,6 +38,7 @@ gcc -std=c11 -Wall -Wextra -Werror -o model.bin model.c $(pkg-config --cflags --
 
 # The harness: isobit's kernels, a program of one's own, and plug-ins, one of them wrong.
 isobit check --op embed >check.out || fail "isobit check: $(cat check.out)"
+isobit check --blas libisobit_blas.so.0 --quick --op sgemv >check.out || fail "--blas: $(cat check.out)"
 # shellcheck disable=SC2046
 gcc -std=c11 -Wall -Wextra -Werror -o own check.c $(pkg-config --cflags --libs isobit_check) -lm
 ./own --digest >own.out 2>own.notes
@@ -52,6 +53,8 @@ for plugin in right wrong; do
         -o "$plugin.so" $sources -lm
 done
 isobit check --plugin right.so >check.out || fail "a good plug-in: $(cat check.out)"
+isobit check --plugin right.so --record right.record >check.out || fail "--record: $(cat check.out)"
+isobit check --plugin right.so --compare right.record >check.out || fail "--compare: $(cat check.out)"
 if grep -q 'avx2 .* PASS' check.out; then
     ! isobit check --plugin wrong.so >check.out || fail "a wrong plug-in passed"
     grep -q '^FAIL softmax avx2: .* times the bound' check.out || fail "$(cat check.out)"
