@@ -230,9 +230,9 @@ static void run_case(struct iso_check_run *run, const struct iso_check_suite *su
     widen_bounds(o, run->target->tolerance);
     e->first.who = NULL;
     struct place_name where[66] = {{ISO_CHECK_RIGHT, 0, "right"}, {ISO_CHECK_LEFT, 0, "left"}};
-    unsigned places = run->once || c->flags & ISO_CHECK_CASE_ONCE ? 1 : 3;
-    if (c->flags & ISO_CHECK_CASE_ALIGN && !run->once)
-        places = 66;
+    unsigned places = c->flags & ISO_CHECK_CASE_ALIGN ? 66 : 3;
+    if (run->once || (c->flags & ISO_CHECK_CASE_ONCE && places == 3))
+        places = 1;
     for (unsigned i = 2; i < places; i++) {
         where[i].side = ISO_CHECK_OFFSET;
         where[i].offset = places == 3 ? offset : i - 2;

@@ -43,6 +43,8 @@ exits 0 "digest" "$@" --op embed --digest
 grep -q "^embed  *$want\$" "$work/out" || problem "digest: not the committed hash"
 sed 's/^\(embed [0-9]* \)./\1z/' "$golden" | sed 's/z/0/' >"$work/other"
 cmp -s "$golden" "$work/other" && sed 's/^\(embed [0-9]* \)./\1f/' "$golden" >"$work/other"
+exits 0 "once" "$@" --op embed --quick --once
+awk '$1 == "embed" && $3 != $4 { exit 1 }' "$work/out" || problem "once: more calls than cases"
 exits 1 "tampered hash" "$@" --op embed --quick --golden "$work/other"
 grep -q 'the bits are not those committed' "$work/out" || problem "tampered hash: not said"
 

@@ -13,35 +13,8 @@ if ! [ -f "$model/model.safetensors" ]; then
     echo "SKIPPED: $model/model.safetensors is not there"
     exit 77
 fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-unset ISOBIT_ISA
-failures=0
-checks=0
-
-problem() {
-    failures=$((failures + 1))
-    printf 'FAILED: %s\n' "$1"
-    sed 's/^/    stdout: /' "$work/out" | cut -c1-300 | head -n 5
-    sed 's/^/    stderr: /' "$work/err" | cut -c1-300 | head -n 5
-}
-
-# fails CODE TEXT TITLE COMMAND...: exits so, with one line on stderr that contains TEXT; stdin
-# comes from $work/in.
-fails() {
-    code=$1 text=$2 title=$3
-    shift 3
-    checks=$((checks + 1))
-    "$@" <"$work/in" >"$work/out" 2>"$work/err"
-    got=$?
-    if [ "$got" -ne "$code" ]; then
-        problem "$title: exit code $got instead of $code"
-    elif [ "$(wc -l <"$work/err")" -ne 1 ] || ! grep -q '^isobit: ' "$work/err"; then
-        problem "$title: no single line 'isobit: ...' on stderr"
-    elif ! grep -q -F -e "$text" "$work/err"; then
-        problem "$title: the message lacks '$text'"
-    fi
-}
+# shellcheck source=tests/command.sh
+. "$source/tests/command.sh"
 
 # works TITLE COMMAND...: exits with 0 and is silent on stderr.
 works() {

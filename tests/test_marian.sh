@@ -6,37 +6,12 @@
 # Usage: test_marian.sh SOURCE-DIR ON|OFF COMMAND [ARG...], OFF: a build without SentencePiece.
 set -u
 
-data=$1/tests/data/text/marian
+source=$1
+data=$source/tests/data/text/marian
 with=$2
 shift 2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-unset ISOBIT_ISA
-failures=0
-checks=0
-
-problem() {
-    failures=$((failures + 1))
-    printf 'FAILED: %s\n' "$1"
-    sed 's/^/    stdout: /' "$work/out" | cut -c1-300 | head -n 5
-    sed 's/^/    stderr: /' "$work/err" | cut -c1-300 | head -n 5
-}
-
-# fails CODE TEXT TITLE ARG...: one line on stderr that contains TEXT.
-fails() {
-    code=$1 text=$2 title=$3
-    shift 3
-    checks=$((checks + 1))
-    "$@" <"$work/in" >"$work/out" 2>"$work/err"
-    got=$?
-    if [ "$got" -ne "$code" ]; then
-        problem "$title: exit code $got instead of $code"
-    elif [ "$(wc -l <"$work/err")" -ne 1 ] || ! grep -q '^isobit: ' "$work/err"; then
-        problem "$title: no single line 'isobit: ...' on stderr"
-    elif ! grep -q -F -e "$text" "$work/err"; then
-        problem "$title: the message lacks '$text'"
-    fi
-}
+# shellcheck source=tests/command.sh
+. "$source/tests/command.sh"
 
 # gives FILE TITLE COMMAND...: prints what FILE has, and nothing on stderr.
 gives() {

@@ -1206,14 +1206,7 @@ static void test_out_of_memory(void **state) {
 
 /* ---------------------------------------------------------------------------------- memory */
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) ||                         \
-    __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
+#include "sanitized.h"
 
 /* The largest resident size so far, in bytes; an exec starts it afresh. */
 static double resident(void) {
@@ -1252,7 +1245,7 @@ static int measure_memory(const char *directory) {
 }
 
 static void test_memory(void **state) {
-#ifdef SANITIZED
+#if SANITIZED
     skip();
 #else
     if (getenv("ISOBIT_EMULATED")) /* the size would be that of the emulator */

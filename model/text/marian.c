@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The tokenizer of Marian and OPUS-MT directories, as transformers' MarianTokenizer: source.spm
- * cuts a text into pieces, vocab.json gives them their ids (those of SentencePiece are not used),
- * and
- * </s> ends the sequence. Special tokens that are written out in the text are cut out first, then a
+ * cuts a text into pieces, vocab.json gives their ids (those of SentencePiece are not used), </s>
+ * ends the sequence. Special tokens that are written out in the text are cut out first, then a
  * target language at the beginning (">>fra<<"). Generated pieces become text through target.spm.
  */
 #include "sentencepiece.h"
