@@ -59,8 +59,8 @@ static size_t shim_threads(void) {
 
 #ifdef _OPENMP
 static void shim_openmp_for(void *user, size_t n, void (*fn)(void *arg, size_t i), void *arg) {
-    const int threads = (int)((const iso_executor *)user)->max_threads;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    const iso_executor *self = user;
+#pragma omp parallel for schedule(dynamic, 1) num_threads((int)self->max_threads)
     for (size_t i = 0; i < n; i++)
         fn(arg, i);
 }
