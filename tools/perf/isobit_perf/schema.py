@@ -60,6 +60,8 @@ def _convert(hint: Any, value: Any, keys: tuple[Key, ...]) -> Any:
             type(value) is type(arg) and value == arg for arg in args):
         return value
     elif origin is list and isinstance(value, list):
+        if args[0] is float and all(type(v) is float and math.isfinite(v) for v in value):
+            return value  # the blocks' times: nearly all that a file consists of
         return [_convert(args[0], v, keys + (i,)) for i, v in enumerate(value)]
     elif origin is tuple and isinstance(value, list) and len(value) == len(args):
         return tuple(_convert(h, v, keys + (i,))
