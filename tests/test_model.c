@@ -965,6 +965,7 @@ static void free_results(results *r) {
  */
 static void test_rows_among_threads(void **state) {
     static corpus c;
+    const size_t step = getenv("ISOBIT_EMULATED") ? 5 : 1; /* each number of threads once */
     for (size_t m = 0; m < sizeof golden / sizeof *golden; m++) {
         iso_model *model = load_golden(golden[m], NULL);
         const iso_model_info *info = iso_model_get_info(model);
@@ -974,7 +975,7 @@ static void test_rows_among_threads(void **state) {
         results expected, r;
         make_corpus(&c, most);
         compute(&expected, model, &c, NULL, 0);
-        for (size_t i = 0; i < 16; i++) {
+        for (size_t i = 0; i < 16; i += step) {
             const size_t threads = 1 + i / 2 % 4;
             iso_pool *pool = NULL;
             backwards b;
