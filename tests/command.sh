@@ -13,8 +13,8 @@ checks=0
 problem() {
     failures=$((failures + 1))
     printf 'FAILED: %s\n' "$1"
-    sed 's/^/    stdout: /' "$work/out" | cut -c1-300 | head -n 5
-    sed 's/^/    stderr: /' "$work/err" | cut -c1-300 | head -n 5
+    sed 's/^/    stdout: /' "$work/out" 2>/dev/null | cut -c1-300 | head -n 5
+    sed 's/^/    stderr: /' "$work/err" 2>/dev/null | cut -c1-300 | head -n 5
 }
 
 # fails CODE TEXT TITLE COMMAND...: exits so, with one line on stderr that contains TEXT; stdin

@@ -13,17 +13,8 @@ if ! [ -f "$model/model.safetensors" ]; then
     echo "SKIPPED: $model/model.safetensors is not there"
     exit 77
 fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-unset ISOBIT_ISA
-failures=0
-checks=0
-
-problem() {
-    failures=$((failures + 1))
-    printf 'FAILED: %s\n' "$1"
-    sed 's/^/    stderr: /' "$work/err" | cut -c1-300 | head -n 5
-}
+# shellcheck source=tests/command.sh
+. "$source/tests/command.sh"
 
 # judge TITLE CODE: 1, and one line on stderr.
 judge() {

@@ -75,7 +75,8 @@ def train(prefix: Path, text: list[str], kind: str, size: int, rules: Path | Non
     options = {"normalization_rule_tsv": os.path.relpath(rules)} if rules else {
         "normalization_rule_name": "identity"}
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(text), model_prefix=os.path.relpath(prefix), model_type=kind, vocab_size=size,
+        sentence_iterator=iter(text), model_prefix=os.path.relpath(prefix),
+        model_type=kind, vocab_size=size,
         character_coverage=0.9995, num_threads=1, minloglevel=2, unk_id=0, bos_id=-1, eos_id=1,
         hard_vocab_limit=False, **options)
     prefix.with_suffix(".model").rename(prefix.with_suffix(".spm"))
