@@ -12,6 +12,16 @@
 /* Of a table of positions that is not in the file: 256 MiB. */
 #define MAX_COMPUTED ((size_t)1 << 26)
 
+/* What BART and those that came from its code share. */
+#define FROM_BART                                                                                  \
+    .d = 1024, .encoder_layers = 12, .decoder_layers = 12, .encoder_heads = 16,                    \
+    .decoder_heads = 16, .encoder_ffn = 4096, .decoder_ffn = 4096, .max_positions = 1024,          \
+    .norm_eps = 1e-5, .norm_bias = 1, .attention_bias = 1, .ffn_bias = 1, .share_embeddings = 1,   \
+    .tie_logits = 1, .unk = MODEL_NO_ID
+
+/* Ids of fairseq's dictionaries: <s> 0, <pad> 1, </s> 2. */
+#define FAIRSEQ_IDS .pad = 1, .bos = 0, .eos = {(const uint32_t[]){2}, 1}
+
 static const model_config families[] = {
     /* "Attention Is All You Need": post-norm, ReLU, interleaved sinusoids, one embedding matrix. */
     {.family = "isobit-transformer",
@@ -40,32 +50,74 @@ static const model_config families[] = {
      .unk = MODEL_NO_ID},
     /* OPUS-MT as transformers runs it; its class defaults. */
     {.family = "marian",
-     .d = 1024,
-     .encoder_layers = 12,
-     .decoder_layers = 12,
-     .encoder_heads = 16,
-     .decoder_heads = 16,
-     .encoder_ffn = 4096,
-     .decoder_ffn = 4096,
-     .source_vocabulary = 58101,
-     .max_positions = 1024,
+     FROM_BART,
      .activation_name = "gelu",
-     .norm_eps = 1e-5,
-     .norm_bias = 1,
-     .attention_bias = 1,
-     .ffn_bias = 1,
-     .logits_bias = 1,
+     .source_vocabulary = 58101,
+     .logits_bias = MODEL_ALWAYS,
      .position = MODEL_POS_SINUSOIDS,
      .position_layout = ISOBIT_POS_HALF_D,
      .stored_positions = 1,
-     .share_embeddings = 1,
-     .tie_logits = 1,
      .pad = 58100,
      .bos = MODEL_NO_ID,
      .start = 58100,
-     .unk = MODEL_NO_ID,
      .eos = {(const uint32_t[]){0}, 1},
      .forces_eos = 1},
+    /* Lewis et al. 2019, arXiv 1910.13461: learned positions from row 2 on, a norm on the sum. */
+    {.family = "bart",
+     FROM_BART,
+     .activation_name = "gelu",
+     FAIRSEQ_IDS,
+     .source_vocabulary = 50265,
+     .embedding_norm = 1,
+     .logits_bias = MODEL_IF_STORED,
+     .position = MODEL_POS_LEARNED,
+     .position_offset = 2,
+     .start = 2,
+     .forces_eos = 1},
+    /* Liu et al. 2020, arXiv 2001.08210: BART with pre-norm and a norm at the end. */
+    {.family = "mbart",
+     FROM_BART,
+     .activation_name = "gelu",
+     FAIRSEQ_IDS,
+     .source_vocabulary = 50265,
+     .pre_norm = 1,
+     .embedding_norm = 1,
+     .final_norm = 1,
+     .logits_bias = MODEL_IF_STORED,
+     .position = MODEL_POS_LEARNED,
+     .position_offset = 2,
+     .start = MODEL_NO_ID,
+     .forces_eos = 1},
+    /* Zhang et al. 2019, arXiv 1912.08777. */
+    {.family = "pegasus",
+     FROM_BART,
+     .activation_name = "gelu",
+     .source_vocabulary = 50265,
+     .pre_norm = 1,
+     .final_norm = 1,
+     .logits_bias = MODEL_IF_STORED,
+     .position = MODEL_POS_SINUSOIDS,
+     .position_layout = ISOBIT_POS_HALF_D,
+     .stored_positions = 1,
+     .pad = 0,
+     .bos = MODEL_NO_ID,
+     .start = 0,
+     .eos = {(const uint32_t[]){1}, 1},
+     .forces_eos = 1},
+    /* M2M100 (Fan et al. 2020, arXiv 2010.11125) and NLLB-200 (arXiv 2207.04672): positions are
+     * counted from pad + 1 = 2 and always computed; the forced target language is generation's. */
+    {.family = "m2m_100",
+     FROM_BART,
+     FAIRSEQ_IDS,
+     .source_vocabulary = 128112,
+     .activation_name = "relu",
+     .scale_embedding = 1,
+     .pre_norm = 1,
+     .final_norm = 1,
+     .position = MODEL_POS_SINUSOIDS,
+     .position_layout = ISOBIT_POS_HALF_HM1,
+     .position_offset = 2,
+     .start = 2},
 };
 
 const model_config *model_family_find(const char *model_type) {
@@ -75,7 +127,9 @@ const model_config *model_family_find(const char *model_type) {
     return NULL;
 }
 
-const char *model_family_names(void) { return "isobit-transformer, marian"; }
+const char *model_family_names(void) {
+    return "isobit-transformer, marian, bart, mbart, pegasus, m2m_100";
+}
 
 /* ------------------------------------------------------------------------ names of tensors */
 
@@ -167,12 +221,12 @@ static iso_status take_positions(model_source *source, const model_config *c, mo
     layer_names names;
     static const char *const tail = "embed_positions";
     const char *const *name = join(&names, prefix, 1, &tail, ".weight");
-    size_t counted = source->parameters, rows = c->max_positions;
+    size_t counted = source->parameters, rows = c->max_positions + c->position_offset;
     iso_status status = ISOBIT_OK;
     if (c->position == MODEL_POS_NONE)
         return status;
     if (c->position == MODEL_POS_LEARNED)
-        return model_take_rows(source, &stack->positions, name[0], rows + c->position_offset, c->d);
+        return model_take_rows(source, &stack->positions, name[0], rows, c->d);
     if (c->stored_positions && model_source_find(source, name, 1)) {
         status = model_take_rows(source, &stack->positions, name[0], rows, c->d);
         source->parameters = counted; /* a copy of a formula as a rule, not a parameter */
@@ -236,8 +290,10 @@ static iso_status take_embeddings(model_source *source, iso_model *model) {
     else if ((status = model_take_rows(source, &model->encoder.embedding.rows, source_names[0], Vs,
                                        c->d)))
         return status;
-    return c->logits_bias ? model_take_vector(source, &model->logits.bias, &bias, 1, Vt, 1)
-                          : ISOBIT_OK;
+    if (c->logits_bias == MODEL_ALWAYS ||
+        (c->logits_bias == MODEL_IF_STORED && model_source_find(source, &bias, 1)))
+        return model_take_vector(source, &model->logits.bias, &bias, 1, Vt, 1);
+    return ISOBIT_OK;
 }
 
 iso_status model_take_all(iso_model *model, model_source *source) {

@@ -133,6 +133,8 @@ typedef enum model_position {
     MODEL_POS_LEARNED
 } model_position;
 
+typedef enum model_presence { MODEL_NEVER, MODEL_ALWAYS, MODEL_IF_STORED } model_presence;
+
 /* Generation defaults, from generation_config.json or, where that is absent, config.json. */
 typedef struct model_search {
     size_t beams, max_length, max_new_tokens, min_length, min_new_tokens, no_repeat_ngram;
@@ -164,7 +166,8 @@ typedef struct model_config {
     int pre_norm;       /* x + f(norm(x)) instead of norm(x + f(x)) */
     int embedding_norm; /* a norm on the sum of embedding and position */
     int final_norm;     /* a norm at the end of each stack */
-    int attention_bias, ffn_bias, logits_bias;
+    int attention_bias, ffn_bias;
+    model_presence logits_bias;
     /* Positions and embeddings. */
     model_position position;
     iso_position_layout position_layout;

@@ -27,7 +27,9 @@
 #define ATTENTION_ERROR 1e-5
 
 static const char *const golden[] = {"marian-swish", "marian-relu-f16",  "marian-gelu-bf16",
-                                     "paper",        "paper-untied-f16", "paper-alias-bf16"};
+                                     "paper",        "paper-untied-f16", "paper-alias-bf16",
+                                     "bart",         "mbart-f16",        "pegasus-bf16",
+                                     "m2m-100"};
 
 static void ok(iso_status status, const iso_error *error) {
     if (status)

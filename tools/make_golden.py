@@ -178,7 +178,49 @@ class Paper:
         return ids[1:]
 
 
-# ------------------------------------------------------------------------------------- Marian
+# ------------------------------------------------------------------------------- transformers
+
+
+def in_double(model, *arguments, **options):
+    """model(...) while the default type is double, in which masks are made."""
+    torch.set_default_dtype(torch.float64)
+    try:
+        return model(*arguments, **options)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def from_pretrained(kind, directory):
+    """The model of a directory, in float; every tensor of the file must have found its place."""
+    model, info = kind.from_pretrained(directory, torch_dtype=torch.float32,
+                                       attn_implementation="eager", output_loading_info=True)
+    assert not info["unexpected_keys"] and not info["mismatched_keys"], info
+    return model.eval()
+
+
+def randomize(model, rng, last_norm):
+    """Random weights like those of weights(), whatever the family calls them."""
+    from transformers.pytorch_utils import Conv1D
+    d = model.config.hidden_size
+    embedding = EMBEDDING_STD * (1 if getattr(model.config, "scale_embedding", False)
+                                 else math.sqrt(d))
+    for name, module in model.named_modules():
+        for part, p in module.named_parameters(recurse=False):
+            if isinstance(module, torch.nn.Embedding):
+                positions = "position" in name or name.endswith("wpe")
+                std = 0.7 if positions else embedding
+            elif p.dim() == 2:
+                inner = p.shape[0 if isinstance(module, Conv1D) else 1]
+                last = name.split(".")[-1] in ("out_proj", "fc2", "c_proj", "o", "wo")
+                std = (BRANCH_GAIN if last else 1.3) / math.sqrt(inner)
+            else:
+                std = 0.05
+            p.data = normal(rng, *p.shape, std=std)
+            if p.dim() == 1 and part == "weight":
+                signs = torch.randint(0, 2, p.shape, generator=rng) * 2.0 - 1
+                p.data = signs * (1 + 3 * p.data)
+    model.get_submodule(last_norm).weight.data *= LAST_NORM_GAIN / (embedding * math.sqrt(d))
+
 
 
 class Marian:
@@ -187,10 +229,7 @@ class Marian:
         from safetensors.torch import load_file
         config = MarianConfig.from_pretrained(directory, attn_implementation="eager")
         if config.share_encoder_decoder_embeddings:
-            self.model, info = MarianMTModel.from_pretrained(
-                directory, torch_dtype=torch.float32, attn_implementation="eager",
-                output_loading_info=True)
-            assert not info["unexpected_keys"] and not info["mismatched_keys"], info
+            self.model = from_pretrained(MarianMTModel, directory)
         else:
             # from_pretrained makes the decoder's table as large as the encoder's.
             config.vocab_size, size = config.decoder_vocab_size, config.vocab_size
@@ -204,23 +243,25 @@ class Marian:
             self.model.tie_weights()
             self.model.generation_config = GenerationConfig.from_model_config(
                 MarianConfig.from_pretrained(directory))
-        self.model.eval()
-        self.exact = copy.deepcopy(self.model).double()
-        self.start = self.model.generation_config.decoder_start_token_id
-        eos = self.model.generation_config.eos_token_id
-        self.eos = eos if isinstance(eos, list) else [eos]
+        self.finish()
         # The beam search of 4.51 divides by the source vocabulary; make it the target's.
         self.model.config.vocab_size = self.model.config.decoder_vocab_size
 
+    def finish(self):
+        self.model.eval()
+        self.exact = copy.deepcopy(self.model).double()
+        eos = self.model.generation_config.eos_token_id
+        self.eos = eos if isinstance(eos, list) else [eos]
+
     def encode(self, source):
-        return self.exact.model.encoder(torch.tensor([source])).last_hidden_state[0]
+        encoder = self.exact.get_encoder()
+        return in_double(encoder, torch.tensor([source])).last_hidden_state[0]
 
     def forward(self, source, target):
-        torch.set_default_dtype(torch.float64)  # the masks are made in the default type
-        out = self.exact(input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([target]),
-                         attention_mask=torch.ones(1, len(source), dtype=torch.long),
-                         output_attentions=True)
-        torch.set_default_dtype(torch.float32)
+        out = in_double(self.exact, input_ids=torch.tensor([source]),
+                        decoder_input_ids=torch.tensor([target]),
+                        attention_mask=torch.ones(1, len(source), dtype=torch.long),
+                        output_attentions=True)
         return out.logits[0], torch.stack(out.cross_attentions)[:, 0]
 
     def generate(self, source, **settings):
@@ -244,6 +285,15 @@ class Marian:
         return [self.cut(s) for s in out.sequences], out.sequences_scores.tolist()
 
 
+class Seq2Seq(Marian):
+    """Any encoder-decoder that transformers knows."""
+
+    def __init__(self, directory):
+        from transformers import AutoModelForSeq2SeqLM
+        self.model = from_pretrained(AutoModelForSeq2SeqLM, directory)
+        self.finish()
+
+
 # ----------------------------------------------------------------------------- expected values
 
 
@@ -255,8 +305,10 @@ def numbers(tensor):
 
 
 @torch.no_grad()
-def expect(reference, config, rng, lengths, forward):
-    """`forward(source, target)` gives logits and cross-attention of a whole target."""
+def expect(reference, config, rng, lengths, forward, least=0):
+    """`forward(source, target)` gives logits and cross-attention of a whole target.  Tokens of the
+    given targets are at least `least`: M2M100 counts positions without padding, but not when it
+    decodes step by step."""
     target_vocabulary = config.get("decoder_vocab_size", config["vocab_size"])
     eos = config["eos_token_id"]
     eos = eos[0] if isinstance(eos, list) else eos
@@ -270,7 +322,7 @@ def expect(reference, config, rng, lengths, forward):
     if not is_varied([reference.greedy(source, {}) for source in sources]):
         return None
     for source in sources:
-        target = [start] + torch.randint(0, target_vocabulary, (7,), generator=rng).tolist()
+        target = [start] + torch.randint(least, target_vocabulary, (7,), generator=rng).tolist()
         case = {"source": source, "target": target, "encoder": numbers(reference.encode(source)),
                 "logits": numbers(forward(source, target)[0]), "greedy": [], "beams": []}
         for settings in GREEDY_SETTINGS if hasattr(reference, "beams") else [{}]:
@@ -303,10 +355,10 @@ def is_varied(rows):
     return len({t for r in rows for t in r}) >= 10 and 3 <= min(lengths) < max(lengths)
 
 
-def make(name, *arguments, **options):
+def find_seed(once, name, *arguments, **options):
     """The first seed whose results are varied."""
     for seed in range(200):
-        if make_once(name, seed, *arguments, **options):
+        if once(name, seed, *arguments, **options):
             return
     raise ValueError("no seed gives varied results")
 
@@ -363,11 +415,43 @@ def make_once(name, seed, out, config, generation, dtype, logits_bias=True,
     return True
 
 
+def make_saved_once(name, seed, out, config, generation, dtype, last_norm, eos_bias=1.0):
+    """A folder as save_pretrained of transformers writes it, and what transformers computes."""
+    from transformers import AutoConfig, AutoModelForSeq2SeqLM, GenerationConfig
+    rng = torch.Generator().manual_seed(seed)
+    directory = out / name
+    config = AutoConfig.for_model(**config)
+    model = AutoModelForSeq2SeqLM.from_config(config)
+    randomize(model, rng, last_norm)
+    if hasattr(model, "final_logits_bias"):
+        model.final_logits_bias = normal(rng, *model.final_logits_bias.shape, std=0.2)
+        model.final_logits_bias[0, config.eos_token_id] += eos_bias
+    model.generation_config = GenerationConfig(**generation)
+    model.to(DTYPES[dtype]).save_pretrained(directory)
+    reference = Seq2Seq(directory)
+    cases = expect(reference, config.to_dict(), rng, (1, 5, 9, 6), reference.forward, least=3)
+    if not cases:
+        return False
+    (directory / "expected.json").write_text(json.dumps(cases, separators=(",", ":")) + "\n")
+    summary(name, directory, seed, cases)
+    return True
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "tests" / "data" / "models")
-    out = parser.parse_args().out
+    parser.add_argument("--only", help="the name of one directory")
+    arguments = parser.parse_args()
+    out = arguments.out
     torch.set_num_threads(1)
+
+    def make(name, *rest, **options):
+        if arguments.only in (None, name):
+            find_seed(make_once, name, *rest, **options)
+
+    def make_saved(name, *rest, **options):
+        if arguments.only in (None, name):
+            find_seed(make_saved_once, name, *rest, **options)
 
     marian = {
         "model_type": "marian", "architectures": ["MarianMTModel"], "vocab_size": 50,
@@ -414,6 +498,34 @@ def main():
          logits_bias=False)
     make("paper-alias-bf16", out, dict(paper, decoder_layers=1), None, "BF16",
          logits_bias=False, alias="lm_head.weight", drop_prefix=True)
+
+    sizes = {
+        "vocab_size": 50, "d_model": 16, "encoder_layers": 2, "decoder_layers": 2,
+        "encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 32,
+        "decoder_ffn_dim": 32, "max_position_embeddings": 40,
+    }
+    fairseq = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
+    post, pre = "model.decoder.layers.1.final_layer_norm", "model.decoder.layer_norm"
+    make_saved("bart", out, dict(sizes, model_type="bart", decoder_start_token_id=2,
+                                 forced_eos_token_id=2, **fairseq),
+               dict(fairseq, decoder_start_token_id=2, forced_bos_token_id=0,
+                    forced_eos_token_id=2, max_length=14, num_beams=4), "F32", post)
+    make_saved("mbart-f16", out,
+               dict(sizes, model_type="mbart", d_model=24, encoder_attention_heads=3,
+                    scale_embedding=True, activation_function="relu", decoder_start_token_id=5,
+                    forced_eos_token_id=2, **fairseq),
+               dict(fairseq, decoder_start_token_id=5, forced_eos_token_id=2, max_length=14,
+                    num_beams=5), "F16", pre)
+    ids = {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
+    make_saved("pegasus-bf16", out,
+               dict(sizes, model_type="pegasus", decoder_ffn_dim=48, scale_embedding=True,
+                    activation_function="relu", forced_eos_token_id=1, **ids),
+               dict(ids, forced_eos_token_id=1, max_length=13, num_beams=8), "BF16", pre)
+    make_saved("m2m-100", out,
+               dict(sizes, model_type="m2m_100", scale_embedding=True, decoder_start_token_id=2,
+                    **fairseq),
+               dict(fairseq, decoder_start_token_id=2, forced_bos_token_id=7, max_length=14,
+                    num_beams=4), "F32", pre)
 
 
 if __name__ == "__main__":

@@ -48,9 +48,10 @@ typedef struct iso_load_options {
  * to f32 and packed, a piece at a time: a tied embedding is held once, and loading takes little
  * more memory than the model has in the end. Nothing of the files stays open. The files are
  * untrusted: whatever they hold, the call fails cleanly or gives a usable model. Families:
- * model_type "isobit-transformer" (the paper's) and "marian". Position
- * tables that are computed, not read, are limited to 2^26 elements (ISOBIT_E_LIMIT), so that a
- * small file cannot ask for gigabytes.
+ * model_type "isobit-transformer" (the paper's), "marian", "bart", "mbart", "pegasus" and "m2m_100"
+ * (M2M100, NLLB-200), all as transformers computes them. Position tables that are computed, not
+ * read, are limited to 2^26 elements (ISOBIT_E_LIMIT), so that a small file cannot ask for
+ * gigabytes.
  */
 ISOBIT_API iso_status iso_model_load(iso_model **model, const char *directory,
                                      const iso_load_options *options, const iso_context *context,
@@ -59,7 +60,7 @@ ISOBIT_API void iso_model_free(iso_model *model); /* NULL is allowed */
 
 /* What the configuration says; lives as long as the model. Absent ids are UINT32_MAX. */
 typedef struct iso_model_info {
-    const char *family; /* "isobit-transformer", "marian" */
+    const char *family; /* the model_type */
     size_t d, encoder_layers, decoder_layers, encoder_heads, decoder_heads, encoder_ffn,
         decoder_ffn;
     size_t source_vocabulary, target_vocabulary;
