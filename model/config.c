@@ -146,9 +146,10 @@ static iso_status read_activation(const reader *r, model_config *c) {
         {"gelu_new", ISOBIT_ACT_GELU_TANH},  {"gelu_pytorch_tanh", ISOBIT_ACT_GELU_TANH},
         {"gelu_fast", ISOBIT_ACT_GELU_TANH}, {"tanh", ISOBIT_ACT_TANH},
     };
-    const json_t *value = get(r, "activation_function");
+    const char *key = c->keys->activation;
+    const json_t *value = get(r, key);
     if (value && !json_is_string(value))
-        return wrong(r, "activation_function", value, "the name of a function");
+        return wrong(r, key, value, "the name of a function");
     const char *name = value ? json_string_value(value) : c->activation_name;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(name, known[i].name) == 0) {
@@ -158,9 +159,9 @@ static iso_status read_activation(const reader *r, model_config *c) {
         }
     model_quoted quoted;
     return model_fail(r->error, ISOBIT_E_UNSUPPORTED,
-                      "%s: activation_function %s is not known; relu, silu, swish, gelu, gelu_new, "
+                      "%s: %s %s is not known; relu, silu, swish, gelu, gelu_new, "
                       "gelu_pytorch_tanh, gelu_fast and tanh are",
-                      r->file, model_quote(&quoted, name, strlen(name)));
+                      r->file, key, model_quote(&quoted, name, strlen(name)));
 }
 
 static iso_status read_early_stopping(const reader *r, model_search *search) {
@@ -207,55 +208,60 @@ static iso_status read_token_ids(const reader *r, model_config *c) {
     return read_ids(r, "eos_token_id", &c->eos);
 }
 
+/* Heads that divide the width of the model. */
+static iso_status check_heads(const reader *r, const model_config *c, const char *key, size_t H) {
+    if (c->d % H)
+        return model_fail(r->error, ISOBIT_E_CONFIG,
+                          "%s: \"%s\" %zu is not a multiple of \"%s\" %zu", r->file, c->keys->d,
+                          c->d, key, H);
+    if (c->d / H > 512)
+        return model_fail(r->error, ISOBIT_E_LIMIT,
+                          "%s: heads of width %zu; at most 512 are supported", r->file, c->d / H);
+    return ISOBIT_OK;
+}
+
 static iso_status read_architecture(const reader *r, model_config *c) {
+    const model_keys *keys = c->keys;
     const struct {
         const char *key;
         size_t *value, most;
     } sizes[] = {
-        {"d_model", &c->d, (size_t)1 << 20},
-        {"encoder_layers", &c->encoder_layers, MAX_LAYERS},
-        {"decoder_layers", &c->decoder_layers, MAX_LAYERS},
-        {"encoder_attention_heads", &c->encoder_heads, (size_t)1 << 16},
-        {"decoder_attention_heads", &c->decoder_heads, (size_t)1 << 16},
-        {"encoder_ffn_dim", &c->encoder_ffn, (size_t)1 << 24},
-        {"decoder_ffn_dim", &c->decoder_ffn, (size_t)1 << 24},
-        {"vocab_size", &c->source_vocabulary, MAX_SIZE},
-        {"decoder_vocab_size", &c->target_vocabulary, MAX_SIZE},
-        {"max_position_embeddings", &c->max_positions, MAX_POSITIONS},
+        {keys->d, &c->d, (size_t)1 << 20},
+        {keys->encoder_layers, &c->encoder_layers, MAX_LAYERS},
+        {keys->decoder_layers, &c->decoder_layers, MAX_LAYERS},
+        {keys->encoder_heads, &c->encoder_heads, (size_t)1 << 16},
+        {keys->decoder_heads, &c->decoder_heads, (size_t)1 << 16},
+        {keys->encoder_ffn, &c->encoder_ffn, (size_t)1 << 24},
+        {keys->decoder_ffn, &c->decoder_ffn, (size_t)1 << 24},
+        {keys->source_vocabulary, &c->source_vocabulary, MAX_SIZE},
+        {keys->target_vocabulary, &c->target_vocabulary, MAX_SIZE},
+        {keys->max_positions, &c->max_positions, MAX_POSITIONS},
     };
     iso_status status;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if ((status = read_size(r, sizes[i].key, sizes[i].value, 1, sizes[i].most)))
+        if (sizes[i].key && (status = read_size(r, sizes[i].key, sizes[i].value, 1, sizes[i].most)))
             return status;
     if (!c->source_vocabulary)
-        return model_fail(r->error, ISOBIT_E_MISSING, "%s has no key \"vocab_size\"", r->file);
+        return model_fail(r->error, ISOBIT_E_MISSING, "%s has no key \"%s\"", r->file,
+                          keys->source_vocabulary);
     if ((status = read_activation(r, c)) ||
         (status = read_flag(r, "scale_embedding", &c->scale_embedding)) ||
         (status = read_flag(r, "share_encoder_decoder_embeddings", &c->share_embeddings)) ||
         (status = read_flag(r, "tie_word_embeddings", &c->tie_logits)))
         return status;
-    if (c->eps_key && (status = read_real(r, c->eps_key, &c->norm_eps, 0, 1)))
+    if (keys->norm_eps && (status = read_real(r, keys->norm_eps, &c->norm_eps, 0, 1)))
         return status;
     if (c->share_embeddings || !c->target_vocabulary) {
         if (c->target_vocabulary && c->target_vocabulary != c->source_vocabulary)
             return model_fail(r->error, ISOBIT_E_CONFIG,
-                              "%s: \"decoder_vocab_size\" is %zu, but embeddings are shared and "
-                              "\"vocab_size\" is %zu",
-                              r->file, c->target_vocabulary, c->source_vocabulary);
+                              "%s: \"%s\" is %zu, but embeddings are shared and \"%s\" is %zu",
+                              r->file, keys->target_vocabulary, c->target_vocabulary,
+                              keys->source_vocabulary, c->source_vocabulary);
         c->target_vocabulary = c->source_vocabulary;
     }
-    const size_t heads[] = {c->encoder_heads, c->decoder_heads};
-    for (int i = 0; i < 2; i++) {
-        if (c->d % heads[i])
-            return model_fail(r->error, ISOBIT_E_CONFIG,
-                              "%s: \"d_model\" %zu is not a multiple of \"%s_attention_heads\" %zu",
-                              r->file, c->d, i ? "decoder" : "encoder", heads[i]);
-        if (c->d / heads[i] > 512)
-            return model_fail(r->error, ISOBIT_E_LIMIT,
-                              "%s: heads of width %zu; at most 512 are supported", r->file,
-                              c->d / heads[i]);
-    }
-    return ISOBIT_OK;
+    if (c->encoder_layers && (status = check_heads(r, c, keys->encoder_heads, c->encoder_heads)))
+        return status;
+    return c->decoder_layers ? check_heads(r, c, keys->decoder_heads, c->decoder_heads) : ISOBIT_OK;
 }
 
 static iso_status check_id(const reader *r, const char *key, uint32_t id, size_t V, int needed) {

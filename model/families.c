@@ -12,12 +12,49 @@
 /* Of a table of positions that is not in the file: 256 MiB. */
 #define MAX_COMPUTED ((size_t)1 << 26)
 
+/* Keys and tensors of BART and those that came from its code. */
+#define BART_KEYS                                                                                  \
+    .d = "d_model", .encoder_layers = "encoder_layers", .decoder_layers = "decoder_layers",        \
+    .encoder_heads = "encoder_attention_heads", .decoder_heads = "decoder_attention_heads",        \
+    .encoder_ffn = "encoder_ffn_dim", .decoder_ffn = "decoder_ffn_dim",                            \
+    .source_vocabulary = "vocab_size", .target_vocabulary = "decoder_vocab_size",                  \
+    .max_positions = "max_position_embeddings", .activation = "activation_function"
+static const model_keys bart_keys = {BART_KEYS};
+static const model_keys paper_keys = {BART_KEYS, .norm_eps = "layer_norm_epsilon"};
+
+#define BART_LAYER                                                                                 \
+    .self = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.out_proj"},    \
+    .self_norm = "self_attn_layer_norm", .fc1 = "fc1", .fc2 = "fc2",                               \
+    .ffn_norm = "final_layer_norm"
+
+static const model_names bart_names = {
+    .prefix = "model.",
+    .encoder = {.layers = "model.encoder.layers.",
+                BART_LAYER,
+                .positions = "model.encoder.embed_positions",
+                .embedding_norm = "model.encoder.layernorm_embedding",
+                .final_norm = "model.encoder.layer_norm"},
+    .decoder = {.layers = "model.decoder.layers.",
+                BART_LAYER,
+                .cross = {"encoder_attn.q_proj", "encoder_attn.k_proj", "encoder_attn.v_proj",
+                          "encoder_attn.out_proj"},
+                .cross_norm = "encoder_attn_layer_norm",
+                .positions = "model.decoder.embed_positions",
+                .embedding_norm = "model.decoder.layernorm_embedding",
+                .final_norm = "model.decoder.layer_norm"},
+    .shared = "model.shared.weight",
+    .source = "model.encoder.embed_tokens.weight",
+    .target = "model.decoder.embed_tokens.weight",
+    .head = "lm_head.weight",
+    .head_bias = "final_logits_bias",
+};
+
 /* What BART and those that came from its code share. */
 #define FROM_BART                                                                                  \
-    .d = 1024, .encoder_layers = 12, .decoder_layers = 12, .encoder_heads = 16,                    \
-    .decoder_heads = 16, .encoder_ffn = 4096, .decoder_ffn = 4096, .max_positions = 1024,          \
-    .norm_eps = 1e-5, .norm_bias = 1, .attention_bias = 1, .ffn_bias = 1, .share_embeddings = 1,   \
-    .tie_logits = 1, .unk = MODEL_NO_ID
+    .keys = &bart_keys, .names = &bart_names, .d = 1024, .encoder_layers = 12,                     \
+    .decoder_layers = 12, .encoder_heads = 16, .decoder_heads = 16, .encoder_ffn = 4096,           \
+    .decoder_ffn = 4096, .max_positions = 1024, .norm_eps = 1e-5, .norm_bias = 1,                  \
+    .attention_bias = 1, .ffn_bias = 1, .share_embeddings = 1, .tie_logits = 1, .unk = MODEL_NO_ID
 
 /* Ids of fairseq's dictionaries: <s> 0, <pad> 1, </s> 2. */
 #define FAIRSEQ_IDS .pad = 1, .bos = 0, .eos = {(const uint32_t[]){2}, 1}
@@ -25,6 +62,8 @@
 static const model_config families[] = {
     /* "Attention Is All You Need": post-norm, ReLU, interleaved sinusoids, one embedding matrix. */
     {.family = "isobit-transformer",
+     .keys = &paper_keys,
+     .names = &bart_names,
      .d = 512,
      .encoder_layers = 6,
      .decoder_layers = 6,
@@ -34,7 +73,6 @@ static const model_config families[] = {
      .decoder_ffn = 2048,
      .max_positions = 512,
      .activation_name = "relu",
-     .eps_key = "layer_norm_epsilon",
      .norm_eps = 1e-6,
      .norm_bias = 1,
      .attention_bias = 1,
@@ -133,7 +171,7 @@ const char *model_family_names(void) {
 
 /* ------------------------------------------------------------------------ names of tensors */
 
-/* Up to three names of one layer, "model.encoder.layers.0." + each. */
+/* Up to three names: prefix and each of the tails. */
 typedef struct layer_names {
     char text[3][MODEL_MAX_NAME];
     const char *name[3];
@@ -174,68 +212,51 @@ static iso_status take_norm(model_source *source, const model_config *c, model_n
 
 /* ---------------------------------------------------------------------------------- layers */
 
-static iso_status take_layer(model_source *source, const model_config *c, model_layer *layer,
-                             const char *prefix, size_t f, int decoder) {
-    static const char *const self[] = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
-                                       "self_attn.out_proj"};
-    static const char *const cross[] = {"encoder_attn.q_proj", "encoder_attn.k_proj",
-                                        "encoder_attn.v_proj", "encoder_attn.out_proj"};
-    static const char *const fc1 = "fc1", *const fc2 = "fc2";
-    const size_t d = c->d;
+static iso_status take_layer(model_source *source, const model_config *c, const model_stack *stack,
+                             model_layer *layer, const model_stack_names *names,
+                             const char *prefix) {
+    const size_t d = c->d, inner = stack->H * stack->dh, f = stack->f;
     const int bias = c->attention_bias;
+    const size_t parts = names->self[1] ? 3 : 1; /* of q, k and v */
     iso_status status;
-    if ((status = take_linear(source, &layer->self_qkv, prefix, self, 3, d, d, bias)) ||
-        (status = take_linear(source, &layer->self_out, prefix, self + 3, 1, d, d, bias)) ||
-        (status = take_norm(source, c, &layer->self_norm, prefix, "self_attn_layer_norm")))
+    if ((status = take_linear(source, &layer->self_qkv, prefix, names->self, parts,
+                              3 / parts * inner, d, bias)) ||
+        (status =
+             take_linear(source, &layer->self_out, prefix, names->self + 3, 1, d, inner, bias)) ||
+        (status = take_norm(source, c, &layer->self_norm, prefix, names->self_norm)))
         return status;
-    if (decoder &&
-        ((status = take_linear(source, &layer->cross_q, prefix, cross, 1, d, d, bias)) ||
-         (status = take_linear(source, &layer->cross_kv, prefix, cross + 1, 2, d, d, bias)) ||
-         (status = take_linear(source, &layer->cross_out, prefix, cross + 3, 1, d, d, bias)) ||
-         (status = take_norm(source, c, &layer->cross_norm, prefix, "encoder_attn_layer_norm"))))
+    if (names->cross_norm &&
+        ((status = take_linear(source, &layer->cross_q, prefix, names->cross, 1, inner, d, bias)) ||
+         (status =
+              take_linear(source, &layer->cross_kv, prefix, names->cross + 1, 2, inner, d, bias)) ||
+         (status = take_linear(source, &layer->cross_out, prefix, names->cross + 3, 1, d, inner,
+                               bias)) ||
+         (status = take_norm(source, c, &layer->cross_norm, prefix, names->cross_norm))))
         return status;
-    if ((status = take_linear(source, &layer->fc1, prefix, &fc1, 1, f, d, c->ffn_bias)) ||
-        (status = take_linear(source, &layer->fc2, prefix, &fc2, 1, d, f, c->ffn_bias)))
+    if ((status = take_linear(source, &layer->fc1, prefix, &names->fc1, 1, f, d, c->ffn_bias)) ||
+        (status = take_linear(source, &layer->fc2, prefix, &names->fc2, 1, d, f, c->ffn_bias)))
         return status;
-    return take_norm(source, c, &layer->ffn_norm, prefix, "final_layer_norm");
+    return take_norm(source, c, &layer->ffn_norm, prefix, names->ffn_norm);
 }
 
 static iso_status take_stack(model_source *source, const model_config *c, model_stack *stack,
-                             const char *prefix, int decoder) {
+                             const model_stack_names *names) {
     char at[64];
     iso_status status = ISOBIT_OK;
     for (size_t i = 0; i < stack->layers && !status; i++) {
-        (void)snprintf(at, sizeof at, "%slayers.%zu.", prefix, i);
-        status = take_layer(source, c, &stack->layer[i], at, stack->f, decoder);
+        (void)snprintf(at, sizeof at, "%s%zu.", names->layers, i);
+        status = take_layer(source, c, stack, &stack->layer[i], names, at);
     }
-    if (!status && c->embedding_norm)
-        status = take_norm(source, c, &stack->embedding_norm, prefix, "layernorm_embedding");
-    if (!status && c->final_norm)
-        status = take_norm(source, c, &stack->final_norm, prefix, "layer_norm");
+    if (!status && stack->layers && c->embedding_norm)
+        status = take_norm(source, c, &stack->embedding_norm, "", names->embedding_norm);
+    if (!status && stack->layers && c->final_norm)
+        status = take_norm(source, c, &stack->final_norm, "", names->final_norm);
     return status;
 }
 
-/* The position table: from the file where the family allows it and it is there, else computed. */
-static iso_status take_positions(model_source *source, const model_config *c, model_stack *stack,
-                                 const char *prefix, const float *computed) {
-    layer_names names;
-    static const char *const tail = "embed_positions";
-    const char *const *name = join(&names, prefix, 1, &tail, ".weight");
-    size_t counted = source->parameters, rows = c->max_positions + c->position_offset;
-    iso_status status = ISOBIT_OK;
-    if (c->position == MODEL_POS_NONE)
-        return status;
-    if (c->position == MODEL_POS_LEARNED)
-        return model_take_rows(source, &stack->positions, name[0], rows, c->d);
-    if (c->stored_positions && model_source_find(source, name, 1)) {
-        status = model_take_rows(source, &stack->positions, name[0], rows, c->d);
-        source->parameters = counted; /* a copy of a formula as a rule, not a parameter */
-        return status;
-    }
-    if (computed && source->load)
-        stack->positions = computed;
-    if (computed)
-        return status;
+/* A position table that is computed. */
+static iso_status compute_positions(model_source *source, const model_config *c, model_stack *stack,
+                                    size_t rows) {
     /* A few bytes of configuration must not ask for gigabytes. */
     if (rows > MAX_COMPUTED / c->d)
         return model_fail(source->error, ISOBIT_E_LIMIT,
@@ -249,9 +270,32 @@ static iso_status take_positions(model_source *source, const model_config *c, mo
         return model_fail(source->error, ISOBIT_E_NOMEM,
                           "out of memory for a table of %zu positions", rows);
     stack->positions = table;
-    status = iso_positions_f32(table, c->d, 0, rows, c->d, c->position_layout, source->context);
+    iso_status status =
+        iso_positions_f32(table, c->d, 0, rows, c->d, c->position_layout, source->context);
     return status ? model_fail(source->error, status, "position table: %s", iso_strerror(status))
                   : status;
+}
+
+/* The position table: from the file where the family allows it and it is there, else computed. */
+static iso_status take_positions(model_source *source, const model_config *c, model_stack *stack,
+                                 const model_stack_names *names, const float *computed) {
+    layer_names joined;
+    size_t counted = source->parameters, rows = c->max_positions + c->position_offset;
+    if (c->position == MODEL_POS_NONE || !stack->layers)
+        return ISOBIT_OK;
+    const char *const *name = join(&joined, "", 1, &names->positions, ".weight");
+    if (c->position == MODEL_POS_LEARNED)
+        return model_take_rows(source, &stack->positions, name[0], rows, c->d);
+    if (c->stored_positions && model_source_find(source, name, 1)) {
+        iso_status status = model_take_rows(source, &stack->positions, name[0], rows, c->d);
+        source->parameters = counted; /* a copy of a formula as a rule, not a parameter */
+        return status;
+    }
+    if (!computed)
+        return compute_positions(source, c, stack, rows);
+    if (source->load)
+        stack->positions = computed;
+    return ISOBIT_OK;
 }
 
 /*
@@ -259,26 +303,22 @@ static iso_status take_positions(model_source *source, const model_config *c, mo
  * once, packed; the embedding gathers its rows from there.
  */
 static iso_status take_embeddings(model_source *source, iso_model *model) {
-    static const char *const shared[] = {"model.shared.weight", "model.encoder.embed_tokens.weight",
-                                         "model.decoder.embed_tokens.weight", "lm_head.weight"};
-    static const char *const source_names[] = {"model.encoder.embed_tokens.weight"};
-    static const char *const target_names[] = {"model.decoder.embed_tokens.weight",
-                                               "lm_head.weight"};
-    static const char *const head = "lm_head.weight";
-    static const char *const bias = "final_logits_bias";
     const model_config *c = &model->config;
+    const model_names *names = c->names;
+    const char *const shared[] = {names->shared, names->source, names->target, names->head};
+    const char *const own[] = {names->target, names->head};
     const size_t Vs = c->source_vocabulary, Vt = c->target_vocabulary;
-    const int own_head = !c->tie_logits && model_source_find(source, &head, 1);
+    const int own_head = !c->tie_logits && model_source_find(source, &names->head, 1);
     /* With an lm_head of its own that name cannot stand for the embedding. */
-    const char *const *table = c->share_embeddings ? shared : target_names;
-    const size_t names = (c->share_embeddings ? (size_t)4 : 2) - (own_head ? 1 : 0);
-    const model_tensor *t = model_source_find(source, table, names);
+    const char *const *table = c->share_embeddings ? shared : own;
+    const size_t count = (c->share_embeddings ? (size_t)4 : 2) - (own_head ? 1 : 0);
+    const model_tensor *t = model_source_find(source, table, count);
     const char *name = t ? t->name : table[0];
     iso_status status;
     if (own_head) {
         status = model_take_rows(source, &model->decoder.embedding.rows, name, Vt, c->d);
         if (!status)
-            status = model_take_packed(source, &model->logits.w, &head, 1, Vt, c->d);
+            status = model_take_packed(source, &model->logits.w, &names->head, 1, Vt, c->d);
     } else {
         status = model_take_packed(source, &model->logits.w, &name, 1, Vt, c->d);
         model->decoder.embedding.packed = model->logits.w;
@@ -287,24 +327,25 @@ static iso_status take_embeddings(model_source *source, iso_model *model) {
         return status;
     if (c->share_embeddings)
         model->encoder.embedding = model->decoder.embedding;
-    else if ((status = model_take_rows(source, &model->encoder.embedding.rows, source_names[0], Vs,
-                                       c->d)))
+    else if ((status =
+                  model_take_rows(source, &model->encoder.embedding.rows, names->source, Vs, c->d)))
         return status;
     if (c->logits_bias == MODEL_ALWAYS ||
-        (c->logits_bias == MODEL_IF_STORED && model_source_find(source, &bias, 1)))
-        return model_take_vector(source, &model->logits.bias, &bias, 1, Vt, 1);
+        (c->logits_bias == MODEL_IF_STORED && model_source_find(source, &names->head_bias, 1)))
+        return model_take_vector(source, &model->logits.bias, &names->head_bias, 1, Vt, 1);
     return ISOBIT_OK;
 }
 
 iso_status model_take_all(iso_model *model, model_source *source) {
     const model_config *c = &model->config;
+    const model_names *names = c->names;
     model_stack *encoder = &model->encoder, *decoder = &model->decoder;
     iso_status status;
     if ((status = take_embeddings(source, model)) ||
-        (status = take_stack(source, c, encoder, "model.encoder.", 0)) ||
-        (status = take_stack(source, c, decoder, "model.decoder.", 1)) ||
-        (status = take_positions(source, c, encoder, "model.encoder.", NULL)))
+        (status = take_stack(source, c, encoder, &names->encoder)) ||
+        (status = take_stack(source, c, decoder, &names->decoder)) ||
+        (status = take_positions(source, c, encoder, &names->encoder, NULL)))
         return status;
-    return take_positions(source, c, decoder, "model.decoder.",
+    return take_positions(source, c, decoder, &names->decoder,
                           c->position == MODEL_POS_SINUSOIDS ? encoder->positions : NULL);
 }

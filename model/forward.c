@@ -148,12 +148,13 @@ typedef struct decoder_batch {
 static iso_status decode_group(model_run *run, const model_item *items, size_t count,
                                const model_batch *source, const uint32_t *targets, int shifted) {
     const model_config *c = &run->model->config;
-    const size_t d = c->d;
+    const model_stack *stack = &run->model->decoder;
+    const size_t d = c->d, inner = stack->H * stack->dh;
     decoder_batch b = {0};
     for (size_t i = 0; i < count; i++)
         b.rows += items[i].T;
     float *memory = model_alloc3(&run->arena, source->rows, d, 1, sizeof *memory);
-    float *kv = model_alloc3(&run->arena, source->rows, 2 * d, 1, sizeof *kv);
+    float *kv = model_alloc3(&run->arena, source->rows, 2 * inner, 1, sizeof *kv);
     b.ids = model_alloc(&run->arena, b.rows, sizeof *b.ids);
     b.positions = model_alloc(&run->arena, b.rows, sizeof *b.positions);
     b.self = model_alloc(&run->arena, count, sizeof *b.self);

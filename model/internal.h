@@ -5,8 +5,8 @@
  * forward pass. The layer does no arithmetic on tensors of its own: it decides shapes, weights and
  * the order of calls into <isobit/ops.h>.
  *
- * Letters: B sentences, S source length, T target length, d model width, H heads, dh = d / H,
- * f width of the feed-forward layer, V vocabulary.
+ * Letters: B sentences, S source length, T target length, d model width, H heads, dh width of a
+ * head, f width of the feed-forward layer, V vocabulary.
  */
 #ifndef ISOBIT_MODEL_INTERNAL_H
 #define ISOBIT_MODEL_INTERNAL_H
@@ -133,6 +133,32 @@ typedef enum model_position {
     MODEL_POS_LEARNED
 } model_position;
 
+/* Names of the tensors of a stack, without ".weight" and ".bias". */
+typedef struct model_stack_names {
+    const char *layers; /* what precedes the number of a layer and a dot; of it, the names follow */
+    const char *self[4]; /* q, k, v, output; without k and v, q is one tensor for the three */
+    const char *self_norm;
+    const char *cross[4], *cross_norm;
+    const char *fc1, *fc2, *ffn_norm;
+    /* Whole names. */
+    const char *positions, *embedding_norm, *final_norm;
+} model_stack_names;
+
+typedef struct model_names {
+    const char *prefix; /* of many names; files may leave it out */
+    model_stack_names encoder, decoder;
+    const char *shared;          /* the embedding that both stacks share, */
+    const char *source, *target; /* or of each; also other names of the shared one */
+    const char *head, *head_bias;
+} model_names;
+
+/* The keys of config.json; where one is NULL, the row's value stands. */
+typedef struct model_keys {
+    const char *d, *encoder_layers, *decoder_layers, *encoder_heads, *decoder_heads, *encoder_ffn,
+        *decoder_ffn, *source_vocabulary, *target_vocabulary, *max_positions, *activation,
+        *norm_eps;
+} model_keys;
+
 typedef enum model_presence { MODEL_NEVER, MODEL_ALWAYS, MODEL_IF_STORED } model_presence;
 
 /* Generation defaults, from generation_config.json or, where that is absent, config.json. */
@@ -153,14 +179,15 @@ typedef struct model_search {
  */
 typedef struct model_config {
     const char *family;
-    /* Sizes; 0 in a row means that config.json must have the key. */
+    const model_keys *keys;
+    const model_names *names;
+    /* Sizes; a stack without layers does not exist. */
     size_t d, encoder_layers, decoder_layers, encoder_heads, decoder_heads, encoder_ffn,
         decoder_ffn;
     size_t source_vocabulary, target_vocabulary, max_positions;
     /* The layers. */
     const char *activation_name;
     iso_activation activation;
-    const char *eps_key; /* the key of norm_eps; NULL: fixed by the family */
     double norm_eps;
     int rms_norm, norm_bias;
     int pre_norm;       /* x + f(norm(x)) instead of norm(x + f(x)) */
@@ -217,7 +244,7 @@ typedef struct model_layer {
 } model_layer;
 
 typedef struct model_stack {
-    size_t layers, H, f, V;
+    size_t layers, H, dh, f, V; /* 0 layers: there is no such stack */
     model_layer *layer;
     model_table embedding;
     const float *positions; /* [max_positions][d] */
@@ -227,6 +254,7 @@ typedef struct model_stack {
 struct iso_model {
     model_config config;
     model_stack encoder, decoder;
+    size_t columns; /* of a row between two ops: the model's width, or that of all heads */
     model_linear logits;
     iso_model_info info;
     iso_profile *profile; /* of the caller, or NULL */
@@ -300,8 +328,8 @@ typedef struct model_run {
     double lap;           /* when the last lap ended, if there is a profile */
     size_t rows;          /* of the buffers */
     float *x;             /* [rows][d] the stream */
-    float *h;             /* [rows][d] */
-    float *wide;          /* [rows][3d] */
+    float *h;             /* [rows][columns of the model] */
+    float *wide;          /* [rows][3 columns] */
     float *hidden;        /* [rows that go together][f] of the feed-forward layer */
     uint32_t *iota;       /* [rows] 0, 1, 2 ... */
     size_t threads;
@@ -363,16 +391,16 @@ typedef struct model_positionwise {
 iso_status model_between(model_run *run, const model_positionwise *p, size_t rows); /* run.c */
 /* The same without dealing out rows: an op after the other. */
 iso_status model_positionwise_rows(model_run *run, const model_positionwise *p, size_t rows);
-iso_status model_attend_spans(model_run *run, float *o, const float *q, size_t ldq, const float *k,
-                              const float *v, size_t ldk, size_t H, const model_span *spans,
+iso_status model_attend_spans(model_run *run, const model_stack *stack, const float *q, size_t ldq,
+                              const float *k, const float *v, size_t ldk, const model_span *spans,
                               size_t count, int causal);
-iso_status model_attend_workspace(model_run *run, size_t H, size_t ldq, size_t ldk,
+iso_status model_attend_workspace(model_run *run, const model_stack *stack, size_t ldq, size_t ldk,
                                   const model_span *spans, size_t count, int causal);
 
 /* transformer.c: run->x holds the result. */
 iso_status model_encode(model_run *run, const uint32_t *ids, const uint32_t *positions,
                         const model_span *spans, size_t count, size_t rows);
-/* Whole targets at once; memory [..][d] is the output of the encoder, kv [..][2d] scratch. */
+/* Whole targets at once; memory [..][d] is the output of the encoder, kv [..][2 H dh] scratch. */
 iso_status model_decode_whole(model_run *run, const uint32_t *ids, const uint32_t *positions,
                               const model_span *self, const model_span *cross, size_t count,
                               size_t rows, const float *memory, float *kv, size_t memory_rows);

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-static iso_status normalize(model_run *run, float *y, const float *x, size_t rows,
+static iso_status normalize(model_run *run, float *y, size_t ldy, const float *x, size_t rows,
                             const model_norm *norm) {
     const model_config *c = &run->model->config;
     const size_t d = c->d;
@@ -19,8 +19,8 @@ static iso_status normalize(model_run *run, float *y, const float *x, size_t row
                                 .beta = norm->beta,
                                 .eps = (float)c->norm_eps};
     iso_status status = c->rms_norm
-                            ? iso_rmsnorm_f32(y, d, x, d, rows, d, &options, &run->context)
-                            : iso_layernorm_f32(y, d, x, d, rows, d, &options, &run->context);
+                            ? iso_rmsnorm_f32(y, ldy, x, d, rows, d, &options, &run->context)
+                            : iso_layernorm_f32(y, ldy, x, d, rows, d, &options, &run->context);
     model_lap(run, ISOBIT_PROFILE_NORM);
     return model_run_fail(run, status, "normalisation");
 }
@@ -49,7 +49,7 @@ static iso_status embed(model_run *run, const model_stack *stack, float *x, cons
                       c->max_positions + c->position_offset, &run->context);
     model_lap(run, ISOBIT_PROFILE_EMBEDDING);
     if (!status && stack->embedding_norm.gamma)
-        return normalize(run, x, x, rows, &stack->embedding_norm);
+        return normalize(run, x, d, x, rows, &stack->embedding_norm);
     return model_run_fail(run, status, "embedding");
 }
 
@@ -69,13 +69,15 @@ iso_status model_project(model_run *run, float *y, size_t ldy, const float *x, s
 }
 
 /* The input of a sub-layer: x itself, or with pre-norm its norm, in run->h. */
-static iso_status sublayer_begin(model_run *run, const float **in, const model_norm *norm,
-                                 size_t rows) {
+static iso_status sublayer_begin(model_run *run, const float **in, size_t *ld,
+                                 const model_norm *norm, size_t rows) {
     *in = run->x;
+    *ld = run->model->config.d;
     if (!run->model->config.pre_norm)
         return ISOBIT_OK;
     *in = run->h;
-    return normalize(run, run->h, run->x, rows, norm);
+    *ld = run->model->columns;
+    return normalize(run, run->h, *ld, run->x, rows, norm);
 }
 
 /* x = out(y) + x, then with post-norm its norm. */
@@ -84,7 +86,7 @@ static iso_status sublayer_end(model_run *run, const float *y, size_t ldy, const
     const size_t d = run->model->config.d;
     iso_status status = model_project(run, run->x, d, y, ldy, out, rows, ISOBIT_ACT_NONE, run->x);
     if (!status && !run->model->config.pre_norm)
-        status = normalize(run, run->x, run->x, rows, norm);
+        status = normalize(run, run->x, d, run->x, rows, norm);
     return status;
 }
 
@@ -93,10 +95,10 @@ static iso_status feed_forward(model_run *run, const model_layer *layer, size_t 
     const model_config *c = &run->model->config;
     const size_t f = layer->fc1.w.n;
     const float *in;
-    iso_status status = sublayer_begin(run, &in, &layer->ffn_norm, rows);
+    size_t ld;
+    iso_status status = sublayer_begin(run, &in, &ld, &layer->ffn_norm, rows);
     if (!status) /* [rows][d] -> [rows][f] */
-        status =
-            model_project(run, run->hidden, f, in, c->d, &layer->fc1, rows, c->activation, NULL);
+        status = model_project(run, run->hidden, f, in, ld, &layer->fc1, rows, c->activation, NULL);
     if (!status) /* [rows][f] -> [rows][d] */
         status = sublayer_end(run, run->hidden, f, &layer->fc2, &layer->ffn_norm, rows);
     return status;
@@ -105,18 +107,19 @@ static iso_status feed_forward(model_run *run, const model_layer *layer, size_t 
 iso_status model_positionwise_rows(model_run *run, const model_positionwise *p, size_t rows) {
     const size_t d = run->model->config.d;
     const float *in;
+    size_t ld;
     iso_status status = ISOBIT_OK;
     if (p->embed) /* [rows] -> [rows][d] */
         status = embed(run, p->embed, run->x, p->ids, p->positions, rows);
     if (!status && p->out)
-        status = sublayer_end(run, run->h, d, p->out, p->out_norm, rows);
+        status = sublayer_end(run, run->h, run->model->columns, p->out, p->out_norm, rows);
     if (!status && p->feed_forward)
         status = feed_forward(run, p->feed_forward, rows);
-    if (!status && p->next && !(status = sublayer_begin(run, &in, p->next_norm, rows)))
-        status = model_project(run, run->wide, p->next->w.n, in, d, p->next, rows, ISOBIT_ACT_NONE,
+    if (!status && p->next && !(status = sublayer_begin(run, &in, &ld, p->next_norm, rows)))
+        status = model_project(run, run->wide, p->next->w.n, in, ld, p->next, rows, ISOBIT_ACT_NONE,
                                NULL);
     if (!status && p->last && p->last->gamma)
-        status = normalize(run, run->x, run->x, rows, p->last);
+        status = normalize(run, run->x, d, run->x, rows, p->last);
     return status;
 }
 
@@ -130,34 +133,33 @@ static size_t run_of_spans(const model_span *spans, size_t count) {
     return n;
 }
 
-static iso_attention_shape span_shape(const model_run *run, const model_span *span, size_t B,
-                                      size_t H, size_t ldq, size_t ldk) {
-    const size_t d = run->model->config.d, dh = d / H;
+static iso_attention_shape span_shape(const model_run *run, const model_stack *stack,
+                                      const model_span *span, size_t B, size_t ldq, size_t ldk) {
+    const size_t ldo = run->model->columns, dh = stack->dh;
     return (iso_attention_shape){.B = B,
-                                 .H = H,
+                                 .H = stack->H,
                                  .Sq = span->T,
                                  .Sk = span->S,
                                  .dh = dh,
                                  .q = {span->T * ldq, dh, ldq},
                                  .k = {span->S * ldk, dh, ldk},
                                  .v = {span->S * ldk, dh, ldk},
-                                 .o = {span->T * d, dh, d}};
+                                 .o = {span->T * ldo, dh, ldo}};
 }
 
-static iso_attention_options span_options(const model_run *run, size_t H, int causal) {
-    const size_t dh = run->model->config.d / H;
+static iso_attention_options span_options(const model_stack *stack, int causal) {
     return (iso_attention_options){.size = sizeof(iso_attention_options),
-                                   .scale = (float)(1.0 / sqrt((double)dh)),
+                                   .scale = (float)(1.0 / sqrt((double)stack->dh)),
                                    .causal = causal};
 }
 
-iso_status model_attend_workspace(model_run *run, size_t H, size_t ldq, size_t ldk,
+iso_status model_attend_workspace(model_run *run, const model_stack *stack, size_t ldq, size_t ldk,
                                   const model_span *spans, size_t count, int causal) {
-    iso_attention_options options = span_options(run, H, causal);
+    iso_attention_options options = span_options(stack, causal);
     iso_status status = ISOBIT_OK;
     for (size_t i = 0, n; i < count && !status; i += n) {
         n = run_of_spans(spans + i, count - i);
-        iso_attention_shape shape = span_shape(run, &spans[i], n, H, ldq, ldk);
+        iso_attention_shape shape = span_shape(run, stack, &spans[i], n, ldq, ldk);
         size_t bytes;
         status = iso_attention_f32_workspace_bytes(&bytes, &shape, &options, &run->context);
         if (!status)
@@ -166,20 +168,20 @@ iso_status model_attend_workspace(model_run *run, size_t H, size_t ldq, size_t l
     return model_run_fail(run, status, "workspace");
 }
 
-/* o [rows][d]; q rows of ldq; k and v rows of ldk, head after head. */
-iso_status model_attend_spans(model_run *run, float *o, const float *q, size_t ldq, const float *k,
-                              const float *v, size_t ldk, size_t H, const model_span *spans,
+/* To run->h; q rows of ldq; k and v rows of ldk, head after head. */
+iso_status model_attend_spans(model_run *run, const model_stack *stack, const float *q, size_t ldq,
+                              const float *k, const float *v, size_t ldk, const model_span *spans,
                               size_t count, int causal) {
-    const size_t d = run->model->config.d;
-    iso_attention_options options = span_options(run, H, causal);
+    const size_t ldo = run->model->columns;
+    iso_attention_options options = span_options(stack, causal);
     iso_status status = ISOBIT_OK;
     for (size_t i = 0, n; i < count && !status; i += n) {
         n = run_of_spans(spans + i, count - i);
-        iso_attention_shape shape = span_shape(run, &spans[i], n, H, ldq, ldk);
+        iso_attention_shape shape = span_shape(run, stack, &spans[i], n, ldq, ldk);
         const size_t at_q = spans[i].first_q, at_k = spans[i].first_k;
-        status = iso_attention_f32(o + at_q * d, q + at_q * ldq, k + at_k * ldk, v + at_k * ldk,
-                                   &shape, &options, &run->context);
-        model_count(run, n * spans[i].T, spans[i].S, 2 * d);
+        status = iso_attention_f32(run->h + at_q * ldo, q + at_q * ldq, k + at_k * ldk,
+                                   v + at_k * ldk, &shape, &options, &run->context);
+        model_count(run, n * spans[i].T, spans[i].S, 2 * stack->H * stack->dh);
     }
     model_lap(run, ISOBIT_PROFILE_ATTENTION);
     return model_run_fail(run, status, "attention");

@@ -39,8 +39,13 @@ static void fill_info(iso_model *model, size_t parameters) {
 
 static iso_status make_stack(iso_model *model, model_stack *stack, size_t layers, size_t H,
                              size_t f, size_t V, iso_error *error) {
+    if (!layers)
+        return ISOBIT_OK;
     stack->layers = layers;
     stack->H = H;
+    stack->dh = model->config.d / H;
+    if (model->columns < H * stack->dh)
+        model->columns = H * stack->dh;
     stack->f = f;
     stack->V = V;
     stack->layer = model_alloc(&model->arena, layers, sizeof *stack->layer);
@@ -90,6 +95,7 @@ static iso_status load(iso_model *model, const char *directory, const iso_load_o
     if (status)
         return status;
     limit_defaults(&model->config);
+    model->columns = c->d;
     status = model_checkpoint_open(&checkpoint, directory, weights_name, limit, error);
     if (status == ISOBIT_E_MISSING && checkpoint.file.fd < 0)
         status = explain_missing(directory, error);

@@ -55,13 +55,18 @@ iso_status model_run_workspace(model_run *run, size_t bytes) {
 }
 
 iso_status model_run_linear_workspace(model_run *run, size_t rows) {
-    const model_layer *e = run->model->encoder.layer, *d = run->model->decoder.layer;
+    static const model_layer none;
+    const model_stack *encoder = &run->model->encoder, *decoder = &run->model->decoder;
+    const model_layer *e = encoder->layers ? encoder->layer : &none;
+    const model_layer *d = decoder->layers ? decoder->layer : &none;
     const model_linear *all[] = {&e->self_qkv,  &e->self_out, &e->fc1,     &e->fc2,
                                  &d->self_qkv,  &d->self_out, &d->cross_q, &d->cross_kv,
                                  &d->cross_out, &d->fc1,      &d->fc2,     &run->model->logits};
     iso_status status = ISOBIT_OK;
     for (size_t i = 0; i < sizeof all / sizeof *all && !status; i++) {
         size_t bytes;
+        if (!all[i]->w.data)
+            continue;
         status = iso_linear_f32_workspace_bytes(&bytes, &all[i]->w, rows, &run->context);
         if (!status)
             status = model_run_workspace(run, bytes);
@@ -72,19 +77,20 @@ iso_status model_run_linear_workspace(model_run *run, size_t rows) {
 /* For `rows` rows, of which up to `together` go through the feed-forward layer at a time. */
 static int make_buffers(model_run *run, size_t rows, size_t together) {
     const iso_model *model = run->model;
-    const size_t d = model->config.d;
+    const size_t d = model->config.d, columns = model->columns;
     const size_t f = model->encoder.f > model->decoder.f ? model->encoder.f : model->decoder.f;
     const size_t pieces = 5 * 64;
     size_t stream, hidden, bytes;
     /* One block: malloc gives smaller ones back to the system at the end of each call. */
-    if (__builtin_mul_overflow(rows, 5 * d * sizeof(float) + sizeof *run->iota, &stream) ||
+    if (__builtin_mul_overflow(rows, (d + 4 * columns) * sizeof(float) + sizeof *run->iota,
+                               &stream) ||
         __builtin_mul_overflow(together, f * sizeof(float), &hidden) ||
         __builtin_add_overflow(stream, hidden + pieces, &bytes) || bytes < hidden ||
         !model_arena_reserve(&run->arena, bytes))
         return 0;
     run->x = model_alloc3(&run->arena, rows, d, 1, sizeof *run->x);
-    run->h = model_alloc3(&run->arena, rows, d, 1, sizeof *run->h);
-    run->wide = model_alloc3(&run->arena, rows, d, 3, sizeof *run->wide);
+    run->h = model_alloc3(&run->arena, rows, columns, 1, sizeof *run->h);
+    run->wide = model_alloc3(&run->arena, rows, columns, 3, sizeof *run->wide);
     run->iota = model_alloc(&run->arena, rows, sizeof *run->iota);
     run->hidden = model_alloc3(&run->arena, together, f, 1, sizeof *run->hidden);
     if (!run->x || !run->h || !run->wide || !run->hidden || !run->iota)
@@ -183,7 +189,7 @@ static iso_status run_block(model_run *part, const struct job *job, size_t b) {
     const size_t first = job->rows * b / job->blocks, end = job->rows * (b + 1) / job->blocks;
     model_positionwise p = *job->p;
     part->x = run->x + first * d;
-    part->h = run->h + first * d;
+    part->h = run->h + first * run->model->columns;
     if (p.next)
         part->wide = run->wide + first * p.next->w.n;
     if (p.embed) {

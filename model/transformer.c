@@ -69,17 +69,17 @@ static iso_status self_to_cross(model_run *run, const model_layer *layer, size_t
 iso_status model_encode(model_run *run, const uint32_t *ids, const uint32_t *positions,
                         const model_span *spans, size_t count, size_t rows) {
     const model_stack *stack = &run->model->encoder;
-    const size_t d = run->model->config.d, H = stack->H;
-    float *qkv = run->wide;
+    const size_t inner = stack->H * stack->dh;
+    const float *qkv = run->wide;
     iso_status status = model_run_linear_workspace(run, rows);
     if (!status)
-        status = model_attend_workspace(run, H, 3 * d, 3 * d, spans, count, 0);
+        status = model_attend_workspace(run, stack, 3 * inner, 3 * inner, spans, count, 0);
     if (!status)
         status = begin_stack(run, stack, ids, positions, rows);
     for (size_t l = 0; l < stack->layers && !status; l++) {
         const model_layer *layer = &stack->layer[l];
-        status = model_attend_spans(run, run->h, qkv, 3 * d, qkv + d, qkv + 2 * d, 3 * d, H, spans,
-                                    count, 0);
+        status = model_attend_spans(run, stack, qkv, 3 * inner, qkv + inner, qkv + 2 * inner,
+                                    3 * inner, spans, count, 0);
         if (!status)
             status = end_layer(run, stack, l, &layer->self_out, &layer->self_norm, rows);
     }
@@ -92,27 +92,28 @@ iso_status model_decode_whole(model_run *run, const uint32_t *ids, const uint32_
                               const model_span *self, const model_span *cross, size_t count,
                               size_t rows, const float *memory, float *kv, size_t memory_rows) {
     const model_stack *stack = &run->model->decoder;
-    const size_t d = run->model->config.d, H = stack->H;
-    float *qkv = run->wide, *q = run->wide;
+    const size_t d = run->model->config.d, inner = stack->H * stack->dh;
+    const float *qkv = run->wide, *q = run->wide;
     iso_status status = model_run_linear_workspace(run, rows);
     if (!status)
         status = model_run_linear_workspace(run, memory_rows);
     if (!status)
-        status = model_attend_workspace(run, H, 3 * d, 3 * d, self, count, 1);
+        status = model_attend_workspace(run, stack, 3 * inner, 3 * inner, self, count, 1);
     if (!status)
-        status = model_attend_workspace(run, H, d, 2 * d, cross, count, 0);
+        status = model_attend_workspace(run, stack, inner, 2 * inner, cross, count, 0);
     if (!status)
         status = begin_stack(run, stack, ids, positions, rows);
     for (size_t l = 0; l < stack->layers && !status; l++) {
         const model_layer *layer = &stack->layer[l];
         if (/* masked self-attention: position t sees 0 .. t */
-            (status = model_attend_spans(run, run->h, qkv, 3 * d, qkv + d, qkv + 2 * d, 3 * d, H,
-                                         self, count, 1)) ||
+            (status = model_attend_spans(run, stack, qkv, 3 * inner, qkv + inner, qkv + 2 * inner,
+                                         3 * inner, self, count, 1)) ||
             (status = self_to_cross(run, layer, rows)) ||
-            /* attention over the encoder: q [rows][d], k | v [memory_rows][2d] */
-            (status = model_project(run, kv, 2 * d, memory, d, &layer->cross_kv, memory_rows,
+            /* attention over the encoder: q [rows][H dh], k | v [memory_rows][2 H dh] */
+            (status = model_project(run, kv, 2 * inner, memory, d, &layer->cross_kv, memory_rows,
                                     ISOBIT_ACT_NONE, NULL)) ||
-            (status = model_attend_spans(run, run->h, q, d, kv, kv + d, 2 * d, H, cross, count, 0)))
+            (status = model_attend_spans(run, stack, q, inner, kv, kv + inner, 2 * inner, cross,
+                                         count, 0)))
             break;
         status = end_layer(run, stack, l, &layer->cross_out, &layer->cross_norm, rows);
     }
@@ -130,13 +131,14 @@ iso_status model_logits(model_run *run, float *logits, const float *x, size_t ro
 
 static int cache_floats(const iso_model *model, size_t beams, size_t T, size_t S, size_t *self_k,
                         size_t *self_v, size_t *cross_k, size_t *cross_v) {
-    const size_t H = model->decoder.H, d = model->config.d, dh = d / H;
+    const size_t H = model->decoder.H, dh = model->decoder.dh, inner = H * dh;
     size_t heads, panels_t = iso_key_panels_floats(T, dh), panels_s = iso_key_panels_floats(S, dh);
     return panels_t && panels_s && !__builtin_mul_overflow(beams, H, &heads) &&
            !__builtin_mul_overflow(heads, panels_t, self_k) &&
-           !__builtin_mul_overflow(T, d, self_v) &&
+           !__builtin_mul_overflow(T, inner, self_v) &&
            !__builtin_mul_overflow(beams, *self_v, self_v) &&
-           !__builtin_mul_overflow(H, panels_s, cross_k) && !__builtin_mul_overflow(S, d, cross_v);
+           !__builtin_mul_overflow(H, panels_s, cross_k) &&
+           !__builtin_mul_overflow(S, inner, cross_v);
 }
 
 size_t model_cache_bytes(const iso_model *model, size_t beams, size_t T, size_t S) {
@@ -155,7 +157,7 @@ size_t model_cache_bytes(const iso_model *model, size_t beams, size_t T, size_t 
 iso_status model_cache_make(model_cache *cache, model_run *run, size_t sentences, size_t beams,
                             size_t T, size_t S) {
     const iso_model *model = run->model;
-    const size_t H = model->decoder.H, dh = model->config.d / H, layers = model->decoder.layers;
+    const size_t dh = model->decoder.dh, layers = model->decoder.layers;
     size_t self_k, self_v, cross_k, cross_v;
     *cache = (model_cache){.sentences = sentences, .beams = beams, .T = T, .S = S};
     if (!cache_floats(model, beams, T, S, &self_k, &self_v, &cross_k, &cross_v))
@@ -195,22 +197,22 @@ static float *cross_v(const model_cache *c, size_t H, size_t l, size_t b, size_t
 iso_status model_cache_sources(model_cache *cache, model_run *run, const model_span *spans,
                                size_t count, size_t rows) {
     const model_stack *stack = &run->model->decoder;
-    const size_t d = run->model->config.d, H = stack->H, dh = d / H;
-    float *kv = run->wide; /* [rows][2d] */
+    const size_t d = run->model->config.d, H = stack->H, dh = stack->dh, inner = H * dh;
+    float *kv = run->wide; /* [rows][2 H dh] */
     iso_status status = ISOBIT_OK;
     for (size_t b = 0; b < count; b++)
         cache->source_lengths[b] = spans[b].S;
     for (size_t l = 0; l < stack->layers && !status; l++) {
-        status = model_project(run, kv, 2 * d, run->x, d, &stack->layer[l].cross_kv, rows,
+        status = model_project(run, kv, 2 * inner, run->x, d, &stack->layer[l].cross_kv, rows,
                                ISOBIT_ACT_NONE, NULL);
         for (size_t i = 0; i < count * H && !status; i++) {
             const size_t b = i / H, h = i % H, S = spans[b].S;
-            const float *from = kv + spans[b].first_k * 2 * d + h * dh;
+            const float *from = kv + spans[b].first_k * 2 * inner + h * dh;
             float *v = cross_v(cache, H, l, b, h, dh);
-            status = iso_key_panels_append(cross_k(cache, H, l, b, h), 0, from, 2 * d, S, dh,
+            status = iso_key_panels_append(cross_k(cache, H, l, b, h), 0, from, 2 * inner, S, dh,
                                            &run->context);
             for (size_t s = 0; s < S; s++)
-                memcpy(v + s * dh, from + d + s * 2 * d, dh * sizeof(float));
+                memcpy(v + s * dh, from + inner + s * 2 * inner, dh * sizeof(float));
         }
         model_lap(run, ISOBIT_PROFILE_CACHE);
     }
@@ -219,7 +221,7 @@ iso_status model_cache_sources(model_cache *cache, model_run *run, const model_s
 
 void model_cache_copy_beam(model_cache *cache, const iso_model *model, size_t to, size_t from,
                            size_t length) {
-    const size_t H = model->decoder.H, dh = model->config.d / H;
+    const size_t H = model->decoder.H, dh = model->decoder.dh;
     const size_t panels = iso_key_panels_floats(length, dh) * sizeof(float);
     for (size_t l = 0; l < model->decoder.layers; l++)
         for (size_t h = 0; h < H; h++) {
@@ -231,7 +233,7 @@ void model_cache_copy_beam(model_cache *cache, const iso_model *model, size_t to
 
 void model_cache_copy_sentence(model_cache *cache, const iso_model *model, size_t to, size_t from,
                                size_t length) {
-    const size_t H = model->decoder.H, dh = model->config.d / H, S = cache->source_lengths[from];
+    const size_t H = model->decoder.H, dh = model->decoder.dh, S = cache->source_lengths[from];
     const size_t panels = iso_key_panels_floats(S, dh) * sizeof(float);
     for (size_t beam = 0; beam < cache->beams; beam++)
         model_cache_copy_beam(cache, model, to * cache->beams + beam, from * cache->beams + beam,
@@ -246,31 +248,33 @@ void model_cache_copy_sentence(model_cache *cache, const iso_model *model, size_
 }
 
 /* The two attention calls of a step, for layer l; `past` keys precede the position. */
-static iso_attention_shape self_shape(const model_cache *c, size_t H, size_t dh, size_t rows,
+static iso_attention_shape self_shape(const model_cache *c, const model_run *run, size_t rows,
                                       size_t past) {
-    const size_t d = H * dh;
+    const size_t H = run->model->decoder.H, dh = run->model->decoder.dh, inner = H * dh;
+    const size_t ldo = run->model->columns;
     return (iso_attention_shape){.B = rows,
                                  .H = H,
                                  .Sq = 1,
                                  .Sk = past + 1,
                                  .dh = dh,
-                                 .q = {3 * d, dh, 3 * d},
+                                 .q = {3 * inner, dh, 3 * inner},
                                  .k = {H * c->panels_t, c->panels_t, 0},
                                  .v = {H * c->T * dh, c->T * dh, dh},
-                                 .o = {d, dh, d}};
+                                 .o = {ldo, dh, ldo}};
 }
-static iso_attention_shape cross_shape(const model_cache *c, size_t H, size_t dh,
+static iso_attention_shape cross_shape(const model_cache *c, const model_run *run,
                                        size_t sentences) {
-    const size_t d = H * dh;
+    const size_t H = run->model->decoder.H, dh = run->model->decoder.dh, inner = H * dh;
+    const size_t ldo = run->model->columns;
     return (iso_attention_shape){.B = sentences,
                                  .H = H,
                                  .Sq = c->beams,
                                  .Sk = c->S,
                                  .dh = dh,
-                                 .q = {c->beams * d, dh, d},
+                                 .q = {c->beams * inner, dh, inner},
                                  .k = {H * c->panels_s, c->panels_s, 0},
                                  .v = {H * c->S * dh, c->S * dh, dh},
-                                 .o = {c->beams * d, dh, d}};
+                                 .o = {c->beams * ldo, dh, ldo}};
 }
 static iso_attention_options self_options(size_t dh, size_t past) {
     return (iso_attention_options){.size = sizeof(iso_attention_options),
@@ -290,13 +294,13 @@ static iso_attention_options cross_options(const model_cache *c, size_t H, size_
 }
 
 iso_status model_cache_workspace(const model_cache *c, model_run *run, float *weights) {
-    const size_t H = run->model->decoder.H, dh = run->model->config.d / H;
+    const size_t H = run->model->decoder.H, dh = run->model->decoder.dh;
     iso_status status = ISOBIT_OK;
     /* Every number of sentences that may be left, with few and with all keys. */
     for (size_t i = 2; i < 2 * (c->sentences + 1) && !status; i++) {
         const size_t past = i & 1 ? c->T - 1 : 0, sentences = i / 2;
-        iso_attention_shape self = self_shape(c, H, dh, sentences * c->beams, past);
-        iso_attention_shape cross = cross_shape(c, H, dh, sentences);
+        iso_attention_shape self = self_shape(c, run, sentences * c->beams, past);
+        iso_attention_shape cross = cross_shape(c, run, sentences);
         iso_attention_options self_o = self_options(dh, past);
         iso_attention_options cross_o = cross_options(c, H, dh, weights);
         size_t bytes = 0;
@@ -319,17 +323,19 @@ struct append {
 
 static void append_rows(void *arg, size_t task) {
     struct append *t = arg;
-    const size_t d = t->run->model->config.d, H = t->run->model->decoder.H, dh = d / H;
+    const model_stack *stack = &t->run->model->decoder;
+    const size_t H = stack->H, dh = stack->dh, inner = H * dh;
     const iso_context context = {.size = sizeof context, .isa = t->run->context.isa};
     const size_t end = t->rows * (task + 1) / t->tasks;
     for (size_t r = t->rows * task / t->tasks; r < end; r++)
         for (size_t h = 0; h < H; h++) {
-            const float *k = t->run->wide + r * 3 * d + d + h * dh;
+            const float *k = t->run->wide + r * 3 * inner + inner + h * dh;
             const iso_status status = iso_key_panels_append(self_k(t->cache, H, t->l, r, h),
-                                                            t->past, k, 3 * d, 1, dh, &context);
+                                                            t->past, k, 3 * inner, 1, dh, &context);
             if (status)
                 atomic_store_explicit(&t->status, (int)status, memory_order_relaxed);
-            memcpy(self_v(t->cache, H, t->l, r, h, dh) + t->past * dh, k + d, dh * sizeof(float));
+            memcpy(self_v(t->cache, H, t->l, r, h, dh) + t->past * dh, k + inner,
+                   dh * sizeof(float));
         }
 }
 
@@ -349,12 +355,12 @@ static iso_status append(const model_cache *cache, const model_run *run, size_t 
 iso_status model_decode_step(model_cache *cache, model_run *run, const uint32_t *ids,
                              uint32_t *positions, size_t sentences, size_t past, float *weights) {
     const model_stack *stack = &run->model->decoder;
-    const size_t d = run->model->config.d, H = stack->H, dh = d / H;
+    const size_t H = stack->H, dh = stack->dh, inner = H * dh;
     const size_t rows = sentences * cache->beams;
     const size_t weights_layer = cache->sentences * H * cache->beams * cache->S;
     float *qkv = run->wide, *q = run->wide;
-    const iso_attention_shape self = self_shape(cache, H, dh, rows, past);
-    const iso_attention_shape cross = cross_shape(cache, H, dh, sentences);
+    const iso_attention_shape self = self_shape(cache, run, rows, past);
+    const iso_attention_shape cross = cross_shape(cache, run, sentences);
     const iso_attention_options self_o = self_options(dh, past);
     for (size_t r = 0; r < rows; r++)
         positions[r] = (uint32_t)(past + run->model->config.position_offset);
@@ -370,7 +376,7 @@ iso_status model_decode_step(model_cache *cache, model_run *run, const uint32_t 
             status =
                 iso_attention_f32(run->h, qkv, self_k(cache, H, l, 0, 0),
                                   self_v(cache, H, l, 0, 0, dh), &self, &self_o, &run->context);
-        model_count(run, rows, past + 1, 2 * d);
+        model_count(run, rows, past + 1, 2 * inner);
         model_lap(run, ISOBIT_PROFILE_ATTENTION);
         if (status) {
             model_run_fail(run, status, "self-attention");
@@ -382,7 +388,7 @@ iso_status model_decode_step(model_cache *cache, model_run *run, const uint32_t 
         status = iso_attention_f32(run->h, q, cross_k(cache, H, l, 0, 0),
                                    cross_v(cache, H, l, 0, 0, dh), &cross, &cross_o, &run->context);
         for (size_t b = 0; b < sentences; b++)
-            model_count(run, cache->beams, cache->source_lengths[b], 2 * d);
+            model_count(run, cache->beams, cache->source_lengths[b], 2 * inner);
         model_lap(run, ISOBIT_PROFILE_ATTENTION);
         if (status) {
             model_run_fail(run, status, "attention over the encoder");
