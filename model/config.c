@@ -198,6 +198,24 @@ static iso_status read_search(const reader *r, model_search *s) {
     return read_bad_words(r, "bad_words_ids", &s->bad_words);
 }
 
+/* Variants of a family that would compute something else are refused by name. */
+static iso_status check_musts(const reader *r, const model_config *c) {
+    for (const model_must *m = c->must; m < c->must + sizeof c->must / sizeof *c->must; m++) {
+        const json_t *value = m->key ? get(r, m->key) : NULL;
+        if (!value)
+            continue;
+        const char *found = json_is_boolean(value)  ? json_is_true(value) ? "true" : "false"
+                            : json_is_string(value) ? json_string_value(value)
+                                                    : "";
+        char text[80];
+        if (strcmp(found, m->value) != 0)
+            return model_fail(r->error, ISOBIT_E_UNSUPPORTED,
+                              "%s: \"%s\" is %s; only %s is supported", r->file, m->key,
+                              model_json_describe(value, text, sizeof text), m->value);
+    }
+    return ISOBIT_OK;
+}
+
 static iso_status read_token_ids(const reader *r, model_config *c) {
     iso_status status;
     if ((status = read_id(r, "pad_token_id", &c->pad)) ||
@@ -236,6 +254,7 @@ static iso_status read_architecture(const reader *r, model_config *c) {
         {keys->source_vocabulary, &c->source_vocabulary, MAX_SIZE},
         {keys->target_vocabulary, &c->target_vocabulary, MAX_SIZE},
         {keys->max_positions, &c->max_positions, MAX_POSITIONS},
+        {keys->types, &c->types, MAX_SIZE},
     };
     iso_status status;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -251,6 +270,13 @@ static iso_status read_architecture(const reader *r, model_config *c) {
         return status;
     if (keys->norm_eps && (status = read_real(r, keys->norm_eps, &c->norm_eps, 0, 1)))
         return status;
+    if (c->positions_count_offset) {
+        if (c->max_positions <= c->position_offset)
+            return model_fail(r->error, ISOBIT_E_CONFIG,
+                              "%s: \"%s\" is %zu; more than %zu is expected", r->file,
+                              keys->max_positions, c->max_positions, c->position_offset);
+        c->max_positions -= c->position_offset;
+    }
     if (c->share_embeddings || !c->target_vocabulary) {
         if (c->target_vocabulary && c->target_vocabulary != c->source_vocabulary)
             return model_fail(r->error, ISOBIT_E_CONFIG,
@@ -279,9 +305,10 @@ static iso_status check_ids(const reader *r, model_config *c) {
     const size_t either = V > c->source_vocabulary ? V : c->source_vocabulary;
     const model_search *s = &c->search;
     iso_status status;
-    if (c->start == MODEL_NO_ID)
+    const int both = c->encoder_layers && c->decoder_layers;
+    if (c->start == MODEL_NO_ID && both)
         c->start = c->bos;
-    if ((status = check_id(r, "decoder_start_token_id", c->start, V, 1)) ||
+    if ((status = check_id(r, "decoder_start_token_id", c->start, V, both)) ||
         (status = check_id(r, "pad_token_id", c->pad, either, 0)) ||
         (status = check_id(r, "bos_token_id", c->bos, either, 0)) ||
         (status = check_id(r, "unk_token_id", c->unk, either, 0)) ||
@@ -329,7 +356,8 @@ iso_status model_config_read(model_config *config, model_arena *arena, const cha
                                     .repetition_penalty = 1,
                                     .early_stopping = ISOBIT_EARLY_FALSE,
                                     .forced_bos = MODEL_NO_ID};
-    if ((status = read_architecture(&r, config)) || (status = read_token_ids(&r, config)))
+    if ((status = check_musts(&r, config)) || (status = read_architecture(&r, config)) ||
+        (status = read_token_ids(&r, config)))
         goto done;
     status = model_json_load(&generation, directory, g.file, MAX_CONFIG_BYTES, &ignored);
     if (status == ISOBIT_OK) {

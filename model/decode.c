@@ -831,7 +831,9 @@ iso_status iso_generate(iso_generation **result, const iso_model *model, const u
     plan p;
     model_arena arena = {0}, results = {0}, memory = {0}; /* the last one: of groups */
     model_item *items;
-    iso_status status = make_plan(&p, model, options, error);
+    iso_status status = model_needs(&model->decoder, "decoder", error);
+    if (!status)
+        status = make_plan(&p, model, options, error);
     if (!status)
         status = model_check_context(context, error);
     if (!status)

@@ -49,6 +49,91 @@ static const model_names bart_names = {
     .head_bias = "final_logits_bias",
 };
 
+#define BERT_KEYS                                                                                  \
+    .d = "hidden_size", .encoder_layers = "num_hidden_layers",                                     \
+    .encoder_heads = "num_attention_heads", .encoder_ffn = "intermediate_size",                    \
+    .source_vocabulary = "vocab_size", .max_positions = "max_position_embeddings",                 \
+    .types = "type_vocab_size", .activation = "hidden_act", .norm_eps = "layer_norm_eps"
+static const model_keys bert_keys = {BERT_KEYS};
+static const model_keys distilbert_keys = {
+    .d = "dim",
+    .encoder_layers = "n_layers",
+    .encoder_heads = "n_heads",
+    .encoder_ffn = "hidden_dim",
+    .source_vocabulary = "vocab_size",
+    .max_positions = "max_position_embeddings",
+    .activation = "activation",
+};
+
+#define BERT_ENCODER(prefix)                                                                       \
+    {                                                                                              \
+        .layers = prefix "encoder.layer.",                                                         \
+        .self = {"attention.self.query", "attention.self.key", "attention.self.value",             \
+                 "attention.output.dense"},                                                        \
+        .self_norm = "attention.output.LayerNorm", .fc1 = "intermediate.dense",                    \
+        .fc2 = "output.dense", .ffn_norm = "output.LayerNorm",                                     \
+        .positions = prefix "embeddings.position_embeddings",                                      \
+        .types = prefix "embeddings.token_type_embeddings",                                        \
+        .embedding_norm = prefix "embeddings.LayerNorm"                                            \
+    }
+
+static const model_names bert_names = {
+    .prefix = "bert.",
+    .encoder = BERT_ENCODER("bert."),
+    .shared = "bert.embeddings.word_embeddings.weight",
+    .head = "cls.predictions.decoder.weight",
+    .head_bias = "cls.predictions.bias",
+    .head_dense = "cls.predictions.transform.dense",
+    .head_norm = "cls.predictions.transform.LayerNorm",
+    .pooler = "bert.pooler.dense",
+};
+static const model_names roberta_names = {
+    .prefix = "roberta.",
+    .encoder = BERT_ENCODER("roberta."),
+    .shared = "roberta.embeddings.word_embeddings.weight",
+    .head = "lm_head.decoder.weight",
+    .head_bias = "lm_head.bias",
+    .head_dense = "lm_head.dense",
+    .head_norm = "lm_head.layer_norm",
+    .pooler = "roberta.pooler.dense",
+};
+static const model_names distilbert_names = {
+    .prefix = "distilbert.",
+    .encoder = {.layers = "distilbert.transformer.layer.",
+                .self = {"attention.q_lin", "attention.k_lin", "attention.v_lin",
+                         "attention.out_lin"},
+                .self_norm = "sa_layer_norm",
+                .fc1 = "ffn.lin1",
+                .fc2 = "ffn.lin2",
+                .ffn_norm = "output_layer_norm",
+                .positions = "distilbert.embeddings.position_embeddings",
+                .embedding_norm = "distilbert.embeddings.LayerNorm"},
+    .shared = "distilbert.embeddings.word_embeddings.weight",
+    .head = "vocab_projector.weight",
+    .head_bias = "vocab_projector.bias",
+    .head_dense = "vocab_transform",
+    .head_norm = "vocab_layer_norm",
+};
+
+/* An encoder alone, post-norm, with learned positions and a norm on the sum of embeddings. */
+#define FROM_BERT                                                                                  \
+    .d = 768, .encoder_layers = 12, .encoder_heads = 12, .encoder_ffn = 3072,                      \
+    .source_vocabulary = 30522, .max_positions = 512, .activation_name = "gelu",                   \
+    .norm_eps = 1e-12, .norm_bias = 1, .attention_bias = 1, .ffn_bias = 1, .embedding_norm = 1,    \
+    .position = MODEL_POS_LEARNED, .share_embeddings = 1, .tie_logits = 1, .start = MODEL_NO_ID,   \
+    .unk = MODEL_NO_ID
+#define MUST_BE_BERT                                                                               \
+    .must = {{"position_embedding_type", "absolute"},                                              \
+             {"is_decoder", "false"},                                                              \
+             {"add_cross_attention", "false"}}
+
+/* RoBERTa (Liu et al. 2019, arXiv 1907.11692): positions from pad + 1 = 2 on. */
+#define ROBERTA(type)                                                                              \
+    {                                                                                              \
+        .family = type, .keys = &bert_keys, .names = &roberta_names, FROM_BERT, FAIRSEQ_IDS,       \
+        MUST_BE_BERT, .types = 2, .position_offset = 2, .positions_count_offset = 1                \
+    }
+
 /* What BART and those that came from its code share. */
 #define FROM_BART                                                                                  \
     .keys = &bart_keys, .names = &bart_names, .d = 1024, .encoder_layers = 12,                     \
@@ -156,6 +241,25 @@ static const model_config families[] = {
      .position_layout = ISOBIT_POS_HALF_HM1,
      .position_offset = 2,
      .start = 2},
+    /* Devlin et al. 2018, arXiv 1810.04805; MiniLM is one too. */
+    {.family = "bert",
+     .keys = &bert_keys,
+     .names = &bert_names,
+     FROM_BERT,
+     MUST_BE_BERT,
+     .types = 2,
+     .pad = 0,
+     .bos = MODEL_NO_ID},
+    ROBERTA("roberta"),
+    ROBERTA("xlm-roberta"),
+    ROBERTA("camembert"),
+    /* Sanh et al. 2019, arXiv 1910.01108. */
+    {.family = "distilbert",
+     .keys = &distilbert_keys,
+     .names = &distilbert_names,
+     FROM_BERT,
+     .pad = 0,
+     .bos = MODEL_NO_ID},
 };
 
 const model_config *model_family_find(const char *model_type) {
@@ -166,7 +270,8 @@ const model_config *model_family_find(const char *model_type) {
 }
 
 const char *model_family_names(void) {
-    return "isobit-transformer, marian, bart, mbart, pegasus, m2m_100";
+    return "isobit-transformer, marian, bart, mbart, pegasus, m2m_100, bert, roberta, xlm-roberta, "
+           "camembert, distilbert";
 }
 
 /* ------------------------------------------------------------------------ names of tensors */
@@ -199,14 +304,19 @@ static iso_status take_linear(model_source *source, model_linear *linear, const 
     return status;
 }
 
+/* Files of old call them gamma and beta. */
 static iso_status take_norm(model_source *source, const model_config *c, model_norm *norm,
                             const char *prefix, const char *tail) {
     layer_names names;
-    iso_status status = model_take_vector(source, &norm->gamma,
-                                          join(&names, prefix, 1, &tail, ".weight"), 1, c->d, 0);
+    const int old = model_source_find(source, join(&names, prefix, 1, &tail, ".gamma"), 1) ||
+                    model_source_find(source, join(&names, prefix, 1, &tail, ".beta"), 1);
+    iso_status status =
+        model_take_vector(source, &norm->gamma,
+                          join(&names, prefix, 1, &tail, old ? ".gamma" : ".weight"), 1, c->d, 0);
     if (!status && c->norm_bias && !c->rms_norm)
-        status = model_take_vector(source, &norm->beta, join(&names, prefix, 1, &tail, ".bias"), 1,
-                                   c->d, 0);
+        status =
+            model_take_vector(source, &norm->beta,
+                              join(&names, prefix, 1, &tail, old ? ".beta" : ".bias"), 1, c->d, 0);
     return status;
 }
 
@@ -276,6 +386,32 @@ static iso_status compute_positions(model_source *source, const model_config *c,
                   : status;
 }
 
+/*
+ * Where there are types of tokens, all of them have type 0 here, as those of a single text do. Its
+ * row joins those of the positions.
+ */
+static iso_status add_type(model_source *source, const model_config *c, model_stack *stack,
+                           const model_stack_names *names, size_t rows) {
+    layer_names joined;
+    const char *const *name = join(&joined, "", 1, &names->types, ".weight");
+    const float *types;
+    /* A plan that is not kept to: the table is scratch. */
+    const size_t bytes = source->bytes;
+    model_arena *arena = source->arena;
+    source->arena = &source->scratch;
+    iso_status status = model_take_rows(source, &types, name[0], c->types, c->d);
+    source->arena = arena;
+    source->bytes = bytes;
+    if (status || !source->load)
+        return status;
+    float *table;
+    memcpy(&table, &stack->positions, sizeof table); /* it is ours, and not yet read by anybody */
+    const iso_eltwise_options options = {.size = sizeof options, .bias = types};
+    status = iso_eltwise_f32(table, c->d, table, c->d, rows, c->d, &options, source->context);
+    return status ? model_fail(source->error, status, "token types: %s", iso_strerror(status))
+                  : status;
+}
+
 /* The position table: from the file where the family allows it and it is there, else computed. */
 static iso_status take_positions(model_source *source, const model_config *c, model_stack *stack,
                                  const model_stack_names *names, const float *computed) {
@@ -284,8 +420,11 @@ static iso_status take_positions(model_source *source, const model_config *c, mo
     if (c->position == MODEL_POS_NONE || !stack->layers)
         return ISOBIT_OK;
     const char *const *name = join(&joined, "", 1, &names->positions, ".weight");
-    if (c->position == MODEL_POS_LEARNED)
-        return model_take_rows(source, &stack->positions, name[0], rows, c->d);
+    if (c->position == MODEL_POS_LEARNED) {
+        iso_status status = model_take_rows(source, &stack->positions, name[0], rows, c->d);
+        return status || !names->types || !c->types ? status
+                                                    : add_type(source, c, stack, names, rows);
+    }
     if (c->stored_positions && model_source_find(source, name, 1)) {
         iso_status status = model_take_rows(source, &stack->positions, name[0], rows, c->d);
         source->parameters = counted; /* a copy of a formula as a rule, not a parameter */
@@ -296,6 +435,41 @@ static iso_status take_positions(model_source *source, const model_config *c, mo
     if (source->load)
         stack->positions = computed;
     return ISOBIT_OK;
+}
+
+/* The head of a masked language model: logits = E norm(act(W x + b)) + c. */
+static iso_status take_masked_head(model_source *source, iso_model *model) {
+    const model_config *c = &model->config;
+    const model_names *names = c->names;
+    iso_status status =
+        take_linear(source, &model->head_dense, "", &names->head_dense, 1, c->d, c->d, 1);
+    return status ? status : take_norm(source, c, &model->head_norm, "", names->head_norm);
+}
+
+/* Embedding, and what an encoder alone may have on top. */
+static iso_status take_encoder_ends(model_source *source, iso_model *model) {
+    const model_config *c = &model->config;
+    const model_names *names = c->names;
+    const size_t V = c->source_vocabulary;
+    const int tied = c->tie_logits || !model_source_find(source, &names->head, 1);
+    layer_names joined;
+    iso_status status = ISOBIT_OK;
+    if (names->pooler &&
+        model_source_find(source, join(&joined, "", 1, &names->pooler, ".weight"), 1))
+        status = take_linear(source, &model->pooler, "", &names->pooler, 1, c->d, c->d, 1);
+    if (status)
+        return status;
+    if (!model_source_find(source, join(&joined, "", 1, &names->head_dense, ".weight"), 1))
+        return model_take_rows(source, &model->encoder.embedding.rows, names->shared, V, c->d);
+    status = model_take_packed(source, &model->logits.w, tied ? &names->shared : &names->head, 1, V,
+                               c->d);
+    if (!status && tied)
+        model->encoder.embedding.packed = model->logits.w;
+    else if (!status)
+        status = model_take_rows(source, &model->encoder.embedding.rows, names->shared, V, c->d);
+    if (!status)
+        status = model_take_vector(source, &model->logits.bias, &names->head_bias, 1, V, 0);
+    return status ? status : take_masked_head(source, model);
 }
 
 /*
@@ -341,7 +515,8 @@ iso_status model_take_all(iso_model *model, model_source *source) {
     const model_names *names = c->names;
     model_stack *encoder = &model->encoder, *decoder = &model->decoder;
     iso_status status;
-    if ((status = take_embeddings(source, model)) ||
+    if ((status =
+             decoder->layers ? take_embeddings(source, model) : take_encoder_ends(source, model)) ||
         (status = take_stack(source, c, encoder, &names->encoder)) ||
         (status = take_stack(source, c, decoder, &names->decoder)) ||
         (status = take_positions(source, c, encoder, &names->encoder, NULL)))

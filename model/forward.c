@@ -118,8 +118,9 @@ iso_status iso_encode_batch_f32(float *y, const iso_model *model, const uint32_t
         return model_fail(error, ISOBIT_E_NULL, "output and model must not be NULL");
     model_arena arena = {0};
     model_item *items = NULL;
-    iso_status status =
-        model_items(&items, &arena, model, sources, lengths, NULL, NULL, count, error);
+    iso_status status = model_needs(&model->encoder, "encoder", error);
+    if (!status)
+        status = model_items(&items, &arena, model, sources, lengths, NULL, NULL, count, error);
     for (size_t i = 0, n; i < count && !status; i += n) {
         size_t tokens = items[i].S;
         for (n = 1; i + n < count && tokens + items[i + n].S <= GROUP_TOKENS; n++)
@@ -204,8 +205,12 @@ iso_status iso_logits_f32(float *logits, const iso_model *model, const uint32_t 
     model_item *item = NULL;
     model_batch batch;
     model_run run;
-    iso_status status =
-        model_items(&item, &arena, model, source, &source_length, target, &target_length, 1, error);
+    iso_status status = model_needs(&model->encoder, "encoder", error);
+    if (!status)
+        status = model_needs(&model->decoder, "decoder", error);
+    if (!status)
+        status = model_items(&item, &arena, model, source, &source_length, target, &target_length,
+                             1, error);
     if (!status)
         status = model_batch_sources(&batch, &arena, model, item, 1, source, error);
     size_t rows = source_length > target_length ? source_length : target_length;
@@ -277,8 +282,12 @@ iso_status iso_score_f32(float *log_probs, const iso_model *model, const uint32_
     model_arena arena = {0};
     model_item *items = NULL;
     size_t total = 0, used = 0;
-    iso_status status = model_items(&items, &arena, model, sources, source_lengths, targets,
-                                    target_lengths, count, error);
+    iso_status status = model_needs(&model->encoder, "encoder", error);
+    if (!status)
+        status = model_needs(&model->decoder, "decoder", error);
+    if (!status)
+        status = model_items(&items, &arena, model, sources, source_lengths, targets,
+                             target_lengths, count, error);
     for (size_t i = 0; i < count && !status; i++)
         total += target_lengths[i];
     if (!status && total && !log_probs)

@@ -141,7 +141,7 @@ typedef struct model_stack_names {
     const char *cross[4], *cross_norm;
     const char *fc1, *fc2, *ffn_norm;
     /* Whole names. */
-    const char *positions, *embedding_norm, *final_norm;
+    const char *positions, *types, *embedding_norm, *final_norm;
 } model_stack_names;
 
 typedef struct model_names {
@@ -150,16 +150,31 @@ typedef struct model_names {
     const char *shared;          /* the embedding that both stacks share, */
     const char *source, *target; /* or of each; also other names of the shared one */
     const char *head, *head_bias;
+    const char *head_dense, *head_norm; /* what the head of a masked language model begins with */
+    const char *pooler;
 } model_names;
 
 /* The keys of config.json; where one is NULL, the row's value stands. */
 typedef struct model_keys {
     const char *d, *encoder_layers, *decoder_layers, *encoder_heads, *decoder_heads, *encoder_ffn,
-        *decoder_ffn, *source_vocabulary, *target_vocabulary, *max_positions, *activation,
+        *decoder_ffn, *source_vocabulary, *target_vocabulary, *max_positions, *types, *activation,
         *norm_eps;
 } model_keys;
 
+/* A key that must be absent or have this value: true, false, or a text. */
+typedef struct model_must {
+    const char *key, *value;
+} model_must;
+
 typedef enum model_presence { MODEL_NEVER, MODEL_ALWAYS, MODEL_IF_STORED } model_presence;
+
+/* What sentence-transformers says of a folder. */
+typedef struct model_sentence {
+    iso_pooling pooling;
+    int normalize;
+    size_t max_length;
+    char refused[72]; /* a module that is not known */
+} model_sentence;
 
 /* Generation defaults, from generation_config.json or, where that is absent, config.json. */
 typedef struct model_search {
@@ -181,6 +196,7 @@ typedef struct model_config {
     const char *family;
     const model_keys *keys;
     const model_names *names;
+    model_must must[4];
     /* Sizes; a stack without layers does not exist. */
     size_t d, encoder_layers, decoder_layers, encoder_heads, decoder_heads, encoder_ffn,
         decoder_ffn;
@@ -200,13 +216,16 @@ typedef struct model_config {
     iso_position_layout position_layout;
     int stored_positions; /* a table in the file takes the place of the computed one */
     size_t position_offset;
-    int scale_embedding; /* times sqrt(d) */
+    int positions_count_offset; /* max_positions in config.json is the number of rows */
+    size_t types;               /* rows of a table of token types, of which 0 is used */
+    int scale_embedding;        /* times sqrt(d) */
     int share_embeddings, tie_logits;
     /* Token ids. */
     uint32_t pad, bos, start, unk;
     model_ids eos;
     int forces_eos; /* forced_eos_token_id is eos when config.json lacks the key */
     model_search search;
+    model_sentence sentence;
 } model_config;
 
 /* The row of a model_type, or NULL; and all names, for messages. */
@@ -215,6 +234,9 @@ const char *model_family_names(void);
 
 iso_status model_config_read(model_config *config, model_arena *arena, const char *directory,
                              iso_error *error);
+
+/* sentence.c: what sentence-transformers wrote beside config.json, if it did. */
+iso_status model_sentence_read(model_config *config, const char *directory, iso_error *error);
 
 /* ---------------------------------------------------------------------------------- weights */
 
@@ -256,6 +278,8 @@ struct iso_model {
     model_stack encoder, decoder;
     size_t columns; /* of a row between two ops: the model's width, or that of all heads */
     model_linear logits;
+    model_linear head_dense, pooler; /* of an encoder alone; may be absent */
+    model_norm head_norm;
     iso_model_info info;
     iso_profile *profile; /* of the caller, or NULL */
     model_arena arena;
@@ -264,6 +288,7 @@ struct iso_model {
 /* Where weights come from while a model is loaded. */
 typedef struct model_source {
     const model_checkpoint *checkpoint;
+    const char *prefix; /* that names may lack in the file */
     model_arena *arena;
     const iso_context *context;
     iso_error *error;
@@ -282,7 +307,7 @@ typedef struct model_source {
 /* While nothing is loaded yet: n x k floats will be needed. */
 iso_status model_source_plan(model_source *source, size_t n, size_t k);
 
-/* The first of `count` names that the file has, also without their leading "model."; or NULL. */
+/* The first of `count` names that the file has, also without their prefix; or NULL. */
 const model_tensor *model_source_find(const model_source *source, const char *const *names,
                                       size_t count);
 
@@ -388,6 +413,9 @@ typedef struct model_positionwise {
     const model_norm *last; /* the norm at the end of a stack */
 } model_positionwise;
 
+/* y = norm of x; y rows of ldy. */
+iso_status model_normalize(model_run *run, float *y, size_t ldy, const float *x, size_t rows,
+                           const model_norm *norm);
 iso_status model_between(model_run *run, const model_positionwise *p, size_t rows); /* run.c */
 /* The same without dealing out rows: an op after the other. */
 iso_status model_positionwise_rows(model_run *run, const model_positionwise *p, size_t rows);
@@ -405,6 +433,8 @@ iso_status model_decode_whole(model_run *run, const uint32_t *ids, const uint32_
                               const model_span *self, const model_span *cross, size_t count,
                               size_t rows, const float *memory, float *kv, size_t memory_rows);
 iso_status model_logits(model_run *run, float *logits, const float *x, size_t rows);
+/* Whether the model has the stack that a call needs; an error that says so if not. */
+iso_status model_needs(const model_stack *stack, const char *name, iso_error *error);
 
 /* The keys and values of decoding: sentences x beams, one target position at a time. */
 typedef struct model_cache {

@@ -28,8 +28,9 @@ static size_t depth_of(const char *text, size_t bytes) {
     return most;
 }
 
-iso_status model_json_load(json_t **root, const char *directory, const char *name, size_t limit,
-                           iso_error *error) {
+/* A value of that type: an object or an array. */
+static iso_status load(json_t **root, const char *directory, const char *name, size_t limit,
+                       json_type type, iso_error *error) {
     model_arena arena = {0};
     char *text;
     size_t bytes;
@@ -56,13 +57,24 @@ iso_status model_json_load(json_t **root, const char *directory, const char *nam
                                                     : ISOBIT_E_JSON;
         model_fail(error, status, "%s, line %d: not valid JSON: %s", name, where.line,
                    model_quote(&quoted, where.text, strlen(where.text)));
-    } else if (!status && !json_is_object(value)) {
+    } else if (!status && json_typeof(value) != type) {
         json_decref(value);
-        status = model_fail(error, ISOBIT_E_JSON, "%s: an object is expected", name);
+        status = model_fail(error, ISOBIT_E_JSON, "%s: %s is expected", name,
+                            type == JSON_OBJECT ? "an object" : "a list");
     }
     if (!status)
         *root = value;
     return status;
+}
+
+iso_status model_json_load(json_t **root, const char *directory, const char *name, size_t limit,
+                           iso_error *error) {
+    return load(root, directory, name, limit, JSON_OBJECT, error);
+}
+
+iso_status model_json_load_list(json_t **root, const char *directory, const char *name,
+                                size_t limit, iso_error *error) {
+    return load(root, directory, name, limit, JSON_ARRAY, error);
 }
 
 int model_json_size(const json_t *value, size_t least, size_t most, size_t *out) {

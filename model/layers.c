@@ -10,8 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-static iso_status normalize(model_run *run, float *y, size_t ldy, const float *x, size_t rows,
-                            const model_norm *norm) {
+iso_status model_normalize(model_run *run, float *y, size_t ldy, const float *x, size_t rows,
+                           const model_norm *norm) {
     const model_config *c = &run->model->config;
     const size_t d = c->d;
     iso_norm_options options = {.size = sizeof options,
@@ -49,7 +49,7 @@ static iso_status embed(model_run *run, const model_stack *stack, float *x, cons
                       c->max_positions + c->position_offset, &run->context);
     model_lap(run, ISOBIT_PROFILE_EMBEDDING);
     if (!status && stack->embedding_norm.gamma)
-        return normalize(run, x, d, x, rows, &stack->embedding_norm);
+        return model_normalize(run, x, d, x, rows, &stack->embedding_norm);
     return model_run_fail(run, status, "embedding");
 }
 
@@ -77,7 +77,7 @@ static iso_status sublayer_begin(model_run *run, const float **in, size_t *ld,
         return ISOBIT_OK;
     *in = run->h;
     *ld = run->model->columns;
-    return normalize(run, run->h, *ld, run->x, rows, norm);
+    return model_normalize(run, run->h, *ld, run->x, rows, norm);
 }
 
 /* x = out(y) + x, then with post-norm its norm. */
@@ -86,7 +86,7 @@ static iso_status sublayer_end(model_run *run, const float *y, size_t ldy, const
     const size_t d = run->model->config.d;
     iso_status status = model_project(run, run->x, d, y, ldy, out, rows, ISOBIT_ACT_NONE, run->x);
     if (!status && !run->model->config.pre_norm)
-        status = normalize(run, run->x, d, run->x, rows, norm);
+        status = model_normalize(run, run->x, d, run->x, rows, norm);
     return status;
 }
 
@@ -119,7 +119,7 @@ iso_status model_positionwise_rows(model_run *run, const model_positionwise *p, 
         status = model_project(run, run->wide, p->next->w.n, in, ld, p->next, rows, ISOBIT_ACT_NONE,
                                NULL);
     if (!status && p->last && p->last->gamma)
-        status = normalize(run, run->x, d, run->x, rows, p->last);
+        status = model_normalize(run, run->x, d, run->x, rows, p->last);
     return status;
 }
 

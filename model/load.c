@@ -34,6 +34,10 @@ static void fill_info(iso_model *model, size_t parameters) {
         .default_max_length = c->search.max_length,
         .parameters = parameters,
         .weight_bytes = model->arena.bytes,
+        .has_logits = model->logits.w.data != NULL,
+        .has_pooler = model->pooler.w.data != NULL,
+        .sentence_max_length =
+            c->sentence.max_length < c->max_positions ? c->sentence.max_length : c->max_positions,
     };
 }
 
@@ -94,7 +98,10 @@ static iso_status load(iso_model *model, const char *directory, const iso_load_o
     iso_status status = model_config_read(&model->config, &model->arena, directory, error);
     if (status)
         return status;
+    if ((status = model_sentence_read(&model->config, directory, error)))
+        return status;
     limit_defaults(&model->config);
+    source.prefix = c->names->prefix;
     model->columns = c->d;
     status = model_checkpoint_open(&checkpoint, directory, weights_name, limit, error);
     if (status == ISOBIT_E_MISSING && checkpoint.file.fd < 0)

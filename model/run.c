@@ -59,9 +59,20 @@ iso_status model_run_linear_workspace(model_run *run, size_t rows) {
     const model_stack *encoder = &run->model->encoder, *decoder = &run->model->decoder;
     const model_layer *e = encoder->layers ? encoder->layer : &none;
     const model_layer *d = decoder->layers ? decoder->layer : &none;
-    const model_linear *all[] = {&e->self_qkv,  &e->self_out, &e->fc1,     &e->fc2,
-                                 &d->self_qkv,  &d->self_out, &d->cross_q, &d->cross_kv,
-                                 &d->cross_out, &d->fc1,      &d->fc2,     &run->model->logits};
+    const model_linear *all[] = {&e->self_qkv,
+                                 &e->self_out,
+                                 &e->fc1,
+                                 &e->fc2,
+                                 &d->self_qkv,
+                                 &d->self_out,
+                                 &d->cross_q,
+                                 &d->cross_kv,
+                                 &d->cross_out,
+                                 &d->fc1,
+                                 &d->fc2,
+                                 &run->model->logits,
+                                 &run->model->head_dense,
+                                 &run->model->pooler};
     iso_status status = ISOBIT_OK;
     for (size_t i = 0; i < sizeof all / sizeof *all && !status; i++) {
         size_t bytes;

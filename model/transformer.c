@@ -28,6 +28,11 @@ iso_status model_check_ids(const uint32_t *ids, size_t length, size_t V, size_t 
     return ISOBIT_OK;
 }
 
+iso_status model_needs(const model_stack *stack, const char *name, iso_error *error) {
+    return stack->layers ? ISOBIT_OK
+                         : model_fail(error, ISOBIT_E_UNSUPPORTED, "the model has no %s", name);
+}
+
 /* --------------------------------------------------------------------------------- encoder */
 
 /* `p`, and then on into layer l, or after the last one out of the stack. */

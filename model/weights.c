@@ -15,8 +15,8 @@ const model_tensor *model_source_find(const model_source *source, const char *co
                                       size_t count) {
     for (size_t i = 0; i < count; i++) {
         const model_tensor *t = model_checkpoint_find(source->checkpoint, names[i]);
-        if (!t && strncmp(names[i], "model.", 6) == 0)
-            t = model_checkpoint_find(source->checkpoint, names[i] + 6);
+        if (!t && strncmp(names[i], source->prefix, strlen(source->prefix)) == 0)
+            t = model_checkpoint_find(source->checkpoint, names[i] + strlen(source->prefix));
         if (t)
             return t;
     }

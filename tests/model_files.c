@@ -35,10 +35,19 @@ void files_text(const files *f, const char *name, const char *text) {
 }
 
 void files_remove(const files *f) {
-    static const char *const names[] = {
-        "config.json", "generation_config.json", "model.safetensors", "tokenizer_config.json",
-        "vocab.json",  "pytorch_model.bin",      "tokenizer.json",    "merges.txt",
-        "vocab.txt"};
+    static const char *const names[] = {"config.json",
+                                        "generation_config.json",
+                                        "model.safetensors",
+                                        "tokenizer_config.json",
+                                        "vocab.json",
+                                        "pytorch_model.bin",
+                                        "tokenizer.json",
+                                        "merges.txt",
+                                        "vocab.txt",
+                                        "modules.json",
+                                        "sentence_bert_config.json",
+                                        "1_Pooling/config.json",
+                                        "1_Pooling"};
     char path[160];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         files_path(f, names[i], path, sizeof path);

@@ -219,7 +219,8 @@ def randomize(model, rng, last_norm):
             if p.dim() == 1 and part == "weight":
                 signs = torch.randint(0, 2, p.shape, generator=rng) * 2.0 - 1
                 p.data = signs * (1 + 3 * p.data)
-    model.get_submodule(last_norm).weight.data *= LAST_NORM_GAIN / (embedding * math.sqrt(d))
+    if last_norm:
+        model.get_submodule(last_norm).weight.data *= LAST_NORM_GAIN / (embedding * math.sqrt(d))
 
 
 
@@ -437,6 +438,45 @@ def make_saved_once(name, seed, out, config, generation, dtype, last_norm, eos_b
     return True
 
 
+def make_encoder(name, out, config, kind, dtype, old_names=False, folder=()):
+    """An encoder alone.  `kind` is the class that saves it; `folder`: files of
+    sentence-transformers by name."""
+    import transformers
+    rng = torch.Generator().manual_seed(1)
+    directory = out / name
+    config = transformers.AutoConfig.for_model(**config)
+    model = getattr(transformers, kind)(config)
+    randomize(model, rng, None)
+    model.to(DTYPES[dtype]).save_pretrained(directory)
+    if old_names:
+        from safetensors.torch import load_file
+        path = directory / "model.safetensors"
+        write_safetensors(path, {
+            n.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias",
+                                                                     "LayerNorm.beta"): t
+            for n, t in load_file(path).items()}, dtype, {"format": "pt"})
+    for file, value in folder:
+        (directory / file).parent.mkdir(exist_ok=True)
+        write_json(directory / file, value)
+    exact = copy.deepcopy(model).float().double().eval()
+    cases = []
+    with torch.no_grad():
+        for length in (1, 5, 9, 38):
+            source = torch.randint(3, config.vocab_size, (1, length), generator=rng)
+            out_ = in_double(exact, source, output_hidden_states=True)
+            logits = getattr(out_, "logits", getattr(out_, "prediction_logits", None))
+            hidden = out_.hidden_states[-1][0]
+            pooler = getattr(getattr(exact, "bert", exact), "pooler", None)
+            cases.append({
+                "source": source[0].tolist(), "encoder": numbers(hidden),
+                "logits": None if logits is None else numbers(logits[0]),
+                "pooled": None if pooler is None else numbers(pooler(hidden[None])[0]),
+                "mean": numbers(hidden.mean(0)), "max": numbers(hidden.max(0).values),
+                "unit": numbers(F.normalize(hidden.mean(0), dim=0))})
+    (directory / "expected.json").write_text(json.dumps(cases, separators=(",", ":")) + "\n")
+    print(f"{name:20}{sum(f.stat().st_size for f in directory.iterdir()):9} bytes")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "tests" / "data" / "models")
@@ -526,6 +566,38 @@ def main():
                     **fairseq),
                dict(fairseq, decoder_start_token_id=2, forced_bos_token_id=7, max_length=14,
                     num_beams=4), "F32", pre)
+
+    encoders = {
+        "vocab_size": 50, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3,
+        "intermediate_size": 40, "max_position_embeddings": 40,
+    }
+    if arguments.only in (None, "bert"):
+        make_encoder("bert", out, dict(encoders, model_type="bert"), "BertForPreTraining", "F32")
+    if arguments.only in (None, "roberta-f16"):
+        make_encoder("roberta-f16", out,
+                     dict(encoders, model_type="roberta", type_vocab_size=1, layer_norm_eps=1e-5,
+                          max_position_embeddings=42, hidden_size=32, num_attention_heads=2),
+                     "RobertaForMaskedLM", "F16")
+    if arguments.only in (None, "distilbert-bf16"):
+        make_encoder("distilbert-bf16", out,
+                     {"model_type": "distilbert", "vocab_size": 50, "dim": 16, "n_layers": 3,
+                      "n_heads": 2, "hidden_dim": 48, "max_position_embeddings": 40},
+                     "DistilBertForMaskedLM", "BF16")
+    if arguments.only in (None, "minilm"):
+        module = "sentence_transformers.models."
+        make_encoder("minilm", out, dict(encoders, model_type="bert"), "BertModel", "F32",
+                     old_names=True, folder=[
+                         ("modules.json", [
+                             {"idx": 0, "name": "0", "path": "", "type": module + "Transformer"},
+                             {"idx": 1, "name": "1", "path": "1_Pooling",
+                              "type": module + "Pooling"},
+                             {"idx": 2, "name": "2", "path": "2_Normalize",
+                              "type": module + "Normalize"}]),
+                         ("1_Pooling/config.json", {
+                             "word_embedding_dimension": 24, "pooling_mode_cls_token": False,
+                             "pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": False}),
+                         ("sentence_bert_config.json",
+                          {"max_seq_length": 16, "do_lower_case": False})])
 
 
 if __name__ == "__main__":

@@ -61,6 +61,7 @@ ISOBIT_API void iso_model_free(iso_model *model); /* NULL is allowed */
 /* What the configuration says; lives as long as the model. Absent ids are UINT32_MAX. */
 typedef struct iso_model_info {
     const char *family; /* the model_type */
+    /* Of a stack that the model does not have, all sizes are 0. */
     size_t d, encoder_layers, decoder_layers, encoder_heads, decoder_heads, encoder_ffn,
         decoder_ffn;
     size_t source_vocabulary, target_vocabulary;
@@ -71,11 +72,15 @@ typedef struct iso_model_info {
     size_t default_beams, default_max_length;
     size_t parameters;   /* distinct weights */
     size_t weight_bytes; /* of the packed model in memory */
+    int has_logits;      /* scores of tokens: not so where an encoder came without such a head */
+    int has_pooler;
+    size_t sentence_max_length; /* to which sentence-transformers cuts; else max_positions */
 } iso_model_info;
 
 ISOBIT_API const iso_model_info *iso_model_get_info(const iso_model *model);
 
-/* Output of the encoder for one sequence: y [length][d]. */
+/* Output of the encoder for one sequence: y [length][d]. Calls that need a stack which the model
+ * does not have are ISOBIT_E_UNSUPPORTED. */
 ISOBIT_API iso_status iso_encode_f32(float *y, const iso_model *model, const uint32_t *source,
                                      size_t length, const iso_context *context, iso_error *error);
 
@@ -84,6 +89,45 @@ ISOBIT_API iso_status iso_encode_batch_f32(float *y, const iso_model *model,
                                            const uint32_t *sources, const size_t *lengths,
                                            size_t count, const iso_context *context,
                                            iso_error *error);
+
+/*
+ * Encoders alone (BERT and its kind): one vector for each sequence, y [count][d].
+ *   MEAN    the mean of the encoder's output over all tokens of the sequence
+ *   CLS     the output of the first token
+ *   MAX     the largest of each component
+ *   POOLER  tanh(W y + b) of the first token, where the model has a pooler
+ * `pooling` 0 takes what the folder says (1_Pooling/config.json of sentence-transformers), and MEAN
+ * where it says nothing. `normalize`: 1 divides each vector by its Euclidean norm, -1 does not, 0
+ * takes what the folder says (modules.json), and yes where it says nothing. A module that isobit
+ * does not have is ISOBIT_E_UNSUPPORTED, unless both are given.
+ */
+typedef enum iso_pooling {
+    ISOBIT_POOLING_DEFAULT = 0,
+    ISOBIT_POOLING_MEAN,
+    ISOBIT_POOLING_CLS,
+    ISOBIT_POOLING_MAX,
+    ISOBIT_POOLING_POOLER
+} iso_pooling;
+
+typedef struct iso_sentence_options {
+    size_t size; /* sizeof(iso_sentence_options) */
+    iso_pooling pooling;
+    int normalize;
+} iso_sentence_options;
+
+ISOBIT_API iso_status iso_sentence_embed_f32(float *y, const iso_model *model, const uint32_t *ids,
+                                             const size_t *lengths, size_t count,
+                                             const iso_sentence_options *options,
+                                             const iso_context *context, iso_error *error);
+
+/*
+ * Scores of all tokens at each position of one sequence: logits [length][target_vocabulary]. Of an
+ * encoder alone those of its masked language model: which token stands there.
+ * ISOBIT_E_UNSUPPORTED where it came without that head.
+ */
+ISOBIT_API iso_status iso_token_logits_f32(float *logits, const iso_model *model,
+                                           const uint32_t *ids, size_t length,
+                                           const iso_context *context, iso_error *error);
 
 /*
  * Logits of a given target, one sequence: logits [target_length][target_vocabulary], row t being
