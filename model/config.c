@@ -270,6 +270,8 @@ static iso_status read_architecture(const reader *r, model_config *c) {
         return status;
     if (keys->norm_eps && (status = read_real(r, keys->norm_eps, &c->norm_eps, 0, 1)))
         return status;
+    if (c->decoder_layers && !c->decoder_ffn && c->d <= ((size_t)1 << 20))
+        c->decoder_ffn = 4 * c->d; /* GPT-2 where n_inner is absent */
     if (c->positions_count_offset) {
         if (c->max_positions <= c->position_offset)
             return model_fail(r->error, ISOBIT_E_CONFIG,

@@ -134,6 +134,31 @@ static const model_names distilbert_names = {
         MUST_BE_BERT, .types = 2, .position_offset = 2, .positions_count_offset = 1                \
     }
 
+/* A decoder alone. */
+static const model_keys gpt2_keys = {
+    .d = "n_embd",
+    .decoder_layers = "n_layer",
+    .decoder_heads = "n_head",
+    .decoder_ffn = "n_inner",
+    .source_vocabulary = "vocab_size",
+    .max_positions = "n_positions",
+    .activation = "activation_function",
+    .norm_eps = "layer_norm_epsilon",
+};
+static const model_names gpt2_names = {
+    .prefix = "transformer.",
+    .decoder = {.layers = "transformer.h.",
+                .self = {"attn.c_attn", NULL, NULL, "attn.c_proj"},
+                .self_norm = "ln_1",
+                .fc1 = "mlp.c_fc",
+                .fc2 = "mlp.c_proj",
+                .ffn_norm = "ln_2",
+                .positions = "transformer.wpe",
+                .final_norm = "transformer.ln_f"},
+    .shared = "transformer.wte.weight",
+    .head = "lm_head.weight",
+};
+
 /* What BART and those that came from its code share. */
 #define FROM_BART                                                                                  \
     .keys = &bart_keys, .names = &bart_names, .d = 1024, .encoder_layers = 12,                     \
@@ -253,6 +278,34 @@ static const model_config families[] = {
     ROBERTA("roberta"),
     ROBERTA("xlm-roberta"),
     ROBERTA("camembert"),
+    /* Radford et al. 2019, "Language Models are Unsupervised Multitask Learners". */
+    {.family = "gpt2",
+     .keys = &gpt2_keys,
+     .names = &gpt2_names,
+     .must = {{"scale_attn_weights", "true"},
+              {"scale_attn_by_inverse_layer_idx", "false"},
+              {"add_cross_attention", "false"}},
+     .d = 768,
+     .decoder_layers = 12,
+     .decoder_heads = 12,
+     .source_vocabulary = 50257,
+     .max_positions = 1024,
+     .activation_name = "gelu_new",
+     .norm_eps = 1e-5,
+     .norm_bias = 1,
+     .pre_norm = 1,
+     .final_norm = 1,
+     .attention_bias = 1,
+     .ffn_bias = 1,
+     .linear_in_out = 1,
+     .position = MODEL_POS_LEARNED,
+     .share_embeddings = 1,
+     .tie_logits = 1,
+     .pad = MODEL_NO_ID,
+     .bos = 50256,
+     .start = MODEL_NO_ID,
+     .unk = MODEL_NO_ID,
+     .eos = {(const uint32_t[]){50256}, 1}},
     /* Sanh et al. 2019, arXiv 1910.01108. */
     {.family = "distilbert",
      .keys = &distilbert_keys,
@@ -271,7 +324,7 @@ const model_config *model_family_find(const char *model_type) {
 
 const char *model_family_names(void) {
     return "isobit-transformer, marian, bart, mbart, pegasus, m2m_100, bert, roberta, xlm-roberta, "
-           "camembert, distilbert";
+           "camembert, gpt2, distilbert";
 }
 
 /* ------------------------------------------------------------------------ names of tensors */
@@ -293,11 +346,11 @@ static const char *const *join(layer_names *names, const char *prefix, size_t pa
 
 /* Linear layers of n outputs each, side by side: y = x [W1; W2; ...]^T + [b1; b2; ...]. */
 static iso_status take_linear(model_source *source, model_linear *linear, const char *prefix,
-                              const char *const *tails, size_t parts, size_t n, size_t k,
-                              int bias) {
+                              const char *const *tails, size_t parts, size_t n, size_t k, int bias,
+                              int in_out) {
     layer_names names;
     iso_status status = model_take_packed(
-        source, &linear->w, join(&names, prefix, parts, tails, ".weight"), parts, n, k);
+        source, &linear->w, join(&names, prefix, parts, tails, ".weight"), parts, n, k, in_out);
     if (!status && bias)
         status = model_take_vector(source, &linear->bias,
                                    join(&names, prefix, parts, tails, ".bias"), parts, n, 0);
@@ -326,25 +379,28 @@ static iso_status take_layer(model_source *source, const model_config *c, const 
                              model_layer *layer, const model_stack_names *names,
                              const char *prefix) {
     const size_t d = c->d, inner = stack->H * stack->dh, f = stack->f;
-    const int bias = c->attention_bias;
+    const int bias = c->attention_bias, in_out = c->linear_in_out;
     const size_t parts = names->self[1] ? 3 : 1; /* of q, k and v */
     iso_status status;
     if ((status = take_linear(source, &layer->self_qkv, prefix, names->self, parts,
-                              3 / parts * inner, d, bias)) ||
-        (status =
-             take_linear(source, &layer->self_out, prefix, names->self + 3, 1, d, inner, bias)) ||
+                              3 / parts * inner, d, bias, in_out)) ||
+        (status = take_linear(source, &layer->self_out, prefix, names->self + 3, 1, d, inner, bias,
+                              in_out)) ||
         (status = take_norm(source, c, &layer->self_norm, prefix, names->self_norm)))
         return status;
     if (names->cross_norm &&
-        ((status = take_linear(source, &layer->cross_q, prefix, names->cross, 1, inner, d, bias)) ||
-         (status =
-              take_linear(source, &layer->cross_kv, prefix, names->cross + 1, 2, inner, d, bias)) ||
+        ((status = take_linear(source, &layer->cross_q, prefix, names->cross, 1, inner, d, bias,
+                               in_out)) ||
+         (status = take_linear(source, &layer->cross_kv, prefix, names->cross + 1, 2, inner, d,
+                               bias, in_out)) ||
          (status = take_linear(source, &layer->cross_out, prefix, names->cross + 3, 1, d, inner,
-                               bias)) ||
+                               bias, in_out)) ||
          (status = take_norm(source, c, &layer->cross_norm, prefix, names->cross_norm))))
         return status;
-    if ((status = take_linear(source, &layer->fc1, prefix, &names->fc1, 1, f, d, c->ffn_bias)) ||
-        (status = take_linear(source, &layer->fc2, prefix, &names->fc2, 1, d, f, c->ffn_bias)))
+    if ((status =
+             take_linear(source, &layer->fc1, prefix, &names->fc1, 1, f, d, c->ffn_bias, in_out)) ||
+        (status =
+             take_linear(source, &layer->fc2, prefix, &names->fc2, 1, d, f, c->ffn_bias, in_out)))
         return status;
     return take_norm(source, c, &layer->ffn_norm, prefix, names->ffn_norm);
 }
@@ -442,7 +498,7 @@ static iso_status take_masked_head(model_source *source, iso_model *model) {
     const model_config *c = &model->config;
     const model_names *names = c->names;
     iso_status status =
-        take_linear(source, &model->head_dense, "", &names->head_dense, 1, c->d, c->d, 1);
+        take_linear(source, &model->head_dense, "", &names->head_dense, 1, c->d, c->d, 1, 0);
     return status ? status : take_norm(source, c, &model->head_norm, "", names->head_norm);
 }
 
@@ -456,13 +512,13 @@ static iso_status take_encoder_ends(model_source *source, iso_model *model) {
     iso_status status = ISOBIT_OK;
     if (names->pooler &&
         model_source_find(source, join(&joined, "", 1, &names->pooler, ".weight"), 1))
-        status = take_linear(source, &model->pooler, "", &names->pooler, 1, c->d, c->d, 1);
+        status = take_linear(source, &model->pooler, "", &names->pooler, 1, c->d, c->d, 1, 0);
     if (status)
         return status;
     if (!model_source_find(source, join(&joined, "", 1, &names->head_dense, ".weight"), 1))
         return model_take_rows(source, &model->encoder.embedding.rows, names->shared, V, c->d);
     status = model_take_packed(source, &model->logits.w, tied ? &names->shared : &names->head, 1, V,
-                               c->d);
+                               c->d, 0);
     if (!status && tied)
         model->encoder.embedding.packed = model->logits.w;
     else if (!status)
@@ -492,9 +548,9 @@ static iso_status take_embeddings(model_source *source, iso_model *model) {
     if (own_head) {
         status = model_take_rows(source, &model->decoder.embedding.rows, name, Vt, c->d);
         if (!status)
-            status = model_take_packed(source, &model->logits.w, &names->head, 1, Vt, c->d);
+            status = model_take_packed(source, &model->logits.w, &names->head, 1, Vt, c->d, 0);
     } else {
-        status = model_take_packed(source, &model->logits.w, &name, 1, Vt, c->d);
+        status = model_take_packed(source, &model->logits.w, &name, 1, Vt, c->d, 0);
         model->decoder.embedding.packed = model->logits.w;
     }
     if (status)

@@ -138,43 +138,50 @@ iso_status iso_encode_f32(float *y, const iso_model *model, const uint32_t *sour
 
 /*
  * Runs the decoder over the whole targets of a group, whose first token is the start token if
- * `shifted`, and is in the target otherwise; the result is in run->x, [rows][d].
+ * `shifted`, and is in the target otherwise; the result is in run->x, [rows][d]. Without an encoder
+ * the tokens of a source come before those of its target, all but the last one if `shifted`.
  */
-typedef struct decoder_batch {
-    uint32_t *ids, *positions;
-    model_span *self, *cross;
-    size_t rows;
-} decoder_batch;
-
 static iso_status decode_group(model_run *run, const model_item *items, size_t count,
-                               const model_batch *source, const uint32_t *targets, int shifted) {
+                               const model_batch *source, const uint32_t *sources,
+                               const uint32_t *targets, int shifted) {
     const model_config *c = &run->model->config;
     const model_stack *stack = &run->model->decoder;
     const size_t d = c->d, inner = stack->H * stack->dh;
-    decoder_batch b = {0};
+    const int both = c->encoder_layers != 0;
+    model_decoder_batch b = {.count = count};
+    float *memory = NULL;
     for (size_t i = 0; i < count; i++)
-        b.rows += items[i].T;
-    float *memory = model_alloc3(&run->arena, source->rows, d, 1, sizeof *memory);
-    float *kv = model_alloc3(&run->arena, source->rows, 2 * inner, 1, sizeof *kv);
+        b.rows += items[i].T + (both ? 0 : items[i].S - (size_t)shifted);
     b.ids = model_alloc(&run->arena, b.rows, sizeof *b.ids);
     b.positions = model_alloc(&run->arena, b.rows, sizeof *b.positions);
     b.self = model_alloc(&run->arena, count, sizeof *b.self);
-    b.cross = model_alloc(&run->arena, count, sizeof *b.cross);
-    if (!memory || !kv || !b.ids || !b.positions || !b.self || !b.cross)
+    if (both) {
+        b.memory_rows = source->rows;
+        b.memory = memory = model_alloc3(&run->arena, source->rows, d, 1, sizeof *memory);
+        b.kv = model_alloc3(&run->arena, source->rows, 2 * inner, 1, sizeof *b.kv);
+        b.cross = model_alloc(&run->arena, count, sizeof *b.cross);
+    }
+    if (!b.ids || !b.positions || !b.self || (both && (!memory || !b.kv || !b.cross)))
         return model_fail(run->error, ISOBIT_E_NOMEM, "out of memory");
-    memcpy(memory, run->x, source->rows * d * sizeof *memory);
-    for (size_t i = 0, at = 0; i < count; at += items[i++].T) {
-        const size_t T = items[i].T;
+    if (both)
+        memcpy(memory, run->x, source->rows * d * sizeof *memory);
+    for (size_t i = 0, at = 0; i < count; at += b.self[i++].T) {
+        const model_item *item = &items[i];
+        const uint32_t *target = targets + item->first_target;
+        const size_t S = both ? 0 : item->S;
+        const size_t T = S + item->T - (both ? 0 : (size_t)shifted);
         b.self[i] = (model_span){at, T, at, T};
-        b.cross[i] = (model_span){at, T, source->spans[i].first_k, source->spans[i].S};
+        if (both)
+            b.cross[i] = (model_span){at, T, source->spans[i].first_k, source->spans[i].S};
         for (size_t t = 0; t < T; t++) {
-            const uint32_t *target = targets + items[i].first_target;
-            b.ids[at + t] = !shifted ? target[t] : t ? target[t - 1] : c->start;
+            b.ids[at + t] = t < S               ? sources[item->first_source + t]
+                            : !both || !shifted ? target[t - S]
+                            : t                 ? target[t - 1]
+                                                : c->start;
             b.positions[at + t] = (uint32_t)(t + c->position_offset);
         }
     }
-    return model_decode_whole(run, b.ids, b.positions, b.self, b.cross, count, b.rows, memory, kv,
-                              source->rows);
+    return model_decode_whole(run, &b, NULL);
 }
 
 static iso_status logits_stepwise(model_run *run, float *logits, const uint32_t *target,
@@ -183,7 +190,7 @@ static iso_status logits_stepwise(model_run *run, float *logits, const uint32_t 
     model_cache cache;
     uint32_t position;
     iso_status status = model_cache_make(&cache, run, 1, 1, length, source->rows);
-    if (!status)
+    if (!status && source->rows)
         status = model_cache_sources(&cache, run, source->spans, 1, source->rows);
     if (!status)
         status = model_cache_workspace(&cache, run, NULL);
@@ -198,28 +205,34 @@ static iso_status logits_stepwise(model_run *run, float *logits, const uint32_t 
 iso_status iso_logits_f32(float *logits, const iso_model *model, const uint32_t *source,
                           size_t source_length, const uint32_t *target, size_t target_length,
                           int stepwise, const iso_context *context, iso_error *error) {
-    if (!model || !source || (target_length && (!logits || !target)))
-        return model_fail(error, ISOBIT_E_NULL,
-                          "logits, model, source and target must not be NULL");
+    if (!model || (target_length && (!logits || !target)))
+        return model_fail(error, ISOBIT_E_NULL, "logits, model and target must not be NULL");
+    const int both = model->encoder.layers != 0;
+    if (both == !source)
+        return both ? model_fail(error, ISOBIT_E_NULL, "source must not be NULL")
+                    : model_fail(error, ISOBIT_E_UNSUPPORTED,
+                                 "the model has no encoder: source must be NULL");
     model_arena arena = {0};
-    model_item *item = NULL;
-    model_batch batch;
+    model_item one = {.T = target_length}, *item = &one;
+    model_batch batch = {0};
     model_run run;
-    iso_status status = model_needs(&model->encoder, "encoder", error);
-    if (!status)
-        status = model_needs(&model->decoder, "decoder", error);
-    if (!status)
+    iso_status status = model_needs(&model->decoder, "decoder", error);
+    if (!status && both)
         status = model_items(&item, &arena, model, source, &source_length, target, &target_length,
                              1, error);
-    if (!status)
+    else if (!status)
+        status = model_check_ids(target, target_length, model->config.target_vocabulary,
+                                 model->config.max_positions, "target", 0, error);
+    if (!status && both)
         status = model_batch_sources(&batch, &arena, model, item, 1, source, error);
-    size_t rows = source_length > target_length ? source_length : target_length;
+    size_t rows = batch.rows > target_length ? batch.rows : target_length;
     if (!status && target_length &&
         !(status = model_run_begin(&run, NULL, model, context, rows, error))) {
-        status = encode_batch(&run, &batch);
+        if (both)
+            status = encode_batch(&run, &batch);
         if (!status && stepwise)
             status = logits_stepwise(&run, logits, target, target_length, &batch);
-        else if (!status && !(status = decode_group(&run, item, 1, &batch, target, 0)))
+        else if (!status && !(status = decode_group(&run, item, 1, &batch, source, target, 0)))
             status = model_logits(&run, logits, run.x, target_length);
         model_run_end(&run, status);
     }
@@ -227,20 +240,36 @@ iso_status iso_logits_f32(float *logits, const iso_model *model, const uint32_t 
     return status;
 }
 
+/* Of x [sum of S + T - 1][d] only the rows that predict tokens of targets stay: [sum of T][d]. */
+static void drop_prompts(model_run *run, const model_item *items, size_t count) {
+    const size_t d = run->model->config.d;
+    size_t to = 0, from = 0;
+    for (size_t i = 0; i < count; i++) {
+        from += items[i].S - 1;
+        memmove(run->x + to * d, run->x + from * d, items[i].T * d * sizeof *run->x);
+        from += items[i].T;
+        to += items[i].T;
+    }
+}
+
 /* The log-probabilities of one group of targets. */
 static iso_status score_group(float *log_probs, const iso_model *model, const model_item *items,
                               size_t count, const uint32_t *sources, const uint32_t *targets,
                               const iso_context *context, iso_error *error) {
     const size_t V = model->config.target_vocabulary, d = model->config.d;
+    const int both = model->encoder.layers != 0;
     size_t rows = 0, target_rows = 0;
     for (size_t i = 0; i < count; i++) {
         rows += items[i].S;
         target_rows += items[i].T;
     }
     model_run run;
-    model_batch batch;
-    iso_status status =
-        model_run_begin(&run, NULL, model, context, rows > target_rows ? rows : target_rows, error);
+    model_batch batch = {0};
+    iso_status status = model_run_begin(&run, NULL, model, context,
+                                        !both                ? rows + target_rows
+                                        : rows > target_rows ? rows
+                                                             : target_rows,
+                                        error);
     if (status)
         return status;
     size_t most = V < LOGITS_FLOATS ? LOGITS_FLOATS / V : 1;
@@ -248,12 +277,14 @@ static iso_status score_group(float *log_probs, const iso_model *model, const mo
     float *logits = model_alloc3(&run.arena, most, V, 1, sizeof *logits);
     if (!logits)
         status = model_fail(error, ISOBIT_E_NOMEM, "out of memory");
-    if (!status)
+    if (!status && both)
         status = model_batch_sources(&batch, &run.arena, model, items, count, sources, error);
-    if (!status)
+    if (!status && both)
         status = encode_batch(&run, &batch);
     if (!status)
-        status = decode_group(&run, items, count, &batch, targets, 1);
+        status = decode_group(&run, items, count, &batch, sources, targets, 1);
+    if (!status && !both)
+        drop_prompts(&run, items, count);
     if (!status)
         status = model_run_linear_workspace(&run, most);
     if (!status && target_rows % most)
@@ -282,12 +313,16 @@ iso_status iso_score_f32(float *log_probs, const iso_model *model, const uint32_
     model_arena arena = {0};
     model_item *items = NULL;
     size_t total = 0, used = 0;
-    iso_status status = model_needs(&model->encoder, "encoder", error);
-    if (!status)
-        status = model_needs(&model->decoder, "decoder", error);
+    iso_status status = model_needs(&model->decoder, "decoder", error);
     if (!status)
         status = model_items(&items, &arena, model, sources, source_lengths, targets,
                              target_lengths, count, error);
+    for (size_t i = 0; i < count && !status && !model->encoder.layers; i++)
+        if (items[i].T && items[i].S + items[i].T - 1 > model->config.max_positions)
+            status =
+                model_fail(error, ISOBIT_E_LIMIT,
+                           "source and target %zu have %zu tokens; the model has %zu positions",
+                           items[i].index, items[i].S + items[i].T, model->config.max_positions);
     for (size_t i = 0; i < count && !status; i++)
         total += target_lengths[i];
     if (!status && total && !log_probs)

@@ -210,6 +210,7 @@ typedef struct model_config {
     int embedding_norm; /* a norm on the sum of embedding and position */
     int final_norm;     /* a norm at the end of each stack */
     int attention_bias, ffn_bias;
+    int linear_in_out; /* matrices are stored [in][out] */
     model_presence logits_bias;
     /* Positions and embeddings. */
     model_position position;
@@ -313,10 +314,11 @@ const model_tensor *model_source_find(const model_source *source, const char *co
 
 /*
  * Weights by name. A name of several parts means tensors of the same shape stacked: packed
- * [parts n][k], vectors [parts n]. `leading_one`: the shape in the file is [1, n].
+ * [parts n][k], vectors [parts n]. `in_out`: one tensor of the shape [k, n]. `leading_one`: the
+ * shape in the file is [1, n].
  */
 iso_status model_take_packed(model_source *source, iso_packed *out, const char *const *names,
-                             size_t parts, size_t n, size_t k);
+                             size_t parts, size_t n, size_t k, int in_out);
 iso_status model_take_vector(model_source *source, const float **out, const char *const *names,
                              size_t parts, size_t n, int leading_one);
 iso_status model_take_rows(model_source *source, const float **out, const char *name, size_t n,
@@ -342,6 +344,8 @@ iso_status model_take_all(iso_model *model, model_source *source); /* families.c
     (MODEL_SIZE_IS_KNOWN(options, last)                                                            \
          ? memcpy(memset(&(own), 0, sizeof(own)), options, (options)->size)                        \
          : NULL)
+
+struct model_cache;
 
 /* One call: its memory, its context with a workspace for every op, and row buffers. */
 typedef struct model_run {
@@ -428,18 +432,34 @@ iso_status model_attend_workspace(model_run *run, const model_stack *stack, size
 /* transformer.c: run->x holds the result. */
 iso_status model_encode(model_run *run, const uint32_t *ids, const uint32_t *positions,
                         const model_span *spans, size_t count, size_t rows);
-/* Whole targets at once; memory [..][d] is the output of the encoder, kv [..][2 H dh] scratch. */
-iso_status model_decode_whole(model_run *run, const uint32_t *ids, const uint32_t *positions,
-                              const model_span *self, const model_span *cross, size_t count,
-                              size_t rows, const float *memory, float *kv, size_t memory_rows);
+/* Whole sequences of a decoder, [rows] in all, sequence i at self[i]. */
+typedef struct model_decoder_batch {
+    uint32_t *ids, *positions;
+    model_span *self;
+    size_t count, rows;
+    /* What an encoder made, or cross is NULL: */
+    model_span *cross;
+    const float *memory; /* [memory_rows][d] */
+    size_t memory_rows;
+    float *kv; /* [memory_rows][2 H dh] scratch */
+} model_decoder_batch;
+
+/* `cache`, if not NULL, receives the keys and values of sequence i for the first beam of i. */
+iso_status model_decode_whole(model_run *run, const model_decoder_batch *batch,
+                              struct model_cache *cache);
 iso_status model_logits(model_run *run, float *logits, const float *x, size_t rows);
 /* Whether the model has the stack that a call needs; an error that says so if not. */
 iso_status model_needs(const model_stack *stack, const char *name, iso_error *error);
 
-/* The keys and values of decoding: sentences x beams, one target position at a time. */
+/*
+ * The keys and values of decoding: sentences x beams, one target position at a time. Without an
+ * encoder there are none of a source; a prompt takes the first positions of a sentence instead.
+ */
 typedef struct model_cache {
-    size_t sentences, beams, T, S; /* capacities */
+    size_t sentences, beams, T, S; /* capacities; S 0: no encoder */
     size_t *source_lengths;        /* [sentences] */
+    size_t *prompts;               /* [sentences] positions before the first step */
+    size_t *key_lengths;           /* [sentences x beams] of a step */
     float *self_k, *self_v;        /* [layers][sentences x beams][H] panels | [T][dh] */
     float *cross_k, *cross_v;      /* [layers][sentences][H] panels | [S][dh] */
     size_t panels_t, panels_s;     /* floats of one head's panels */
@@ -454,14 +474,15 @@ iso_status model_cache_make(model_cache *cache, model_run *run, size_t sentences
 /* Computes the keys and values of the encoder output run->x for sentence i at spans[i]. */
 iso_status model_cache_sources(model_cache *cache, model_run *run, const model_span *spans,
                                size_t count, size_t rows);
-/* Rows `to` and `from` of the self-attention caches: the first `length` positions. */
+/* Rows `to` and `from` of the self-attention caches: the first `length` positions, of prompts too.
+ */
 void model_cache_copy_beam(model_cache *cache, const iso_model *model, size_t to, size_t from,
                            size_t length);
 void model_cache_copy_sentence(model_cache *cache, const iso_model *model, size_t to, size_t from,
                                size_t length);
 /*
- * One step for sentences x beams rows, all at position `past`. weights, where not NULL, receives
- * the cross-attention [layers][sentences][H][beams][S of the cache].
+ * One step for sentences x beams rows, all at position `past` after their prompts. weights, where
+ * not NULL, receives the cross-attention [layers][sentences][H][beams][S of the cache].
  */
 iso_status model_decode_step(model_cache *cache, model_run *run, const uint32_t *ids,
                              uint32_t *positions, size_t sentences, size_t past, float *weights);

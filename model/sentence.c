@@ -235,9 +235,11 @@ iso_status iso_token_logits_f32(float *logits, const iso_model *model, const uin
                                 size_t length, const iso_context *context, iso_error *error) {
     if (!model || (length && (!logits || !ids)))
         return model_fail(error, ISOBIT_E_NULL, "logits, model and ids must not be NULL");
-    if (model->decoder.layers)
+    if (model->decoder.layers && model->encoder.layers)
         return model_fail(error, ISOBIT_E_UNSUPPORTED,
                           "the model has a decoder: its logits are those of a target");
+    if (model->decoder.layers)
+        return iso_logits_f32(logits, model, NULL, 0, ids, length, 0, context, error);
     if (!model->logits.w.data)
         return model_fail(error, ISOBIT_E_UNSUPPORTED,
                           "the model came without the head of a masked language model");

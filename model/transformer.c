@@ -93,34 +93,43 @@ iso_status model_encode(model_run *run, const uint32_t *ids, const uint32_t *pos
 
 /* ------------------------------------------------------------------- decoder, whole targets */
 
-iso_status model_decode_whole(model_run *run, const uint32_t *ids, const uint32_t *positions,
-                              const model_span *self, const model_span *cross, size_t count,
-                              size_t rows, const float *memory, float *kv, size_t memory_rows) {
+static void keep_prompt(const model_cache *cache, model_run *run, const model_span *spans,
+                        size_t count, size_t l, iso_status *status);
+
+iso_status model_decode_whole(model_run *run, const model_decoder_batch *b,
+                              struct model_cache *cache) {
     const model_stack *stack = &run->model->decoder;
     const size_t d = run->model->config.d, inner = stack->H * stack->dh;
     const float *qkv = run->wide, *q = run->wide;
-    iso_status status = model_run_linear_workspace(run, rows);
+    iso_status status = model_run_linear_workspace(run, b->rows);
+    if (!status && b->cross)
+        status = model_run_linear_workspace(run, b->memory_rows);
     if (!status)
-        status = model_run_linear_workspace(run, memory_rows);
+        status = model_attend_workspace(run, stack, 3 * inner, 3 * inner, b->self, b->count, 1);
+    if (!status && b->cross)
+        status = model_attend_workspace(run, stack, inner, 2 * inner, b->cross, b->count, 0);
     if (!status)
-        status = model_attend_workspace(run, stack, 3 * inner, 3 * inner, self, count, 1);
-    if (!status)
-        status = model_attend_workspace(run, stack, inner, 2 * inner, cross, count, 0);
-    if (!status)
-        status = begin_stack(run, stack, ids, positions, rows);
+        status = begin_stack(run, stack, b->ids, b->positions, b->rows);
     for (size_t l = 0; l < stack->layers && !status; l++) {
         const model_layer *layer = &stack->layer[l];
-        if (/* masked self-attention: position t sees 0 .. t */
-            (status = model_attend_spans(run, stack, qkv, 3 * inner, qkv + inner, qkv + 2 * inner,
-                                         3 * inner, self, count, 1)) ||
-            (status = self_to_cross(run, layer, rows)) ||
+        if (cache)
+            keep_prompt(cache, run, b->self, b->count, l, &status);
+        /* masked self-attention: position t sees 0 .. t */
+        if (!status)
+            status = model_attend_spans(run, stack, qkv, 3 * inner, qkv + inner, qkv + 2 * inner,
+                                        3 * inner, b->self, b->count, 1);
+        if (!status && !b->cross) {
+            status = end_layer(run, stack, l, &layer->self_out, &layer->self_norm, b->rows);
+            continue;
+        }
+        if (status || (status = self_to_cross(run, layer, b->rows)) ||
             /* attention over the encoder: q [rows][H dh], k | v [memory_rows][2 H dh] */
-            (status = model_project(run, kv, 2 * inner, memory, d, &layer->cross_kv, memory_rows,
-                                    ISOBIT_ACT_NONE, NULL)) ||
-            (status = model_attend_spans(run, stack, q, inner, kv, kv + inner, 2 * inner, cross,
-                                         count, 0)))
+            (status = model_project(run, b->kv, 2 * inner, b->memory, d, &layer->cross_kv,
+                                    b->memory_rows, ISOBIT_ACT_NONE, NULL)) ||
+            (status = model_attend_spans(run, stack, q, inner, b->kv, b->kv + inner, 2 * inner,
+                                         b->cross, b->count, 0)))
             break;
-        status = end_layer(run, stack, l, &layer->cross_out, &layer->cross_norm, rows);
+        status = end_layer(run, stack, l, &layer->cross_out, &layer->cross_norm, b->rows);
     }
     return status;
 }
@@ -138,7 +147,7 @@ static int cache_floats(const iso_model *model, size_t beams, size_t T, size_t S
                         size_t *self_v, size_t *cross_k, size_t *cross_v) {
     const size_t H = model->decoder.H, dh = model->decoder.dh, inner = H * dh;
     size_t heads, panels_t = iso_key_panels_floats(T, dh), panels_s = iso_key_panels_floats(S, dh);
-    return panels_t && panels_s && !__builtin_mul_overflow(beams, H, &heads) &&
+    return panels_t && (panels_s || !S) && !__builtin_mul_overflow(beams, H, &heads) &&
            !__builtin_mul_overflow(heads, panels_t, self_k) &&
            !__builtin_mul_overflow(T, inner, self_v) &&
            !__builtin_mul_overflow(beams, *self_v, self_v) &&
@@ -170,16 +179,22 @@ iso_status model_cache_make(model_cache *cache, model_run *run, size_t sentences
                           "caches of %zu beams, %zu target and %zu source positions", beams, T, S);
     cache->panels_t = iso_key_panels_floats(T, dh);
     cache->panels_s = iso_key_panels_floats(S, dh);
-    cache->source_lengths = model_alloc(&run->arena, sentences, sizeof(size_t));
+    cache->source_lengths = model_alloc3(&run->arena, sentences, 2 + beams, 1, sizeof(size_t));
+    if (!cache->source_lengths)
+        return model_fail(run->error, ISOBIT_E_NOMEM, "out of memory");
+    cache->prompts = cache->source_lengths + sentences;
+    cache->key_lengths = cache->prompts + sentences;
+    memset(cache->source_lengths, 0, 2 * sentences * sizeof(size_t));
     /* Few positions fill their panels; of many, a search may need only the first. */
     void *(*alloc)(model_arena *, size_t, size_t, size_t, size_t) =
         T <= 64 ? model_alloc3 : model_alloc_sparse;
     cache->self_k = alloc(&run->arena, layers, sentences, self_k, sizeof(float));
     cache->self_v = alloc(&run->arena, layers, sentences, self_v, sizeof(float));
-    cache->cross_k = model_alloc3(&run->arena, layers, sentences, cross_k, sizeof(float));
-    cache->cross_v = model_alloc3(&run->arena, layers, sentences, cross_v, sizeof(float));
-    if (!cache->source_lengths || !cache->self_k || !cache->self_v || !cache->cross_k ||
-        !cache->cross_v)
+    if (S) {
+        cache->cross_k = model_alloc3(&run->arena, layers, sentences, cross_k, sizeof(float));
+        cache->cross_v = model_alloc3(&run->arena, layers, sentences, cross_v, sizeof(float));
+    }
+    if (!cache->self_k || !cache->self_v || (S && (!cache->cross_k || !cache->cross_v)))
         return model_fail(run->error, ISOBIT_E_NOMEM,
                           "out of memory for caches of keys and values");
     return ISOBIT_OK;
@@ -224,9 +239,29 @@ iso_status model_cache_sources(model_cache *cache, model_run *run, const model_s
     return model_run_fail(run, status, "keys and values of the source");
 }
 
+/* The keys and values of whole prompts, in run->wide, begin the caches of layer l. */
+static void keep_prompt(const model_cache *cache, model_run *run, const model_span *spans,
+                        size_t count, size_t l, iso_status *status) {
+    const model_stack *stack = &run->model->decoder;
+    const size_t H = stack->H, dh = stack->dh, inner = H * dh;
+    for (size_t i = 0; i < count * H && !*status; i++) {
+        const size_t b = i / H, h = i % H, r = b * cache->beams, T = spans[b].T;
+        const float *k = run->wide + spans[b].first_q * 3 * inner + inner + h * dh;
+        float *v = self_v(cache, H, l, r, h, dh);
+        *status = model_run_fail(
+            run,
+            iso_key_panels_append(self_k(cache, H, l, r, h), 0, k, 3 * inner, T, dh, &run->context),
+            "keys of a prompt");
+        for (size_t t = 0; t < T; t++)
+            memcpy(v + t * dh, k + inner + t * 3 * inner, dh * sizeof(float));
+    }
+    model_lap(run, ISOBIT_PROFILE_CACHE);
+}
+
 void model_cache_copy_beam(model_cache *cache, const iso_model *model, size_t to, size_t from,
                            size_t length) {
     const size_t H = model->decoder.H, dh = model->decoder.dh;
+    length += cache->prompts[from / cache->beams];
     const size_t panels = iso_key_panels_floats(length, dh) * sizeof(float);
     for (size_t l = 0; l < model->decoder.layers; l++)
         for (size_t h = 0; h < H; h++) {
@@ -243,6 +278,9 @@ void model_cache_copy_sentence(model_cache *cache, const iso_model *model, size_
     for (size_t beam = 0; beam < cache->beams; beam++)
         model_cache_copy_beam(cache, model, to * cache->beams + beam, from * cache->beams + beam,
                               length);
+    cache->prompts[to] = cache->prompts[from];
+    if (!cache->S)
+        return;
     for (size_t l = 0; l < model->decoder.layers; l++)
         for (size_t h = 0; h < H; h++) {
             memcpy(cross_k(cache, H, l, to, h), cross_k(cache, H, l, from, h), panels);
@@ -311,7 +349,7 @@ iso_status model_cache_workspace(const model_cache *c, model_run *run, float *we
         size_t bytes = 0;
         if (!(status = model_run_linear_workspace(run, sentences * c->beams)) &&
             !(status = iso_attention_f32_workspace_bytes(&bytes, &self, &self_o, &run->context)) &&
-            !(status = model_run_workspace(run, bytes)) &&
+            !(status = model_run_workspace(run, bytes)) && c->S &&
             !(status = iso_attention_f32_workspace_bytes(&bytes, &cross, &cross_o, &run->context)))
             status = model_run_workspace(run, bytes);
     }
@@ -332,16 +370,17 @@ static void append_rows(void *arg, size_t task) {
     const size_t H = stack->H, dh = stack->dh, inner = H * dh;
     const iso_context context = {.size = sizeof context, .isa = t->run->context.isa};
     const size_t end = t->rows * (task + 1) / t->tasks;
-    for (size_t r = t->rows * task / t->tasks; r < end; r++)
+    for (size_t r = t->rows * task / t->tasks; r < end; r++) {
+        const size_t past = t->past + t->cache->prompts[r / t->cache->beams];
         for (size_t h = 0; h < H; h++) {
             const float *k = t->run->wide + r * 3 * inner + inner + h * dh;
-            const iso_status status = iso_key_panels_append(self_k(t->cache, H, t->l, r, h),
-                                                            t->past, k, 3 * inner, 1, dh, &context);
+            const iso_status status = iso_key_panels_append(self_k(t->cache, H, t->l, r, h), past,
+                                                            k, 3 * inner, 1, dh, &context);
             if (status)
                 atomic_store_explicit(&t->status, (int)status, memory_order_relaxed);
-            memcpy(self_v(t->cache, H, t->l, r, h, dh) + t->past * dh, k + inner,
-                   dh * sizeof(float));
+            memcpy(self_v(t->cache, H, t->l, r, h, dh) + past * dh, k + inner, dh * sizeof(float));
         }
+    }
 }
 
 static iso_status append(const model_cache *cache, const model_run *run, size_t l, size_t rows,
@@ -357,6 +396,13 @@ static iso_status append(const model_cache *cache, const model_run *run, size_t 
     return (iso_status)atomic_load_explicit(&t.status, memory_order_relaxed);
 }
 
+static size_t longest_prompt(const model_cache *cache, size_t sentences) {
+    size_t most = 0;
+    for (size_t b = 0; b < sentences; b++)
+        most = cache->prompts[b] > most ? cache->prompts[b] : most;
+    return most;
+}
+
 iso_status model_decode_step(model_cache *cache, model_run *run, const uint32_t *ids,
                              uint32_t *positions, size_t sentences, size_t past, float *weights) {
     const model_stack *stack = &run->model->decoder;
@@ -364,11 +410,17 @@ iso_status model_decode_step(model_cache *cache, model_run *run, const uint32_t 
     const size_t rows = sentences * cache->beams;
     const size_t weights_layer = cache->sentences * H * cache->beams * cache->S;
     float *qkv = run->wide, *q = run->wide;
-    const iso_attention_shape self = self_shape(cache, run, rows, past);
+    const size_t most = longest_prompt(cache, sentences);
+    const iso_attention_shape self = self_shape(cache, run, rows, past + most);
     const iso_attention_shape cross = cross_shape(cache, run, sentences);
-    const iso_attention_options self_o = self_options(dh, past);
-    for (size_t r = 0; r < rows; r++)
-        positions[r] = (uint32_t)(past + run->model->config.position_offset);
+    iso_attention_options self_o = self_options(dh, past + most);
+    for (size_t r = 0; r < rows; r++) {
+        const size_t prompt = cache->prompts[r / cache->beams];
+        positions[r] = (uint32_t)(past + prompt + run->model->config.position_offset);
+        cache->key_lengths[r] = past + prompt + 1;
+        if (prompt < most)
+            self_o.key_lengths = cache->key_lengths;
+    }
     iso_status status = begin_stack(run, stack, ids, positions, rows);
     for (size_t l = 0; l < stack->layers && !status; l++) {
         const model_layer *layer = &stack->layer[l];
@@ -381,11 +433,16 @@ iso_status model_decode_step(model_cache *cache, model_run *run, const uint32_t 
             status =
                 iso_attention_f32(run->h, qkv, self_k(cache, H, l, 0, 0),
                                   self_v(cache, H, l, 0, 0, dh), &self, &self_o, &run->context);
-        model_count(run, rows, past + 1, 2 * inner);
+        for (size_t r = 0; r < rows; r++)
+            model_count(run, 1, cache->key_lengths[r], 2 * inner);
         model_lap(run, ISOBIT_PROFILE_ATTENTION);
         if (status) {
             model_run_fail(run, status, "self-attention");
             break;
+        }
+        if (!cache->S) {
+            status = end_layer(run, stack, l, &layer->self_out, &layer->self_norm, rows);
+            continue;
         }
         if ((status = self_to_cross(run, layer, rows)))
             break;

@@ -14,6 +14,8 @@
 const model_tensor *model_source_find(const model_source *source, const char *const *names,
                                       size_t count) {
     for (size_t i = 0; i < count; i++) {
+        if (!names[i])
+            continue;
         const model_tensor *t = model_checkpoint_find(source->checkpoint, names[i]);
         if (!t && strncmp(names[i], source->prefix, strlen(source->prefix)) == 0)
             t = model_checkpoint_find(source->checkpoint, names[i] + strlen(source->prefix));
@@ -145,14 +147,29 @@ iso_status model_source_plan(model_source *source, size_t n, size_t k) {
     return ISOBIT_OK;
 }
 
+/* A matrix that is stored [k][n]: read as a whole, and turned while it is packed. */
+static iso_status pack_in_out(model_source *source, iso_packed *out, const char *name, size_t n,
+                              size_t k, void *data, size_t bytes) {
+    const model_tensor *t;
+    iso_status status = find_checked(source, &t, name, k, n);
+    if (!status)
+        status = read_elements(source, t, source->chunk, 0, n * k);
+    if (status)
+        return status;
+    status = iso_pack_f32(out, data, bytes, source->chunk, n, n, k, 1, source->context);
+    return status
+               ? model_fail(source->error, status, "packing \"%s\": %s", name, iso_strerror(status))
+               : status;
+}
+
 iso_status model_take_packed(model_source *source, iso_packed *out, const char *const *names,
-                             size_t parts, size_t n, size_t k) {
+                             size_t parts, size_t n, size_t k, int in_out) {
     size_t bytes, rows;
     iso_status status = ISOBIT_OK;
     iso_error *error = source->error;
     const model_tensor *t;
     for (size_t part = 0; part < parts; part++) {
-        if ((status = find_checked(source, &t, names[part], n, k)))
+        if ((status = find_checked(source, &t, names[part], in_out ? k : n, in_out ? n : k)))
             return status;
         if (!source->load)
             source->parameters += n * k;
@@ -161,11 +178,13 @@ iso_status model_take_packed(model_source *source, iso_packed *out, const char *
         return model_fail(error, ISOBIT_E_OVERFLOW, "tensor \"%s\" is too large", names[0]);
     if (!source->load) {
         status = model_source_plan(source, bytes / sizeof(float), 1);
-        return status ? status : reserve_chunk(source, k);
+        return status ? status : reserve_chunk(source, in_out ? (n * k + 15) / 16 : k);
     }
     char *data = model_alloc(source->arena, bytes, 1);
     if (!data)
         return model_fail(error, ISOBIT_E_NOMEM, "out of memory for tensor \"%s\"", names[0]);
+    if (in_out)
+        return pack_in_out(source, out, names[0], n, k, data, bytes);
     *out = (iso_packed){(const float *)(const void *)data, rows, k};
 
     /* Rows of all parts flow through the chunk; it is packed whenever it is full. */

@@ -36,6 +36,8 @@ static const family families[] = {
     {"roberta-f16", {"lm_head.dense.weight"}},
     {"distilbert-bf16", {"vocab_transform.weight"}},
     {"minilm", {"pooler.dense.weight"}},
+    {"gpt2", {NULL}},
+    {"gpt2-untied-f16", {"lm_head.weight"}},
 };
 
 static void ok(iso_status status, const iso_error *error) {
@@ -376,6 +378,119 @@ static void test_encoder_arguments(void **state) {
     (void)state;
 }
 
+/* ------------------------------------------------------------------------------ decoders alone */
+
+static const char *const decoders[] = {"gpt2", "gpt2-untied-f16"};
+#define DECODERS (sizeof decoders / sizeof *decoders)
+
+static void test_decoders(void **state) {
+    static float logits[MOST * MOST_V], other[MOST * MOST_V];
+    for (size_t m = 0; m < DECODERS; m++) {
+        const char *name = decoders[m];
+        iso_model *model = load(name);
+        const iso_model_info *info = iso_model_get_info(model);
+        const size_t V = info->target_vocabulary;
+        json_t *cases = load_cases(name), *c;
+        assert_int_equal(info->encoder_layers, 0);
+        assert_int_equal(info->max_positions, 40);
+        size_t i;
+        json_array_foreach(cases, i, c) {
+            uint32_t ids[MOST];
+            iso_error error = {0};
+            const size_t S = read_ids(json_object_get(c, "source"), ids);
+            ok(iso_token_logits_f32(logits, model, ids, S, NULL, &error), &error);
+            check_close(json_object_get(c, "logits"), logits, S * V, name, "logits");
+            for (int stepwise = 0; stepwise < 2; stepwise++) {
+                memset(other, 0, sizeof other);
+                ok(iso_logits_f32(other, model, NULL, 0, ids, S, stepwise, NULL, &error), &error);
+                assert_memory_equal(logits, other, S * V * sizeof *logits);
+            }
+        }
+        json_decref(cases);
+        iso_model_free(model);
+    }
+    (void)state;
+}
+
+/* ln softmax(x)[token] in double precision. */
+static double log_prob(const float *x, size_t V, uint32_t token) {
+    double most = -INFINITY, sum = 0;
+    for (size_t v = 0; v < V; v++)
+        most = fmax(most, (double)x[v]);
+    for (size_t v = 0; v < V; v++)
+        sum += exp((double)x[v] - most);
+    return (double)x[token] - most - log(sum);
+}
+
+/* A continuation is as probable as the logits of prompt and continuation together say; in batches
+ * of any kind, on any instruction set, with the same bits. */
+static void test_decoder_scores(void **state) {
+    enum { COUNT = 19 };
+    static float logits[MOST * MOST_V];
+    for (size_t m = 0; m < DECODERS; m++) {
+        iso_model *model = load(decoders[m]);
+        const size_t V = iso_model_get_info(model)->target_vocabulary;
+        static uint32_t prompts[COUNT * 20], targets[COUNT * 20];
+        static float alone[COUNT * 20], together[COUNT * 20];
+        size_t S[COUNT], T[COUNT], s = 0, t = 0;
+        iso_error error = {0};
+        for (size_t i = 0; i < COUNT; i++) {
+            uint32_t all[40];
+            S[i] = 1 + i * 7 % 20;
+            T[i] = i * 5 % 21;
+            for (size_t j = 0; j < S[i]; j++)
+                all[j] = prompts[s + j] = (uint32_t)((i * 13 + j * j * 3) % V);
+            for (size_t j = 0; j < T[i]; j++)
+                all[S[i] + j] = targets[t + j] = (uint32_t)((i + j * 11) % V);
+            ok(iso_score_f32(alone + t, model, prompts + s, &S[i], targets + t, &T[i], 1, NULL,
+                             &error),
+               &error);
+            ok(iso_token_logits_f32(logits, model, all, S[i] + T[i], NULL, &error), &error);
+            for (size_t j = 0; j < T[i]; j++) {
+                const double want = log_prob(logits + (S[i] - 1 + j) * V, V, targets[t + j]);
+                if (!(fabs((double)alone[t + j] - want) <= 1e-5))
+                    fail_msg("%s, token %zu: %g, not %g", decoders[m], j, (double)alone[t + j],
+                             want);
+            }
+            s += S[i];
+            t += T[i];
+        }
+        for (size_t i = 0; i < iso_isa_count(); i++) {
+            const iso_context context = {.size = sizeof context, .isa = iso_isa_get(i)};
+            if (iso_isa_missing(context.isa))
+                continue;
+            memset(together, 0, sizeof together);
+            ok(iso_score_f32(together, model, prompts, S, targets, T, COUNT, &context, &error),
+               &error);
+            assert_memory_equal(alone, together, t * sizeof *alone);
+        }
+        iso_model_free(model);
+    }
+    (void)state;
+}
+
+static void test_decoder_arguments(void **state) {
+    iso_model *model = load("gpt2");
+    uint32_t ids[42] = {0};
+    const size_t two = 2, most = 40, none = 0;
+    static float y[MOST * MOST_V];
+    iso_error e = {0};
+    expect(ISOBIT_E_UNSUPPORTED, "no encoder", iso_encode_f32(y, model, ids, 2, NULL, &e), &e);
+    expect(ISOBIT_E_UNSUPPORTED, "no encoder",
+           iso_sentence_embed_f32(y, model, ids, &two, 1, NULL, NULL, &e), &e);
+    expect(ISOBIT_E_UNSUPPORTED, "must be NULL",
+           iso_logits_f32(y, model, ids, 2, ids, 2, 0, NULL, &e), &e);
+    expect(ISOBIT_E_LIMIT, "40 positions", iso_token_logits_f32(y, model, ids, 41, NULL, &e), &e);
+    expect(ISOBIT_E_LIMIT, "40 positions",
+           iso_score_f32(y, model, ids, &most, ids, &two, 1, NULL, &e), &e);
+    expect(ISOBIT_E_DIM, "no tokens", iso_score_f32(y, model, ids, &none, ids, &two, 1, NULL, &e),
+           &e);
+    ids[1] = 50;
+    expect(ISOBIT_E_RANGE, "id 50", iso_token_logits_f32(y, model, ids, 2, NULL, &e), &e);
+    iso_model_free(model);
+    (void)state;
+}
+
 /* The folder of minilm with one file changed; what loading it and then asking for vectors say. */
 static void with_file(const char *name, const char *text, iso_status load_status,
                       iso_status embed_status, const char *part) {
@@ -458,6 +573,9 @@ int main(void) {
         cmocka_unit_test(test_tensors_are_needed), cmocka_unit_test(test_shapes_are_checked),
         cmocka_unit_test(test_encoders),           cmocka_unit_test(test_vectors_alone_or_together),
         cmocka_unit_test(test_encoder_arguments),  cmocka_unit_test(test_sentence_files),
+        cmocka_unit_test(test_decoders),           cmocka_unit_test(test_decoder_scores),
+        cmocka_unit_test(test_decoder_arguments),
+
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

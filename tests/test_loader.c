@@ -582,9 +582,9 @@ static void test_impossible_sizes(void **state) {
     assert_int_equal(model_take_rows(&source, &rows, "a", 1, SIZE_MAX / 16 + 1), ISOBIT_E_OVERFLOW);
     source.load = 1;
     t.shape[0] = SIZE_MAX / 2 + 1, t.shape[1] = 1;
-    assert_int_equal(model_take_packed(&source, &packed, names, 2, SIZE_MAX / 2 + 1, 1),
+    assert_int_equal(model_take_packed(&source, &packed, names, 2, SIZE_MAX / 2 + 1, 1, 0),
                      ISOBIT_E_OVERFLOW);
-    assert_int_equal(model_take_packed(&source, &packed, names, 1, SIZE_MAX / 2 + 1, 1),
+    assert_int_equal(model_take_packed(&source, &packed, names, 1, SIZE_MAX / 2 + 1, 1, 0),
                      ISOBIT_E_OVERFLOW);
     model_arena_free(&source.scratch);
     model_arena_free(&arena);

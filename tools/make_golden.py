@@ -295,6 +295,25 @@ class Seq2Seq(Marian):
         self.finish()
 
 
+class Decoder(Marian):
+    """A decoder alone: a prompt is continued."""
+
+    def __init__(self, directory):
+        from transformers import AutoModelForCausalLM
+        self.model = from_pretrained(AutoModelForCausalLM, directory)
+        self.finish()
+
+    def logits(self, ids):
+        return in_double(self.exact, torch.tensor([ids])).logits[0]
+
+    def generate(self, source, **settings):
+        self.prompt = len(source)
+        return super().generate(source, **settings)
+
+    def cut(self, row):
+        return super().cut(row[self.prompt - 1:])
+
+
 # ----------------------------------------------------------------------------- expected values
 
 
@@ -477,6 +496,33 @@ def make_encoder(name, out, config, kind, dtype, old_names=False, folder=()):
     print(f"{name:20}{sum(f.stat().st_size for f in directory.iterdir()):9} bytes")
 
 
+def make_decoder_once(name, seed, out, config, generation, dtype, last_norm):
+    from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig
+    rng = torch.Generator().manual_seed(seed)
+    directory = out / name
+    config = AutoConfig.for_model(**config)
+    model = AutoModelForCausalLM.from_config(config)
+    randomize(model, rng, last_norm)
+    model.generation_config = GenerationConfig(**generation)
+    model.to(DTYPES[dtype]).save_pretrained(directory)
+    reference = Decoder(directory)
+    prompts = [torch.randint(3, config.vocab_size, (n,), generator=rng).tolist()
+               for n in (1, 5, 9, 6)]
+    if not is_varied([reference.greedy(p, {}) for p in prompts]):
+        return False
+    cases = []
+    for prompt in prompts:
+        cases.append({"source": prompt, "logits": numbers(reference.logits(prompt)),
+                      "greedy": [{"settings": s, "ids": reference.greedy(prompt, s)}
+                                 for s in GREEDY_SETTINGS], "beams": []})
+        for settings in BEAM_SETTINGS:
+            ids, scores = reference.beams(prompt, settings)
+            cases[-1]["beams"].append({"settings": settings, "ids": ids, "scores": scores})
+    (directory / "expected.json").write_text(json.dumps(cases, separators=(",", ":")) + "\n")
+    summary(name, directory, seed, cases)
+    return True
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "tests" / "data" / "models")
@@ -598,6 +644,22 @@ def main():
                              "pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": False}),
                          ("sentence_bert_config.json",
                           {"max_seq_length": 16, "do_lower_case": False})])
+
+
+    def make_decoder(name, *rest):
+        if arguments.only in (None, name):
+            with torch.no_grad():
+                find_seed(make_decoder_once, name, *rest)
+
+    ids = {"bos_token_id": 2, "eos_token_id": 2, "pad_token_id": 0}
+    gpt2 = {"model_type": "gpt2", "vocab_size": 50, "n_embd": 16, "n_layer": 2, "n_head": 2,
+            "n_positions": 40}
+    make_decoder("gpt2", out, dict(gpt2, **ids), dict(ids, max_new_tokens=12), "F32",
+                 "transformer.ln_f")
+    make_decoder("gpt2-untied-f16", out,
+                 dict(gpt2, n_embd=24, n_head=3, n_inner=40, n_layer=3, tie_word_embeddings=False,
+                      activation_function="gelu", **ids), dict(ids, max_length=22, num_beams=3),
+                 "F16", "transformer.ln_f")
 
 
 if __name__ == "__main__":

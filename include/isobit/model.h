@@ -122,8 +122,8 @@ ISOBIT_API iso_status iso_sentence_embed_f32(float *y, const iso_model *model, c
 
 /*
  * Scores of all tokens at each position of one sequence: logits [length][target_vocabulary]. Of an
- * encoder alone those of its masked language model: which token stands there.
- * ISOBIT_E_UNSUPPORTED where it came without that head.
+ * encoder alone those of its masked language model: which token stands there;
+ * ISOBIT_E_UNSUPPORTED where it came without that head. Of a decoder alone: which token comes next.
  */
 ISOBIT_API iso_status iso_token_logits_f32(float *logits, const iso_model *model,
                                            const uint32_t *ids, size_t length,
@@ -132,7 +132,8 @@ ISOBIT_API iso_status iso_token_logits_f32(float *logits, const iso_model *model
 /*
  * Logits of a given target, one sequence: logits [target_length][target_vocabulary], row t being
  * the prediction after target[0..t]; target begins with the decoder start token. `stepwise` 0
- * computes all rows at once, 1 token by token through the caches: the same bits.
+ * computes all rows at once, 1 token by token through the caches: the same bits. A decoder alone has
+ * no start token: source is NULL, source_length 0.
  */
 ISOBIT_API iso_status iso_logits_f32(float *logits, const iso_model *model, const uint32_t *source,
                                      size_t source_length, const uint32_t *target,
@@ -142,7 +143,8 @@ ISOBIT_API iso_status iso_logits_f32(float *logits, const iso_model *model, cons
 /*
  * Log-probability of each token of given targets: `log_probs` receives one float for each target
  * token, in order. Targets do not include the decoder start token; whether they end with EOS is
- * the caller's choice. `count` sequences; sources and targets are concatenated.
+ * the caller's choice. `count` sequences; sources and targets are concatenated. The sources of a
+ * decoder alone are prompts, of at least one token, and the targets how they go on.
  */
 ISOBIT_API iso_status iso_score_f32(float *log_probs, const iso_model *model,
                                     const uint32_t *sources, const size_t *source_lengths,
