@@ -792,6 +792,13 @@ static iso_status make_plan(plan *p, const iso_model *model, const iso_generate_
         s->min_length = o->min_length ? o->min_length : s->min_length;
         p->tokens = o->batch_tokens ? o->batch_tokens : p->tokens;
         p->attention = o->attention != 0;
+        if (o->has_forced_bos) {
+            if (o->forced_bos >= c->target_vocabulary)
+                return model_fail(error, ISOBIT_E_RANGE,
+                                  "forced_bos is %u; the vocabulary has %zu tokens", o->forced_bos,
+                                  c->target_vocabulary);
+            s->forced_bos = o->forced_bos;
+        }
     }
     if (s->beams > MAX_BEAMS)
         return model_fail(error, ISOBIT_E_LIMIT, "%zu beams; at most %d are possible", s->beams,

@@ -3,7 +3,7 @@ if(NOT ISOBIT_MODEL)
   return()
 endif()
 
-foreach(name loader model families)
+foreach(name loader model families sample)
   isobit_test_program(test_${name} test_${name}.c model_files.c)
   target_link_libraries(test_${name} PRIVATE PkgConfig::JANSSON)
   isobit_test(${name} test_${name})

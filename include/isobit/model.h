@@ -177,6 +177,10 @@ typedef struct iso_generate_options {
     size_t min_length;        /* start token included; 0: default */
     int attention;            /* 1: return cross-attention weights */
     size_t batch_tokens;      /* sources are grouped to about this many tokens; 0: automatic */
+    int has_forced_bos;
+    uint32_t forced_bos; /* used when has_forced_bos: the first token of each target, in place of
+                            the model's forced_bos_token_id (the language, where models have
+                            several); ISOBIT_E_RANGE outside of the vocabulary */
 } iso_generate_options;
 
 /* One generated sequence, without the start token; a final EOS is included when there is one. */

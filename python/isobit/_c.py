@@ -169,6 +169,8 @@ class iso_generate_options(ctypes.Structure):
         ("min_length", c_size_t),
         ("attention", c_int),
         ("batch_tokens", c_size_t),
+        ("has_forced_bos", c_int),
+        ("forced_bos", c_uint32),
     ]
 
 
