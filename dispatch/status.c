@@ -36,6 +36,7 @@ const char *iso_strerror(iso_status status) {
     case ISOBIT_E_CONFIG: return "a configuration value is impossible";
     case ISOBIT_E_LIMIT: return "a limit of the library is exceeded";
     case ISOBIT_E_INTERNAL: return "a defect of isobit: please report it";
+    case ISOBIT_E_CANCELLED: return "a function of the caller has ended the call";
     }
     return "unknown status code";
 }

@@ -177,6 +177,34 @@ static iso_status read_early_stopping(const reader *r, model_search *search) {
     return ISOBIT_OK;
 }
 
+/* A part of 1. Files in the wild have odd ones where sampling is off, and nobody looks at them. */
+static iso_status read_part(const reader *r, const char *key, float *out, int used, int zero) {
+    const json_t *value = get(r, key);
+    if (!value)
+        return ISOBIT_OK;
+    const double x = json_is_number(value) ? json_number_value(value) : NAN;
+    if (!(fabs(x) <= 1e30) || (used && (x > 1 || !(zero ? x >= 0 : (float)x > 0))))
+        return wrong(r, key, value,
+                     zero ? "a number from 0 to 1" : "a number above 0 and at most 1");
+    *out = (float)x;
+    return ISOBIT_OK;
+}
+
+static iso_status read_sampling(const reader *r, model_search *s) {
+    double temperature = 1;
+    iso_status status = read_flag(r, "do_sample", &s->sample);
+    const int used = s->sample;
+    s->warp = (model_warp){.top_k = 50, .top_p = 1}; /* as in transformers, where a null is none */
+    if (json_is_null(json_object_get(r->root, "top_k")))
+        s->warp.top_k = 0;
+    if (status || (status = read_real(r, "temperature", &temperature, used ? 0 : -1e30, used)) ||
+        (status = read_size(r, "top_k", &s->warp.top_k, 0, MAX_SIZE)) ||
+        (status = read_part(r, "top_p", &s->warp.top_p, used, 0)))
+        return status;
+    s->warp.temperature = (float)temperature;
+    return read_part(r, "min_p", &s->warp.min_p, used, 1);
+}
+
 static iso_status read_search(const reader *r, model_search *s) {
     double length_penalty = 1, repetition_penalty = 1;
     iso_status status;
@@ -188,7 +216,7 @@ static iso_status read_search(const reader *r, model_search *s) {
         (status = read_size(r, "no_repeat_ngram_size", &s->no_repeat_ngram, 0, MAX_SIZE)) ||
         (status = read_real(r, "length_penalty", &length_penalty, -1e6, 0)) ||
         (status = read_real(r, "repetition_penalty", &repetition_penalty, 0, 1)) ||
-        (status = read_early_stopping(r, s)) ||
+        (status = read_early_stopping(r, s)) || (status = read_sampling(r, s)) ||
         (status = read_flag(r, "renormalize_logits", &s->renormalize)) ||
         (status = read_id(r, "forced_bos_token_id", &s->forced_bos)) ||
         (status = read_ids(r, "forced_eos_token_id", &s->forced_eos)))

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Generation: greedy search, and beam search as transformers defines it since 4.50. All sentences
- * of a group are at the same position; one that is finished gives its place in the caches to the
- * last one, so that rows stay dense. Each sentence is decided by its own numbers only: it stops
- * where it would stop alone. Sums are f32 and equal values go to the lowest index, row by row of
- * the live beams, best beam first.
+ * Generation: greedy search, sampling, and beam search as transformers defines it since 4.50. All
+ * sentences of a group are at the same position; one that is finished gives its place in the caches
+ * to the last one, so that rows stay dense. Each sentence is decided by its own numbers only: it
+ * stops where it would stop alone. Sums are f32 and equal values go to the lowest index, row by row
+ * of the live beams, best beam first.
  *
  * Live beams have a rank (best first) and a slot (the row of the caches where they live). A beam
  * whose parent goes on stays in its slot; only further children of a parent are copied, into the
  * slots of beams that ended. Nothing is allocated between the first step and the last.
+ *
+ * The samples of a sentence are beams that never meet. One that has ended keeps its row, which is
+ * computed on and not looked at, until the last one ends.
  */
-#include "internal.h"
+#include "sample.h"
 
 #include <float.h>
 #include <math.h>
@@ -26,10 +29,15 @@
 /* The options of a call, defaults filled in. */
 typedef struct plan {
     const iso_model *model;
-    model_search search;
+    model_search search;        /* beams: rows of a sentence, be they beams or samples */
     size_t hypotheses, max_new; /* tokens after the start token, at most */
     size_t tokens;              /* of sources in a group */
     int attention;
+    uint32_t seed[2];
+    size_t first_source;
+    model_ids stop; /* for each: its length, then its ids */
+    int (*on_token)(void *user, const iso_token *token);
+    void *user;
 } plan;
 
 /* Sequences of one kind for one sentence: `beams` rows of max_new + 1. */
@@ -90,6 +98,7 @@ typedef struct scratch {
     float *merged;     /* [beams] */
     size_t *order;     /* [beams] */
     char *taken;       /* [beams] */
+    model_candidates kept;
 } scratch;
 
 static int is_eos(const plan *p, uint32_t token) {
@@ -97,6 +106,20 @@ static int is_eos(const plan *p, uint32_t token) {
     for (size_t i = 0; i < eos->count; i++)
         if (eos->ids[i] == token)
             return 1;
+    return 0;
+}
+
+/* Whether the history of c tokens, the start token first, ends there with one more token. */
+static int ends(const plan *p, const uint32_t *history, size_t c, uint32_t token) {
+    if (c >= p->max_new || is_eos(p, token))
+        return 1;
+    for (size_t at = 0; at < p->stop.count; at += p->stop.ids[at] + 1) {
+        const size_t n = p->stop.ids[at];
+        const uint32_t *stop = p->stop.ids + at + 1;
+        if (n <= c && stop[n - 1] == token &&
+            memcmp(history + c - (n - 1), stop, (n - 1) * sizeof *stop) == 0)
+            return 1;
+    }
     return 0;
 }
 
@@ -232,6 +255,22 @@ static uint32_t largest(const float *row, size_t n) {
     return (uint32_t)best;
 }
 
+/* Beam i of a sentence goes on with a token; returns 1 when it ends there. */
+static int go_on(const plan *p, sentence *s, size_t i, size_t c, uint32_t token, float value) {
+    const size_t at = i * (p->max_new + 1);
+    const int end = ends(p, s->live.tokens + at, c, token);
+    s->live.tokens[at + c] = token;
+    s->live.log_probs[at + c - 1] = value;
+    s->live.path[at + c - 1] = (uint16_t)i;
+    s->sums[i] += value;
+    if (end) {
+        s->done = s->live;
+        s->scores[i] = s->sums[i];
+        s->length[i] = c;
+    }
+    return end;
+}
+
 /* One sentence, its current length c; returns 1 when it is finished. */
 static int greedy_sentence(scratch *t, size_t place, size_t c) {
     const group *g = t->g;
@@ -248,17 +287,46 @@ static int greedy_sentence(scratch *t, size_t place, size_t c) {
         l = log_sum_exp(t, row);
     }
     const uint32_t token = largest(row, V);
-    const float value = log_prob(l, row[token]);
-    s->live.tokens[c] = token;
-    s->live.log_probs[c - 1] = value;
-    s->live.path[c - 1] = 0;
-    s->sums[0] += value;
-    if (!is_eos(p, token) && c < p->max_new)
-        return 0;
-    s->done = s->live;
-    s->scores[0] = s->sums[0];
-    s->length[0] = c;
-    return 1;
+    return go_on(p, s, 0, c, token, log_prob(l, row[token]));
+}
+
+/* ----------------------------------------------------------------------------------- sampling */
+
+/* A token of the row, where it has a distribution; else that of greedy search. */
+static uint32_t draw(scratch *t, const float *row, size_t source, size_t sample, size_t position) {
+    const plan *p = t->g->plan;
+    const size_t V = p->model->config.target_vocabulary;
+    const uint64_t number = (uint64_t)p->first_source + source;
+    const model_random counter = {
+        {(uint32_t)position, (uint32_t)sample, (uint32_t)number, (uint32_t)(number >> 32)}};
+    iso_status status = model_warp_row(&t->kept, &p->search.warp, row, V, &t->context);
+    t->status = t->status ? t->status : status;
+    if (!t->kept.count)
+        return largest(row, V);
+    const model_random random = model_philox(counter, p->seed);
+    return model_draw(&t->kept, (uint64_t)random.word[1] << 32 | random.word[0]);
+}
+
+/* All samples of a sentence. Renormalizing changes no distribution, and is left out. */
+static int sample_sentence(scratch *t, size_t place, size_t c) {
+    const group *g = t->g;
+    const plan *p = g->plan;
+    const size_t V = p->model->config.target_vocabulary, samples = p->search.beams;
+    sentence *s = g->active[place];
+    int finished = 1;
+    for (size_t i = 0; i < samples; i++) {
+        uint32_t *tokens = s->live.tokens + i * (p->max_new + 1);
+        float *row = g->logits + (place * samples + i) * V;
+        if (s->length[i]) { /* it has ended; its row needs some token */
+            tokens[c] = tokens[c - 1];
+            continue;
+        }
+        process(p, row, tokens, c);
+        const lse l = log_sum_exp(t, row);
+        const uint32_t token = draw(t, row, s->item->index, i, c - 1);
+        finished &= go_on(p, s, i, c, token, log_prob(l, row[token]));
+    }
+    return finished;
 }
 
 /* -------------------------------------------------------------------------------- beam search */
@@ -332,7 +400,7 @@ static size_t best_candidates(scratch *t, size_t place, size_t c) {
         }
     }
     for (size_t k = 0; k < count; k++)
-        best[k].hit = c >= p->max_new || is_eos(p, best[k].token);
+        best[k].hit = ends(p, s->live.tokens + best[k].slot * (p->max_new + 1), c, best[k].token);
     return count;
 }
 
@@ -497,9 +565,11 @@ static int beam_sentence(scratch *t, size_t place, size_t c) {
 static void search_task(void *arg, size_t task) {
     group *g = arg;
     scratch *t = &g->scratch[task];
+    const model_search *search = &g->plan->search;
     for (size_t a = task; a < g->active_count; a += g->tasks)
-        g->finished[a] = g->plan->search.beams == 1 ? greedy_sentence(t, a, g->length)
-                                                    : beam_sentence(t, a, g->length);
+        g->finished[a] = search->sample       ? sample_sentence(t, a, g->length)
+                         : search->beams == 1 ? greedy_sentence(t, a, g->length)
+                                              : beam_sentence(t, a, g->length);
 }
 
 static iso_status search_step(group *g, size_t c) {
@@ -544,13 +614,13 @@ static int make_sentence(const plan *p, sentence *s, const model_item *item, mod
                     .improvable = 1};
     if (!s->sums || !s->slot || !s->scores || !s->place || !s->length ||
         !make_rows(&s->live, arena, beams, ld) ||
-        (beams > 1 && !make_rows(&s->done, arena, beams, ld)))
+        (beams > 1 && !p->search.sample && !make_rows(&s->done, arena, beams, ld)))
         return 0;
     if (p->attention &&
         !(s->attention = model_alloc(arena, attention_floats(p, item->S), sizeof(float))))
         return 0;
     for (size_t i = 0; i < beams; i++) {
-        s->sums[i] = i ? NEVER : 0;
+        s->sums[i] = i && !p->search.sample ? NEVER : 0;
         s->slot[i] = s->place[i] = i;
         s->scores[i] = NEVER;
         s->length[i] = 0;
@@ -570,6 +640,44 @@ static void keep_attention(group *g, size_t a) {
             const size_t from = (l * g->cache.sentences + a) * H * beams + i;
             memcpy(to, g->weights + from * g->cache.S, S * sizeof *to);
         }
+}
+
+/* Tells the caller of tokens [from, to) of sequence i, which lies in a row of r. */
+static iso_status tell(const group *g, const sentence *s, size_t i, const rows *r, size_t row,
+                       size_t from, size_t to) {
+    const plan *p = g->plan;
+    const size_t at = row * (p->max_new + 1);
+    for (size_t t = from; t < to; t++) {
+        const iso_token token = {.source = s->item->index,
+                                 .hypothesis = i,
+                                 .position = t,
+                                 .id = r->tokens[at + t + 1],
+                                 .log_prob = r->log_probs[at + t],
+                                 .last = t + 1 == s->length[i]};
+        if (p->on_token(p->user, &token))
+            return model_fail(g->run.error, ISOBIT_E_CANCELLED,
+                              "on_token has ended the call at token %zu of source %zu", t,
+                              s->item->index);
+    }
+    return ISOBIT_OK;
+}
+
+/* After a step: its tokens, or what a beam search has finished in it. */
+static iso_status tell_step(const group *g, size_t c) {
+    const plan *p = g->plan;
+    const int grows = p->search.sample || p->search.beams == 1;
+    iso_status status = ISOBIT_OK;
+    for (size_t a = 0; a < g->active_count; a++) {
+        const sentence *s = g->active[a];
+        const size_t count = grows ? p->search.beams : g->finished[a] ? p->hypotheses : 0;
+        for (size_t i = 0; i < count && !status; i++) {
+            if (!grows)
+                status = tell(g, s, i, &s->done, s->place[i], 0, s->length[i]);
+            else if (!s->length[i] || s->length[i] == c)
+                status = tell(g, s, i, &s->live, i, c - 1, c);
+        }
+    }
+    return status;
 }
 
 /*
@@ -616,6 +724,10 @@ static iso_status run_steps(group *g) {
         }
         status = search_step(g, c);
         model_lap(&g->run, ISOBIT_PROFILE_SEARCH);
+        if (p->on_token && !status) {
+            status = tell_step(g, c);
+            model_lap(&g->run, ISOBIT_PROFILE_OTHER);
+        }
         /* From the last to the first, so that who moves into a gap has been looked at. */
         for (size_t a = g->active_count; a-- && !status;) {
             if (!g->finished[a])
@@ -680,7 +792,8 @@ static int make_scratch(group *g, size_t all) {
                        .merged = model_alloc(arena, beams, sizeof *t->merged),
                        .order = model_alloc(arena, beams, sizeof *t->order),
                        .taken = model_alloc(arena, beams, sizeof *t->taken)};
-        if (!t->row || !t->best || !t->onward || !t->next || !t->merged || !t->order || !t->taken)
+        if (!t->row || !t->best || !t->onward || !t->next || !t->merged || !t->order || !t->taken ||
+            (p->search.sample && !model_candidates_make(&t->kept, arena, V)))
             return 0;
     }
     return g->scratch != NULL;
@@ -768,58 +881,111 @@ static size_t group_size(const plan *p, const model_item *items, size_t count) {
 
 /* ---------------------------------------------------------------------------------- the call */
 
-static iso_status make_plan(plan *p, const iso_model *model, const iso_generate_options *o,
+static iso_status check_stop(const model_ids *stop, size_t V, iso_error *error) {
+    if (stop->count && !stop->ids)
+        return model_fail(error, ISOBIT_E_NULL, "stop_ids is NULL, stop_count is %zu", stop->count);
+    for (size_t at = 0, n; at < stop->count; at += n + 1) {
+        n = stop->ids[at];
+        if (n == 0 || n > stop->count - at - 1)
+            return model_fail(error, ISOBIT_E_DIM,
+                              "stop_ids[%zu] is the length %zu, and %zu numbers follow", at, n,
+                              stop->count - at - 1);
+        for (size_t i = at + 1; i <= at + n; i++)
+            if (stop->ids[i] >= V)
+                return model_fail(error, ISOBIT_E_RANGE,
+                                  "stop_ids[%zu] is %u; the vocabulary has %zu tokens", i,
+                                  stop->ids[i], V);
+    }
+    return ISOBIT_OK;
+}
+
+/* Whether to sample, and how. */
+static iso_status plan_sampling(plan *p, const iso_generate_options *o, iso_error *error) {
+    model_search *s = &p->search;
+    model_warp *w = &s->warp;
+    if (o->sampling != ISOBIT_SAMPLING_DEFAULT)
+        s->sample = o->sampling == ISOBIT_SAMPLING_ON;
+    if (o->beams || o->sampling == ISOBIT_SAMPLING_ON)
+        s->beams = o->beams ? o->beams : 1;
+    if ((unsigned)o->sampling > ISOBIT_SAMPLING_ON)
+        return model_fail(error, ISOBIT_E_OPTION, "sampling is %d, which has no meaning",
+                          (int)o->sampling);
+    if (!s->sample)
+        return ISOBIT_OK;
+    if (s->beams > 1)
+        return model_fail(error, o->beams ? ISOBIT_E_OPTION : ISOBIT_E_UNSUPPORTED,
+                          "sampling with %zu beams%s; use one of them: 1 beam, or no sampling",
+                          s->beams, o->beams ? "" : ", as the model's files ask for");
+    w->temperature = o->temperature != 0 ? o->temperature : w->temperature;
+    w->top_k = o->top_k ? o->top_k : w->top_k;
+    w->top_p = o->top_p != 0 ? o->top_p : w->top_p;
+    w->min_p = o->has_min_p ? o->min_p : w->min_p;
+    s->beams = p->hypotheses;
+    memcpy(p->seed, o->seed, sizeof p->seed);
+    p->first_source = o->first_source;
+    return model_warp_check(w, error);
+}
+
+/* What the caller says in place of the model's files. */
+static iso_status plan_options(plan *p, const iso_generate_options *o, iso_error *error) {
+    model_search *s = &p->search;
+    const size_t V = p->model->config.target_vocabulary;
+    p->hypotheses = o->hypotheses ? o->hypotheses : 1;
+    s->max_length = o->max_length ? o->max_length : s->max_length;
+    if (o->max_new_tokens && __builtin_add_overflow(o->max_new_tokens, (size_t)1, &s->max_length))
+        s->max_length = SIZE_MAX;
+    s->length_penalty = o->has_length_penalty ? o->length_penalty : s->length_penalty;
+    s->early_stopping = o->early_stopping ? o->early_stopping : s->early_stopping;
+    s->repetition_penalty =
+        o->repetition_penalty != 0 ? o->repetition_penalty : s->repetition_penalty;
+    s->no_repeat_ngram = o->no_repeat_ngram ? o->no_repeat_ngram : s->no_repeat_ngram;
+    s->min_length = o->min_length ? o->min_length : s->min_length;
+    p->tokens = o->batch_tokens ? o->batch_tokens : GROUP_TOKENS;
+    p->attention = o->attention != 0;
+    p->stop = (model_ids){o->stop_ids, o->stop_count};
+    p->on_token = o->on_token;
+    p->user = o->user;
+    if (o->has_forced_bos && o->forced_bos >= V)
+        return model_fail(error, ISOBIT_E_RANGE, "forced_bos is %u; the vocabulary has %zu tokens",
+                          o->forced_bos, V);
+    s->forced_bos = o->has_forced_bos ? o->forced_bos : s->forced_bos;
+    const iso_status status = check_stop(&p->stop, V, error);
+    return status ? status : plan_sampling(p, o, error);
+}
+
+static iso_status make_plan(plan *p, const iso_model *model, const iso_generate_options *options,
                             iso_error *error) {
     const model_config *c = &model->config;
+    static const iso_generate_options none = {.size = sizeof none};
     iso_generate_options own;
-    size_t max_length;
-    *p = (plan){.model = model, .search = c->search, .hypotheses = 1, .tokens = GROUP_TOKENS};
+    *p = (plan){.model = model, .search = c->search};
     model_search *s = &p->search;
-    max_length = s->max_length;
-    if (o) {
-        if (!(o = MODEL_OPTIONS(o, own, batch_tokens)))
-            return model_fail(error, ISOBIT_E_SIZE, "the options have an unknown size");
-        s->beams = o->beams ? o->beams : s->beams;
-        p->hypotheses = o->hypotheses ? o->hypotheses : 1;
-        max_length = o->max_length ? o->max_length : max_length;
-        if (o->max_new_tokens && __builtin_add_overflow(o->max_new_tokens, (size_t)1, &max_length))
-            max_length = SIZE_MAX;
-        s->length_penalty = o->has_length_penalty ? o->length_penalty : s->length_penalty;
-        s->early_stopping = o->early_stopping ? o->early_stopping : s->early_stopping;
-        s->repetition_penalty =
-            o->repetition_penalty != 0 ? o->repetition_penalty : s->repetition_penalty;
-        s->no_repeat_ngram = o->no_repeat_ngram ? o->no_repeat_ngram : s->no_repeat_ngram;
-        s->min_length = o->min_length ? o->min_length : s->min_length;
-        p->tokens = o->batch_tokens ? o->batch_tokens : p->tokens;
-        p->attention = o->attention != 0;
-        if (o->has_forced_bos) {
-            if (o->forced_bos >= c->target_vocabulary)
-                return model_fail(error, ISOBIT_E_RANGE,
-                                  "forced_bos is %u; the vocabulary has %zu tokens", o->forced_bos,
-                                  c->target_vocabulary);
-            s->forced_bos = o->forced_bos;
-        }
-    }
+    const iso_generate_options *o = options ? options : &none;
+    if (!(o = MODEL_OPTIONS(o, own, batch_tokens)))
+        return model_fail(error, ISOBIT_E_SIZE, "the options have an unknown size");
+    const iso_status status = plan_options(p, o, error);
+    if (status)
+        return status;
     if (s->beams > MAX_BEAMS)
-        return model_fail(error, ISOBIT_E_LIMIT, "%zu beams; at most %d are possible", s->beams,
-                          MAX_BEAMS);
+        return model_fail(error, ISOBIT_E_LIMIT, "%zu %s; at most %d are possible", s->beams,
+                          s->sample ? "samples" : "beams", MAX_BEAMS);
     if (p->hypotheses > s->beams)
         return model_fail(error, ISOBIT_E_OPTION, "%zu hypotheses of %zu beams", p->hypotheses,
                           s->beams);
-    if (max_length < 2)
+    if (s->max_length < 2)
         return model_fail(error, ISOBIT_E_OPTION,
                           "max_length is %zu, and counts the start token: nothing can be generated",
-                          max_length);
-    if (max_length - 1 > c->max_positions)
+                          s->max_length);
+    if (s->max_length - 1 > c->max_positions)
         return model_fail(error, ISOBIT_E_LIMIT,
                           "a target of up to %zu tokens with its start token; the model has %zu "
                           "positions",
-                          max_length, c->max_positions);
+                          s->max_length, c->max_positions);
     if (!isfinite(s->length_penalty) || !(s->repetition_penalty > 0) ||
         !isfinite(s->repetition_penalty) || s->early_stopping > ISOBIT_EARLY_NEVER)
         return model_fail(error, ISOBIT_E_OPTION,
                           "length_penalty, repetition_penalty or early_stopping is out of range");
-    p->max_new = max_length - 1;
+    p->max_new = s->max_length - 1;
     return ISOBIT_OK;
 }
 

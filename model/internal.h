@@ -176,6 +176,13 @@ typedef struct model_sentence {
     char refused[72]; /* a module that is not known */
 } model_sentence;
 
+/* What sampling keeps of a distribution, in the order in which it is applied. */
+typedef struct model_warp {
+    float temperature;  /* above 0 */
+    size_t top_k;       /* 0: all */
+    float top_p, min_p; /* 1 and 0: all */
+} model_warp;
+
 /* Generation defaults, from generation_config.json or, where that is absent, config.json. */
 typedef struct model_search {
     size_t beams, max_length, max_new_tokens, min_length, min_new_tokens, no_repeat_ngram;
@@ -185,6 +192,8 @@ typedef struct model_search {
     uint32_t forced_bos;
     model_ids forced_eos;
     model_ids bad_words; /* for each: its length, then its ids */
+    int sample;
+    model_warp warp; /* as the file has it; checked by model_warp_check where it is used */
 } model_search;
 
 /*

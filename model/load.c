@@ -38,6 +38,11 @@ static void fill_info(iso_model *model, size_t parameters) {
         .has_pooler = model->pooler.w.data != NULL,
         .sentence_max_length =
             c->sentence.max_length < c->max_positions ? c->sentence.max_length : c->max_positions,
+        .default_sampling = c->search.sample,
+        .default_temperature = c->search.warp.temperature,
+        .default_top_k = c->search.warp.top_k,
+        .default_top_p = c->search.warp.top_p,
+        .default_min_p = c->search.warp.min_p,
     };
 }
 

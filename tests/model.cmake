@@ -8,8 +8,9 @@ foreach(name loader model families sample)
   target_link_libraries(test_${name} PRIVATE PkgConfig::JANSSON)
   isobit_test(${name} test_${name})
 endforeach()
-# The loader tests call the header parser by its internal name.
+# The loader tests call the header parser by its internal name, those of sampling its parts.
 target_include_directories(test_loader PRIVATE ${PROJECT_SOURCE_DIR}/model)
+target_include_directories(test_sample PRIVATE ${PROJECT_SOURCE_DIR}/model)
 # One step of the search; the test includes the file.
 isobit_test_program(test_search test_search.c)
 target_include_directories(test_search PRIVATE ${PROJECT_SOURCE_DIR}/model)

@@ -79,7 +79,8 @@ typedef enum iso_status {
     ISOBIT_E_MISSING,     /* a tensor, key or file is not there */
     ISOBIT_E_CONFIG,      /* a configuration value is impossible */
     ISOBIT_E_LIMIT,       /* a limit of the library is exceeded */
-    ISOBIT_E_INTERNAL     /* a defect of the library: please report it */
+    ISOBIT_E_INTERNAL,    /* a defect of the library: please report it */
+    ISOBIT_E_CANCELLED    /* the caller's own function has ended the call */
 } iso_status;
 
 /* A short English sentence without newline; never NULL, also for unknown codes. Static storage. */

@@ -75,6 +75,11 @@ typedef struct iso_model_info {
     int has_logits;      /* scores of tokens: not so where an encoder came without such a head */
     int has_pooler;
     size_t sentence_max_length; /* to which sentence-transformers cuts; else max_positions */
+    /* What the files say of sampling, for iso_generate: top_k 0, top_p 1 and min_p 0 keep all. */
+    int default_sampling;
+    float default_temperature;
+    size_t default_top_k;
+    float default_top_p, default_min_p;
 } iso_model_info;
 
 ISOBIT_API const iso_model_info *iso_model_get_info(const iso_model *model);
@@ -154,6 +159,12 @@ ISOBIT_API iso_status iso_score_f32(float *log_probs, const iso_model *model,
 /*
  * Generation. Members that are 0 take the model's default (generation_config.json, config.json),
  * unless stated. The algorithms are those of transformers >= 4.50, ties going to the lowest index.
+ *
+ * With sampling each token is drawn at random from what the processors (repetition penalty and so
+ * on) leave, after temperature, top-k, top-p and min-p, in this order. The random numbers are a
+ * function of the seed, the number of the source, the index of the sample and the position: one
+ * seed gives the same text on every instruction set, with any number of threads, whatever else is
+ * in the call (docs/numerics.md).
  */
 typedef enum iso_early_stopping {
     ISOBIT_EARLY_DEFAULT = 0,
@@ -162,10 +173,27 @@ typedef enum iso_early_stopping {
     ISOBIT_EARLY_NEVER
 } iso_early_stopping;
 
+typedef enum iso_sampling {
+    ISOBIT_SAMPLING_DEFAULT = 0, /* do_sample of the model */
+    ISOBIT_SAMPLING_OFF,         /* greedy or beams */
+    ISOBIT_SAMPLING_ON           /* the model's own number of beams is then left aside */
+} iso_sampling;
+
+/* One token of a sequence that grows. The library makes it; it may get more members at its end. */
+typedef struct iso_token {
+    size_t source;     /* index in the call */
+    size_t hypothesis; /* 0 to hypotheses - 1 */
+    size_t position;   /* in its sequence, from 0 */
+    uint32_t id;
+    float log_prob; /* as in iso_hypothesis */
+    int last;       /* 1: its sequence ends here */
+} iso_token;
+
 typedef struct iso_generate_options {
     size_t size;       /* sizeof(iso_generate_options) */
-    size_t beams;      /* 1: greedy */
-    size_t hypotheses; /* how many to return for each source, at most beams; 0: 1 */
+    size_t beams;      /* 1: greedy; more than 1 excludes sampling (ISOBIT_E_OPTION) */
+    size_t hypotheses; /* how many to return for each source, at most beams; with sampling so many
+                          independent samples; 0: 1 */
     size_t max_length; /* of the target, the decoder start token included: at least 2, and at most
                           max_positions + 1 (ISOBIT_E_LIMIT), the last token needing none */
     size_t max_new_tokens; /* not counting the start token; wins over max_length; 0: not set */
@@ -181,21 +209,50 @@ typedef struct iso_generate_options {
     uint32_t forced_bos; /* used when has_forced_bos: the first token of each target, in place of
                             the model's forced_bos_token_id (the language, where models have
                             several); ISOBIT_E_RANGE outside of the vocabulary */
+    iso_sampling sampling;
+    /* The next four are used, and checked (ISOBIT_E_OPTION), with sampling only. */
+    float temperature; /* above 0; 0: default, which is 1 where the files say nothing */
+    size_t top_k; /* tokens kept, and those as probable as the last of them; SIZE_MAX, as any number
+                     from the vocabulary on: all; 0: default, which is 50 as in transformers */
+    float top_p;  /* above 0, at most 1: the fewest most probable tokens that reach this sum are
+                     kept; 1: all; 0: default, which is 1 */
+    int has_min_p;
+    float min_p; /* used when has_min_p: 0 to 1, what is less probable than min_p times the most
+                    probable token is left out; default 0 */
+    uint32_t seed[2];    /* 64 bits, the low half first; any value */
+    size_t first_source; /* the number of the first source, for the random numbers: who cuts his
+                            sources into several calls counts on, and gets the same texts */
+    const uint32_t
+        *stop_ids;     /* sequences of ids, each as its length and then its ids; a target
+                          ends with the first of them that it contains. They are compared
+                          with generated tokens only; ISOBIT_E_DIM where lengths do not fit */
+    size_t stop_count; /* numbers in stop_ids, lengths included */
+    /*
+     * Called for each token of the result: greedy and sampled ones as soon as they are there, those
+     * of a beam search when their source is finished. The positions of one sequence come in order;
+     * between sequences no order is promised. It runs in the thread that called iso_generate, one
+     * call at a time, and may use the library, but must not jump out. What it returns ends the
+     * call if it is not 0: iso_generate then gives ISOBIT_E_CANCELLED and no result, since the
+     * caller has seen all tokens so far.
+     */
+    int (*on_token)(void *user, const iso_token *token); /* NULL: none */
+    void *user;                                          /* for on_token */
 } iso_generate_options;
 
 /* One generated sequence, without the start token; a final EOS is included when there is one. */
 typedef struct iso_hypothesis {
     const uint32_t *ids;
     size_t length;          /* 0: fewer were found than asked for */
-    float score;            /* beams: sum of log-probabilities / length^penalty; greedy: the sum */
-    const float *log_probs; /* [length], of each token as the search saw it */
+    float score;            /* beams: sum of log-probabilities / length^penalty; else the sum */
+    const float *log_probs; /* [length], of each token as the search saw it, after processors; with
+                               sampling before temperature, top-k, top-p and min-p */
     const float *attention; /* [decoder_layers][decoder_heads][length][source length], or NULL */
 } iso_hypothesis;
 
 /* The result of a call; owns all that it points to. */
 typedef struct iso_generation {
     size_t count;               /* sources x hypotheses */
-    size_t hypotheses;          /* for each source, best first */
+    size_t hypotheses;          /* for each source, best first; samples by their index */
     const iso_hypothesis *best; /* [count]: source i has best[i * hypotheses ...] */
 } iso_generation;
 

@@ -151,6 +151,22 @@ class iso_model_info(ctypes.Structure):
         ("default_max_length", c_size_t),
         ("parameters", c_size_t),
         ("weight_bytes", c_size_t),
+        ("default_sampling", c_int),
+        ("default_temperature", c_float),
+        ("default_top_k", c_size_t),
+        ("default_top_p", c_float),
+        ("default_min_p", c_float),
+    ]
+
+
+class iso_token(ctypes.Structure):
+    _fields_ = [
+        ("source", c_size_t),
+        ("hypothesis", c_size_t),
+        ("position", c_size_t),
+        ("id", c_uint32),
+        ("log_prob", c_float),
+        ("last", c_int),
     ]
 
 
@@ -171,6 +187,18 @@ class iso_generate_options(ctypes.Structure):
         ("batch_tokens", c_size_t),
         ("has_forced_bos", c_int),
         ("forced_bos", c_uint32),
+        ("sampling", c_int),
+        ("temperature", c_float),
+        ("top_k", c_size_t),
+        ("top_p", c_float),
+        ("has_min_p", c_int),
+        ("min_p", c_float),
+        ("seed", c_uint32 * 2),
+        ("first_source", c_size_t),
+        ("stop_ids", c_void_p),
+        ("stop_count", c_size_t),
+        ("on_token", c_void_p),
+        ("user", c_void_p),
     ]
 
 
@@ -206,6 +234,7 @@ STRUCTS = [
     iso_error,
     iso_load_options,
     iso_model_info,
+    iso_token,
     iso_generate_options,
     iso_hypothesis,
     iso_generation,

@@ -37,6 +37,7 @@ class Status(enum.IntEnum):
     E_CONFIG = 25
     E_LIMIT = 26
     E_INTERNAL = 27
+    E_CANCELLED = 28
 
 
 class IsobitError(Exception):

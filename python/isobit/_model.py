@@ -46,6 +46,11 @@ class ModelInfo:
     default_max_length: int
     parameters: int
     weight_bytes: int
+    default_sampling: bool
+    default_temperature: float
+    default_top_k: int  # 0: all
+    default_top_p: float
+    default_min_p: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +139,7 @@ class Model:
         values["family"] = c.family.decode()
         for name in ("pad_id", "bos_id", "decoder_start_id", "unk_id"):
             values[name] = None if values[name] == _NO_ID else values[name]
+        values["default_sampling"] = bool(values["default_sampling"])
         eos = _array(c.eos_ids, (c.eos_count,), np.uint32)
         return ModelInfo(eos_ids=tuple(int(i) for i in eos), **values)
 
