@@ -1126,8 +1126,8 @@ static void test_steps_allocate_nothing(void **state) {
         iso_model *model = load_golden(golden[m], NULL);
         const uint32_t sources[] = {9, 22, 31, 2, 5, 6, 7};
         const size_t lengths[] = {4, 2, 1};
-        for (size_t j = 0; j < 3; j++) {
-            const size_t beams = j == 0 ? 1 : j == 1 ? 4 : 32; /* the last: rows for each thread */
+        for (size_t j = 0; j < 4; j++) {
+            const size_t beams = j == 1 ? 4 : j == 2 ? 32 : 1; /* 32: rows for each thread */
             size_t counts[2], tokens[2];
             for (size_t i = 0; i < 2; i++) {
                 backwards three;
@@ -1136,12 +1136,14 @@ static void test_steps_allocate_nothing(void **state) {
                                           .max_length = 30,
                                           .min_length = i ? 30 : 1,
                                           .early_stopping = ISOBIT_EARLY_TRUE,
-                                          .attention = 1};
+                                          .attention = 1,
+                                          .sampling = j == 3 ? ISOBIT_SAMPLING_ON
+                                                             : ISOBIT_SAMPLING_DEFAULT};
                 iso_generation *g;
                 iso_error error = {0};
                 allocations = 0;
                 ok(iso_generate(&g, model, sources, lengths, 3, &o,
-                                j < 2 ? NULL : make_backwards(&three, 3), &error),
+                                j != 2 ? NULL : make_backwards(&three, 3), &error),
                    &error);
                 counts[i] = allocations;
                 tokens[i] = 0;
@@ -1168,7 +1170,7 @@ static void test_out_of_memory(void **state) {
     const iso_context *context = make_backwards(&two, 2);
     size_t failures = 0;
     make_corpus(&c, 20);
-    for (int call = 0; call < 6; call++) {
+    for (int call = 0; call < 7; call++) {
         iso_model *model = call ? load(path) : NULL;
         iso_status status = ISOBIT_E_NOMEM;
         for (size_t k = 1; status; k++) {
@@ -1177,11 +1179,14 @@ static void test_out_of_memory(void **state) {
             iso_tokenizer *t = NULL;
             float scores[SENTENCES * 32], y[400];
             iso_generate_options o = {.size = sizeof o, .beams = 2, .attention = 1};
+            if (call == 6)
+                o = (iso_generate_options){
+                    .size = sizeof o, .sampling = ISOBIT_SAMPLING_ON, .hypotheses = 2};
             allocations = 0;
             failing_one = k;
             if (call == 0)
                 status = iso_model_load(&model, path, NULL, NULL, &error);
-            else if (call == 1)
+            else if (call == 1 || call == 6)
                 status = iso_generate(&g, model, sources, lengths, 3, &o, NULL, &error);
             else if (call == 2)
                 status = iso_score_f32(scores, model, sources, lengths, targets, target_lengths, 3,

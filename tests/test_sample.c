@@ -238,6 +238,7 @@ static void test_warp(void **state) {
     static kept wanted[MOST_V];
     static float row[MOST_V];
     const iso_context context = {.size = sizeof context};
+    random_state = 1;
     model_candidates k = make_candidates(MOST_V);
     size_t unsure_ones = 0, cases = 0;
     for (size_t i = 0; i < 1200; i++) {
@@ -264,6 +265,13 @@ static void test_warp(void **state) {
     model_warp w = {.temperature = 1, .top_p = FLT_TRUE_MIN};
     assert_int_equal(model_warp_row(&k, &w, equal, 4, &context), ISOBIT_OK);
     assert_true(k.count == 1 && k.ids[0] == 1);
+    const float quarters[] = {-1, 2, 2, -INFINITY, 2, 2, -1};
+    w = (model_warp){.temperature = 0x1p-6f, .top_p = 0.5f};
+    assert_int_equal(model_warp_row(&k, &w, quarters, 7, &context), ISOBIT_OK);
+    assert_true(k.count == 2 && k.ids[0] == 1 && k.ids[1] == 2); /* half is reached: no more */
+    w.top_p = 0.5f + 0x1p-24f;
+    assert_int_equal(model_warp_row(&k, &w, quarters, 7, &context), ISOBIT_OK);
+    assert_true(k.count == 3 && k.ids[2] == 4);
     w = (model_warp){.temperature = 1, .top_p = 1, .min_p = 1};
     assert_int_equal(model_warp_row(&k, &w, equal, 4, &context), ISOBIT_OK);
     assert_true(k.count == 2 && k.ids[0] == 1 && k.ids[1] == 3);
@@ -334,6 +342,25 @@ static void test_draw(void **state) {
     assert_int_equal(model_draw(&k, edge - 1), 4);
     assert_int_equal(model_draw(&k, edge), 9);
     assert_int_equal(model_draw(&k, UINT64_MAX), 9);
+#ifdef __SIZEOF_INT128__
+    for (size_t i = 0; i < 2000; i++) {
+        uint64_t w[3];
+        unsigned __int128 sum = 0;
+        for (size_t v = 0; v < 3; v++) {
+            k.weights[v] = (uniform() + 0x1p-24f) * 0x1p24f * (v == 1 ? 0x1p-40f : 0x1p-26f);
+            w[v] = (uint64_t)((double)k.weights[v] * 0x1p48);
+            sum += w[v];
+        }
+        /* The first number that falls behind w[0], and behind w[0] + w[1]. */
+        const uint64_t first = (uint64_t)((((unsigned __int128)w[0] << 64) + sum - 1) / sum);
+        const uint64_t second =
+            (uint64_t)((((unsigned __int128)(w[0] + w[1]) << 64) + sum - 1) / sum);
+        assert_int_equal(model_draw(&k, first - 1), 4);
+        assert_int_equal(model_draw(&k, first), 5);
+        assert_int_equal(model_draw(&k, second - 1), 5);
+        assert_int_equal(model_draw(&k, second), 9);
+    }
+#endif
     model_arena_free(&arena);
     (void)state;
 }
@@ -506,6 +533,7 @@ static void test_same_bits(void **state) {
     builder_model(&b, WIDE, 32, 48, 0);
     builder_write(&b, &f);
     iso_error error = {0};
+    random_state = 3;
     uint32_t ids[MANY * 8];
     size_t each[MANY], first[MANY], at = 0;
     for (size_t i = 0; i < MANY; i++) {
@@ -602,6 +630,28 @@ static void test_greedy_is_the_limit(void **state) {
         iso_generation_free(g);
     }
     iso_generation_free(greedy);
+
+    /* The attention of a token depends on those before it: samples have it in common as long. */
+    size_t equal = 0, others = 0;
+    o = (iso_generate_options){.size = sizeof o,
+                               .sampling = ISOBIT_SAMPLING_ON,
+                               .hypotheses = 6,
+                               .max_length = 9,
+                               .attention = 1};
+    ok(iso_generate(&g, model, sources, lengths, 1, &o, NULL, &error), &error);
+    for (size_t i = 0; i < 6; i++)
+        for (size_t j = 0; j < i; j++)
+            for (size_t t = 0; t < g->best[i].length && t < g->best[j].length; t++) {
+                const iso_hypothesis *a = &g->best[i], *b = &g->best[j];
+                const int same = memcmp(a->ids, b->ids, t * sizeof *a->ids) == 0;
+                const int looks =
+                    memcmp(a->attention + t * lengths[0], b->attention + t * lengths[0],
+                           lengths[0] * sizeof(float)) == 0;
+                assert_int_equal(same, looks);
+                *(same ? &equal : &others) += 1;
+            }
+    assert_true(equal >= 15 && others > 30);
+    iso_generation_free(g);
     iso_model_free(model);
     (void)state;
 }
@@ -894,6 +944,7 @@ static void test_on_token(void **state) {
     iso_pool *pool;
     assert_int_equal(iso_pool_create(&pool, 2), ISOBIT_OK);
     for (size_t i = 0; i < 6; i++) { /* greedy, samples, beams; with threads */
+        static const uint32_t stop[] = {1, 3, 1, 7, 1, 12, 1, 20, 1, 33, 1, 41, 1, 50, 1, 56};
         const iso_context context = {.size = sizeof context,
                                      .executor = i % 2 ? iso_pool_executor(pool) : NULL};
         iso_generate_options o = {.size = sizeof o,
@@ -901,6 +952,8 @@ static void test_on_token(void **state) {
                                   .hypotheses = i / 2 ? 3 : 1,
                                   .sampling = i / 2 == 1 ? ISOBIT_SAMPLING_ON : ISOBIT_SAMPLING_OFF,
                                   .max_length = 20,
+                                  .stop_ids = stop, /* else samples end together */
+                                  .stop_count = i / 2 == 1 ? 16 : 0,
                                   .on_token = listen,
                                   .user = &l};
         iso_generation *g;
