@@ -5,7 +5,7 @@
  *   input.c    lines from arguments, a file or a pipe    batch.c    lines to sequences of ids
  *   output.c   stdout with its errors, text widths       digest.c   the hash of results
  *   progress.c the line on stderr                        svg.c      the attention picture
- *   random_model.c  a model to measure
+ *   random_model.c  a model to measure                   stream.c   text that is shown as it comes
  * Functions that return int return an exit code: 0, 1 (failed) or 2 (wrong usage); whoever finds
  * an error prints its one line, through fail() or usage().
  */
@@ -53,14 +53,30 @@ enum {
     OPT_SECONDS = 1 << 15,
     OPT_ENV = 1 << 16,
     OPT_INPUT = 1 << 17,
-    OPT_STRICT = 1 << 18
+    OPT_STRICT = 1 << 18,
+    OPT_SAMPLING = 1 << 19, /* --sample and all that goes with it */
+    OPT_STREAM = 1 << 20,
+    OPT_ABOUT = 1 << 21 /* --model, which may be left out */
+};
+
+/* Where 0 is a value like any other. */
+struct given_number {
+    bool given;
+    uint64_t value;
+};
+struct given_real {
+    bool given;
+    float value;
 };
 
 struct options {
     const char *model, *isa, *attention, *text, *also, *input;
     size_t beam, max_length, threads, layer; /* 0: not given */
-    double seconds;                          /* 0: not given */
-    bool scores, json, hex, digest, row, base, env, strict;
+    size_t samples;                          /* 0: not given */
+    struct given_number top_k, seed;
+    struct given_real temperature, top_p, min_p;
+    double seconds; /* 0: not given */
+    bool scores, json, hex, digest, row, base, env, strict, sample, stream;
     int count; /* what is left: lines given as arguments */
     char **arguments;
 };
@@ -204,7 +220,15 @@ size_t display_width(const char *text);
 
 /* The text of a sequence as malloced string; NULL when memory ran out. */
 char *decode_text(const struct session *session, const uint32_t *ids, size_t count);
+/* That of one that still grows: what it has will stay. */
+char *decode_partial(const struct session *session, const uint32_t *ids, size_t count);
 char *decode_source(const struct session *session, const uint32_t *ids, size_t count);
+
+/* ----------------------------------------------------------------------------------- stream */
+
+/* Generates one sequence and prints its text, or its ids, as they come. */
+int stream_sequence(const struct session *session, const iso_generate_options *how,
+                    const uint32_t *source, size_t length);
 
 /* ----------------------------------------------------------------------------------- digest */
 

@@ -55,19 +55,22 @@ static int print_sequence(const struct session *session, const iso_hypothesis *b
     return 0;
 }
 
+/* Nine digits give the float back exactly. */
+static void print_score(float score, bool first) {
+    printf("%c%.9g", first ? '\t' : ' ', (double)score);
+}
+
+/* The sequences of a line lie `stride` apart, which is the number of samples. */
 static int print_line(const struct session *session, const struct options *options,
-                      const iso_hypothesis *best, size_t count) {
+                      const iso_hypothesis *best, size_t stride, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (i > 0)
             putchar(' ');
-        if (print_sequence(session, &best[i]) != 0)
+        if (print_sequence(session, &best[i * stride]) != 0)
             return 1;
     }
-    if (options->scores && count > 0) {
-        putchar('\t');
-        for (size_t i = 0; i < count; i++) /* nine digits give the float back exactly */
-            printf("%s%.9g", i > 0 ? " " : "", (double)best[i].score);
-    }
+    for (size_t i = 0; i < count && options->scores; i++)
+        print_score(best[i * stride].score, i == 0);
     putchar('\n');
     return 0;
 }
@@ -108,14 +111,17 @@ static json_t *json_sequence(const struct session *session, const uint32_t *sour
     return object;
 }
 
-static int print_json(const struct session *session, unsigned long long number,
+static int print_json(const struct session *session, unsigned long long number, size_t sample,
                       const uint32_t *source, const size_t *lengths, const iso_hypothesis *best,
-                      size_t count) {
+                      size_t stride, size_t count) {
     json_t *sequences = json_array();
     for (size_t i = 0; i < count; source += lengths[i], i++)
-        json_array_append_new(sequences, json_sequence(session, source, lengths[i], &best[i]));
+        json_array_append_new(sequences,
+                              json_sequence(session, source, lengths[i], &best[i * stride]));
     json_t *object = json_object();
     json_object_set_new(object, "line", json_integer((json_int_t)number));
+    if (stride > 1)
+        json_object_set_new(object, "sample", json_integer((json_int_t)sample + 1));
     json_object_set_new(object, "sequences", sequences);
     char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9));
     json_decref(object);
@@ -131,16 +137,20 @@ static int print_json(const struct session *session, unsigned long long number,
 static int print_batch(const struct session *session, const struct options *options,
                        const struct batch *batch, const iso_generation *generation) {
     const uint32_t *source = batch->sources.data;
+    const size_t samples = options->samples != 0 ? options->samples : 1;
     size_t sequence = 0;
     for (size_t line = 0; line < batch->line_sequences.count; line++) {
         size_t count = generation != NULL ? batch->line_sequences.data[line] : 0;
         const size_t *lengths = batch->source_lengths.data + sequence;
-        const iso_hypothesis *best = generation != NULL ? generation->best + sequence : NULL;
-        int code = options->json
-                       ? print_json(session, batch->first_line + line, source, lengths, best, count)
-                       : print_line(session, options, best, count);
-        if (code != 0)
-            return code;
+        for (size_t sample = 0; sample < samples; sample++) {
+            const iso_hypothesis *best =
+                generation != NULL ? generation->best + sequence * samples + sample : NULL;
+            int code = options->json ? print_json(session, batch->first_line + line, sample, source,
+                                                  lengths, best, samples, count)
+                                     : print_line(session, options, best, samples, count);
+            if (code != 0)
+                return code;
+        }
         for (size_t i = 0; i < count; i++)
             source += lengths[i];
         sequence += count;
@@ -148,11 +158,34 @@ static int print_batch(const struct session *session, const struct options *opti
     return output_flush();
 }
 
+/* One sequence after the other, each printed while it grows. */
+static int stream_batch(const struct session *session, const iso_generate_options *how,
+                        const struct batch *batch) {
+    const uint32_t *source = batch->sources.data;
+    const size_t *length = batch->source_lengths.data;
+    iso_generate_options with = *how;
+    int code = 0;
+    for (size_t line = 0; line < batch->line_sequences.count && code == 0; line++) {
+        for (size_t i = 0; i < batch->line_sequences.data[line] && code == 0; i++) {
+            if (i > 0)
+                putchar(' ');
+            code = stream_sequence(session, &with, source, *length);
+            source += *length++;
+            with.first_source++;
+        }
+        putchar('\n');
+        code = code != 0 ? code : output_flush();
+    }
+    return code;
+}
+
 static int compute_batch(const struct session *session, const struct options *options,
                          const iso_generate_options *how, const struct batch *batch,
                          struct digest *digest) {
     iso_generation *generation = NULL;
     iso_error error = {0};
+    if (options->stream)
+        return stream_batch(session, how, batch);
     if (batch->source_lengths.count > 0) {
         iso_status status = iso_generate(&generation, session->model, batch->sources.data,
                                          batch->source_lengths.data, batch->source_lengths.count,
@@ -174,11 +207,30 @@ static int compute_batch(const struct session *session, const struct options *op
     return code;
 }
 
+static iso_generate_options generate_options(const struct options *options) {
+    iso_generate_options how = {
+        .size = sizeof how,
+        .beams = options->beam,
+        .max_length = options->max_length,
+        .hypotheses = options->samples,
+        .temperature = options->temperature.value,
+        .top_p = options->top_p.value,
+        .has_min_p = options->min_p.given,
+        .min_p = options->min_p.value,
+        .seed = {(uint32_t)options->seed.value, (uint32_t)(options->seed.value >> 32)}};
+    if (options->sample || options->beam != 0)
+        how.sampling = options->sample ? ISOBIT_SAMPLING_ON : ISOBIT_SAMPLING_OFF;
+    if (options->top_k.given) /* 0 is all here, and the default there */
+        how.top_k = options->top_k.value != 0 && options->top_k.value < SIZE_MAX
+                        ? (size_t)options->top_k.value
+                        : SIZE_MAX;
+    return how;
+}
+
 static int loop(struct session *session, const struct options *options, batch_parser parse,
                 struct input *input, struct batch *batch, struct picture *picture,
                 struct digest *digest) {
-    iso_generate_options how = {
-        .size = sizeof how, .beams = options->beam, .max_length = options->max_length};
+    iso_generate_options how = generate_options(options);
     struct progress progress;
     progress_start(&progress);
     int code = 0;
@@ -188,6 +240,8 @@ static int loop(struct session *session, const struct options *options, batch_pa
             code = fail("out of memory for the picture");
         if (code == 0)
             code = compute_batch(session, options, &how, batch, digest);
+        how.first_source +=
+            batch->source_lengths.count; /* what is drawn does not know of batches */
         progress_show(&progress, input);
     }
     progress_end(&progress);
@@ -198,7 +252,9 @@ static int loop(struct session *session, const struct options *options, batch_pa
         printf("%016llx\n", (unsigned long long)digest_value(digest));
     if (code == 0 && options->attention != NULL && picture->lengths.count == 0)
         code = fail("--attention %s: the input has nothing to draw", options->attention);
-    else if (code == 0 && options->attention != NULL)
+    how.first_source = 0;
+    how.hypotheses = 1;
+    if (code == 0 && options->attention != NULL)
         code = attention_picture(session, options, &how, picture->ids.data, picture->lengths.data,
                                  picture->lengths.count);
     return code;

@@ -2,7 +2,7 @@
  *
  * isobit info: what the library sees of this machine and what it made of it, for people. --json
  * gives the library's own words; the table is only another way to print them. --env does the same
- * for the environment variables.
+ * for the environment variables, and --model for a model.
  */
 #include "cli.h"
 
@@ -125,7 +125,108 @@ static void print_machine(const json_t *root) {
     print_versions(json_object_get(root, "versions"));
 }
 
+/* -------------------------------------------------------------------------------- a model */
+
+static json_t *json_id(uint32_t id) { return id == UINT32_MAX ? json_null() : json_integer(id); }
+
+/* A float in the fewest digits that are its own. */
+static double shortest(float x) {
+    char text[32];
+    for (int digits = 1; digits <= 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, (double)x);
+        if (strtof(text, NULL) == x)
+            break;
+    }
+    return strtod(text, NULL);
+}
+
+static json_t *model_json(const iso_model_info *info) {
+    json_t *eos = json_array(), *object = json_object();
+    const struct {
+        const char *name;
+        size_t value;
+    } sizes[] = {
+        {"d", info->d},
+        {"encoder_layers", info->encoder_layers},
+        {"decoder_layers", info->decoder_layers},
+        {"encoder_heads", info->encoder_heads},
+        {"decoder_heads", info->decoder_heads},
+        {"encoder_ffn", info->encoder_ffn},
+        {"decoder_ffn", info->decoder_ffn},
+        {"source_vocabulary", info->source_vocabulary},
+        {"target_vocabulary", info->target_vocabulary},
+        {"max_positions", info->max_positions},
+        {"parameters", info->parameters},
+        {"weight_bytes", info->weight_bytes},
+        {"default_beams", info->default_beams},
+        {"default_max_length", info->default_max_length},
+        {"default_top_k", info->default_top_k},
+    };
+    for (size_t i = 0; i < info->eos_count; i++)
+        json_array_append_new(eos, json_integer(info->eos_ids[i]));
+    json_object_set_new(object, "family", json_string(info->family));
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        json_object_set_new(object, sizes[i].name, json_integer((json_int_t)sizes[i].value));
+    json_object_set_new(object, "default_sampling", json_boolean(info->default_sampling));
+    json_object_set_new(object, "default_temperature",
+                        json_real(shortest(info->default_temperature)));
+    json_object_set_new(object, "default_top_p", json_real(shortest(info->default_top_p)));
+    json_object_set_new(object, "default_min_p", json_real(shortest(info->default_min_p)));
+    json_object_set_new(object, "pad_id", json_id(info->pad_id));
+    json_object_set_new(object, "bos_id", json_id(info->bos_id));
+    json_object_set_new(object, "unk_id", json_id(info->unk_id));
+    json_object_set_new(object, "decoder_start_id", json_id(info->decoder_start_id));
+    json_object_set_new(object, "eos_ids", eos);
+    return object;
+}
+
+static void print_model(const iso_model_info *info) {
+    printf("model            %s, %zu parameters, %.1f MB in memory\n", info->family,
+           info->parameters, (double)info->weight_bytes * 1e-6);
+    printf("  encoder        %zu layers, %zu heads, feed-forward %zu\n", info->encoder_layers,
+           info->encoder_heads, info->encoder_ffn);
+    printf("  decoder        %zu layers, %zu heads, feed-forward %zu\n", info->decoder_layers,
+           info->decoder_heads, info->decoder_ffn);
+    printf("  width          %zu\n", info->d);
+    printf("  vocabulary     %zu source, %zu target tokens\n", info->source_vocabulary,
+           info->target_vocabulary);
+    printf("  positions      %zu\n", info->max_positions);
+    printf("defaults         %zu beam%s, at most %zu target tokens with the start token\n",
+           info->default_beams, info->default_beams == 1 ? "" : "s", info->default_max_length);
+    printf("  sampling       %s: temperature %g, top-k %zu, top-p %g, min-p %g\n",
+           info->default_sampling ? "on" : "off, with --sample",
+           shortest(info->default_temperature), info->default_top_k, shortest(info->default_top_p),
+           shortest(info->default_min_p));
+}
+
+static int about_model(const struct options *options) {
+    iso_model *model = NULL;
+    iso_error error = {0};
+    int code = 0;
+    const iso_status status = iso_model_load(&model, options->model, NULL, NULL, &error);
+    if (status != ISOBIT_OK)
+        return fail_error(&error, status);
+    if (options->json) {
+        json_t *object = model_json(iso_model_get_info(model));
+        char *text = json_dumps(object, JSON_COMPACT);
+        json_decref(object);
+        if (text != NULL)
+            puts(text);
+        else
+            code = fail("out of memory for the output");
+        free(text);
+    } else {
+        print_model(iso_model_get_info(model));
+    }
+    iso_model_free(model);
+    return code;
+}
+
+/* ------------------------------------------------------------------------------------------ */
+
 int cmd_info(const struct options *options) {
+    if (options->model != NULL)
+        return about_model(options);
     iso_status (*describe)(char *, size_t, size_t *) = options->env ? iso_env_json : iso_info_json;
     size_t needed = 0;
     json_error_t error;

@@ -11,7 +11,8 @@
 
 enum {
     OPT_GENERATION = OPT_MODEL | OPT_BEAM | OPT_MAX_LENGTH | OPT_THREADS | OPT_ISA | OPT_SCORES |
-                     OPT_JSON | OPT_DIGEST | OPT_ATTENTION | OPT_LAYER | OPT_INPUT
+                     OPT_JSON | OPT_DIGEST | OPT_ATTENTION | OPT_LAYER | OPT_INPUT | OPT_SAMPLING |
+                     OPT_STREAM
 };
 
 static int cmd_version(const struct options *options);
@@ -41,7 +42,7 @@ static const struct command commands[] = {
      "multiply-adds, and reading as many bytes as the decoder has weights.",
      OPT_MODEL | OPT_BASE | OPT_SECONDS | OPT_THREADS | OPT_ISA | OPT_JSON, false, cmd_bench, NULL},
     {"info", "", "the machine, its instruction sets, and which one was chosen and why", NULL,
-     OPT_ENV | OPT_JSON, false, cmd_info, NULL},
+     OPT_ABOUT | OPT_ENV | OPT_JSON, false, cmd_info, NULL},
     {"check", "", "every kernel on every instruction set, against the truth", NULL, 0, false, NULL,
      cmd_check},
     {"version", "", "the version of the library", NULL, 0, false, cmd_version, NULL},

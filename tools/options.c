@@ -11,7 +11,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KIND_FLAG, KIND_NUMBER, KIND_SECONDS, KIND_STRING };
+enum {
+    KIND_FLAG,
+    KIND_STRING,
+    KIND_NUMBER,
+    KIND_SECONDS,
+    KIND_WHOLE,    /* struct given_number */
+    KIND_POSITIVE, /* struct given_real, above 0 */
+    KIND_PART,     /* the same, at most 1 */
+    KIND_PART_OR_0 /* the same, or 0 */
+};
+
+/* What to give instead of what was given. */
+static const char *const wanted[] = {
+    [KIND_NUMBER] = "whole number from 1 on",
+    [KIND_SECONDS] = "number of seconds above 0",
+    [KIND_WHOLE] = "whole number from 0 to 18446744073709551615",
+    [KIND_POSITIVE] = "number above 0",
+    [KIND_PART] = "number above 0 and at most 1",
+    [KIND_PART_OR_0] = "number from 0 to 1",
+};
 
 static const struct {
     const char *name, *value, *help;
@@ -25,6 +44,22 @@ static const struct {
      KIND_NUMBER, offsetof(struct options, beam)},
     {"max-length", "N", "at most N target tokens, the start token included", OPT_MAX_LENGTH,
      KIND_NUMBER, offsetof(struct options, max_length)},
+    {"sample", NULL, "draw tokens at random, each as often as it is probable", OPT_SAMPLING,
+     KIND_FLAG, offsetof(struct options, sample)},
+    {"temperature", "T", "divide the logits by T: below 1 sharper, above 1 flatter", OPT_SAMPLING,
+     KIND_POSITIVE, offsetof(struct options, temperature)},
+    {"top-k", "K", "draw from the K most probable tokens; 0: from all", OPT_SAMPLING, KIND_WHOLE,
+     offsetof(struct options, top_k)},
+    {"top-p", "P", "draw from the fewest tokens whose probabilities reach P; 1: from all",
+     OPT_SAMPLING, KIND_PART, offsetof(struct options, top_p)},
+    {"min-p", "P", "leave out what is less probable than P times the best; 0: nothing",
+     OPT_SAMPLING, KIND_PART_OR_0, offsetof(struct options, min_p)},
+    {"seed", "N", "the number that fixes what is drawn (default: 0)", OPT_SAMPLING, KIND_WHOLE,
+     offsetof(struct options, seed)},
+    {"samples", "N", "draw N answers to each line, each a line of output", OPT_SAMPLING,
+     KIND_NUMBER, offsetof(struct options, samples)},
+    {"stream", NULL, "print tokens as they come, one line of input at a time", OPT_STREAM,
+     KIND_FLAG, offsetof(struct options, stream)},
     {"threads", "N", "use N threads (default: all that this process may use)", OPT_THREADS,
      KIND_NUMBER, offsetof(struct options, threads)},
     {"isa", "NAME", "the instruction set (default: the best; see isobit info)", OPT_ISA,
@@ -37,7 +72,7 @@ static const struct {
      KIND_FLAG, offsetof(struct options, scores)},
     {"hex", NULL, "exact hexadecimal floats, as C's %a writes them", OPT_HEX, KIND_FLAG,
      offsetof(struct options, hex)},
-    {"json", NULL, "JSON instead of text (one object for each line of input)", OPT_JSON, KIND_FLAG,
+    {"json", NULL, "JSON instead of text (one object for each line of output)", OPT_JSON, KIND_FLAG,
      offsetof(struct options, json)},
     {"digest", NULL, "print only a hash (XXH3) of all outputs and the bits of all scores",
      OPT_DIGEST, KIND_FLAG, offsetof(struct options, digest)},
@@ -55,6 +90,8 @@ static const struct {
      KIND_FLAG, offsetof(struct options, base)},
     {"seconds", "S", "measure each case for so long (default: 2)", OPT_SECONDS, KIND_SECONDS,
      offsetof(struct options, seconds)},
+    {"model", "DIR", "a model instead: its sizes, and how it generates by default", OPT_ABOUT,
+     KIND_STRING, offsetof(struct options, model)},
     {"env", NULL, "the environment variables instead: value, source, effect", OPT_ENV, KIND_FLAG,
      offsetof(struct options, env)},
 };
@@ -101,17 +138,62 @@ static bool parse_seconds(double *value, const char *text) {
     return true;
 }
 
+static bool parse_whole(struct given_number *number, const char *text) {
+    char *end = NULL;
+    errno = 0;
+    *number = (struct given_number){true, strtoull(text, &end, 10)};
+    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
+}
+
+/* A decimal number that is finite, and that a float can tell from 0. */
+static bool parse_real(struct given_real *real, const char *text, int kind) {
+    char *end = NULL;
+    const double number = strtod(text, &end);
+    if (strspn(text, "0123456789.eE+-") != strlen(text) || end == text || *end != '\0' ||
+        !(number >= 0) || number > (kind == KIND_POSITIVE ? 1e30 : 1))
+        return false;
+    *real = (struct given_real){true, (float)number};
+    return real->value > 0 || kind == KIND_PART_OR_0;
+}
+
 static bool store(struct options *options, size_t index, const char *value) {
-    char *member = (char *)options + table[index].member;
-    if (table[index].kind == KIND_FLAG)
-        *(bool *)(void *)member = true;
-    else if (table[index].kind == KIND_STRING)
-        *(const char **)(void *)member = value;
-    else if (table[index].kind == KIND_SECONDS)
-        return parse_seconds((double *)(void *)member, value);
-    else
-        return parse_number((size_t *)(void *)member, value);
-    return true;
+    void *member = (char *)options + table[index].member;
+    switch (table[index].kind) {
+    case KIND_FLAG: *(bool *)member = true; return true;
+    case KIND_STRING: *(const char **)member = value; return true;
+    case KIND_SECONDS: return parse_seconds(member, value);
+    case KIND_NUMBER: return parse_number(member, value);
+    case KIND_WHOLE: return parse_whole(member, value);
+    default: return parse_real(member, value, table[index].kind);
+    }
+}
+
+/* What only sampling uses, first come first named; NULL: nothing. */
+static const char *sampling_option(const struct options *options) {
+    return options->temperature.given ? "temperature"
+           : options->top_k.given     ? "top-k"
+           : options->top_p.given     ? "top-p"
+           : options->min_p.given     ? "min-p"
+           : options->seed.given      ? "seed"
+           : options->samples != 0    ? "samples"
+                                      : NULL;
+}
+
+static int check_generation(const struct options *options, const struct command *command) {
+    if (!options->sample && sampling_option(options) != NULL)
+        return usage("%s: --%s needs --sample", command->name, sampling_option(options));
+    if (options->sample && options->beam > 1)
+        return usage("%s: --sample and --beam %zu exclude each other", command->name,
+                     options->beam);
+    if (options->stream && options->samples > 1)
+        return usage("%s: --stream and --samples %zu exclude each other", command->name,
+                     options->samples);
+    if (options->stream && (options->json || options->digest || options->scores))
+        return usage("%s: --stream and --%s exclude each other", command->name,
+                     options->json     ? "json"
+                     : options->digest ? "digest"
+                                       : "scores");
+    return 0;
 }
 
 static int check(const struct options *options, const struct command *command) {
@@ -125,10 +207,12 @@ static int check(const struct options *options, const struct command *command) {
         return usage("%s: --input and lines as arguments exclude each other", command->name);
     if (options->layer != 0 && options->attention == NULL)
         return usage("%s: --layer needs --attention FILE.svg", command->name);
+    if (options->env && options->model != NULL)
+        return usage("%s: --env and --model exclude each other", command->name);
     if (options->count > 0 && !command->takes_arguments)
         return usage("%s: takes no argument, but found '%s'; see isobit %s --help", command->name,
                      options->arguments[0], command->name);
-    return 0;
+    return check_generation(options, command);
 }
 
 bool options_parse(struct options *options, const struct command *command, int argc, char **argv,
@@ -166,8 +250,7 @@ bool options_parse(struct options *options, const struct command *command, int a
         size_t index = (size_t)(found - FIRST_CODE);
         if (!store(options, index, optarg)) {
             *code = usage("%s: --%s %s: give a %s", command->name, table[index].name, optarg,
-                          table[index].kind == KIND_SECONDS ? "number of seconds above 0"
-                                                            : "whole number from 1 on");
+                          wanted[table[index].kind]);
             return false;
         }
     }

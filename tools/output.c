@@ -76,6 +76,10 @@ char *decode_text(const struct session *session, const uint32_t *ids, size_t cou
     return decode(iso_tokenizer_decode, session, ids, count);
 }
 
+char *decode_partial(const struct session *session, const uint32_t *ids, size_t count) {
+    return decode(iso_tokenizer_decode_partial, session, ids, count);
+}
+
 char *decode_source(const struct session *session, const uint32_t *ids, size_t count) {
     return decode(iso_tokenizer_decode_source, session, ids, count);
 }

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One sequence whose tokens are printed as soon as they are there. Text goes out in whole
+ * characters, and what is out is never taken back.
+ */
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct stream {
+    const struct session *session;
+    struct ids ids;
+    size_t printed; /* bytes of text */
+    int code;
+};
+
+static int print_new_text(struct stream *stream, bool last) {
+    char *text =
+        (last ? decode_text : decode_partial)(stream->session, stream->ids.data, stream->ids.count);
+    if (text == NULL)
+        return fail("out of memory for the output");
+    const size_t bytes = strlen(text);
+    if (bytes > stream->printed) {
+        fputs(text + stream->printed, stdout);
+        stream->printed = bytes;
+    }
+    free(text);
+    return 0;
+}
+
+static int print_token(void *user, const iso_token *token) {
+    struct stream *stream = user;
+    if (stream->session->tokenizer == NULL) {
+        printf("%s%u", token->position > 0 ? " " : "", (unsigned)token->id);
+    } else if (!ids_grow(&stream->ids, 1)) {
+        stream->code = fail("out of memory for the output");
+    } else {
+        stream->ids.data[stream->ids.count++] = token->id;
+        stream->code = print_new_text(stream, token->last != 0);
+    }
+    if (stream->code == 0)
+        stream->code = output_flush();
+    return stream->code;
+}
+
+int stream_sequence(const struct session *session, const iso_generate_options *how,
+                    const uint32_t *source, size_t length) {
+    struct stream stream = {.session = session};
+    iso_generate_options with = *how;
+    iso_generation *generation = NULL;
+    iso_error error = {0};
+    with.on_token = print_token;
+    with.user = &stream;
+    iso_status status = iso_generate(&generation, session->model, source, &length, 1, &with,
+                                     &session->context, &error);
+    if (status != ISOBIT_OK && stream.code == 0) /* else the reason has been told */
+        stream.code = fail_error(&error, status);
+    iso_generation_free(generation);
+    free(stream.ids.data);
+    return stream.code;
+}
