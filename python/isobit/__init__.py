@@ -9,7 +9,7 @@ otherwise. Calls give up the GIL.
 from ._arrays import Floats
 from ._errors import IsobitError, IsobitMemoryError, IsobitValueError, Status
 from ._library import blas_library
-from ._model import Hypothesis, Model, ModelInfo
+from ._model import Hypothesis, Model, ModelInfo, Token
 from ._ops import (
     PackedLinear,
     attention,
@@ -48,6 +48,7 @@ __all__ = [
     "ModelInfo",
     "PackedLinear",
     "Status",
+    "Token",
     "attention",
     "blas_library",
     "gelu",

@@ -170,6 +170,10 @@ class iso_token(ctypes.Structure):
     ]
 
 
+# A pointer to such a function is a plain address in the options.
+iso_on_token = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(iso_token))
+
+
 class iso_generate_options(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t),

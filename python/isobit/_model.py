@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import weakref
 from dataclasses import dataclass
-from typing import Any, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -53,12 +54,24 @@ class ModelInfo:
     default_min_p: float
 
 
+@dataclass(frozen=True)
+class Token:
+    """One token of a sequence that grows, for on_token."""
+
+    source: int  # its index in the call
+    hypothesis: int
+    position: int  # in its sequence, from 0
+    id: int
+    log_prob: float
+    last: bool  # its sequence ends here
+
+
 @dataclass(frozen=True, eq=False)
 class Hypothesis:
     """One generated sequence, without the start token, its final EOS included if it has one."""
 
     ids: Ids
-    score: float  # beams: the sum of log_probs / length^penalty; greedy: the sum
+    score: float  # beams: the sum of log_probs / length^penalty; else the sum
     log_probs: Floats
     attention: Optional[Floats]  # [decoder layer][head][target position][source position]
 
@@ -73,6 +86,17 @@ def _sequences(name: str, values: Iterable[Any]) -> List[Ids]:
     if isinstance(values, (str, bytes)):
         raise TypeError(f"{name}: a list of sequences of token ids expected, got a str")
     return [token_ids(f"{name}[{i}]", value) for i, value in enumerate(values)]
+
+
+def _halves(name: str, value: Any) -> Tuple[int, int]:
+    """The low and the high half of 64 bits."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: an int expected, got {type(value).__name__}") from None
+    if not 0 <= number < 2**64:
+        raise ValueError(f"{name}: {number} is out of range")
+    return number % 2**32, number >> 32
 
 
 def _array(pointer: Optional[int], shape: Tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
@@ -236,6 +260,16 @@ class Model:
         min_length: Optional[int] = None,
         attention: bool = False,
         batch_tokens: Optional[int] = None,
+        forced_bos: Optional[int] = None,
+        sample: Optional[bool] = None,
+        temperature: Optional[float] = None,
+        top_k: Optional[int] = None,
+        top_p: Optional[float] = None,
+        min_p: Optional[float] = None,
+        seed: int = 0,
+        first_source: int = 0,
+        stop: Iterable[npt.ArrayLike] = (),
+        on_token: Optional[Callable[[Token], Any]] = None,
     ) -> List[List[Hypothesis]]:
         """
         For each source, a sequence of token ids, the best `hypotheses` (at most `beams`) target
@@ -244,6 +278,15 @@ class Model:
         None takes the model's default. beams 1 is greedy. max_length and min_length count the
         decoder start token, max_new_tokens does not. early_stopping is False, True or "never".
         Results do not depend on which sources are generated together.
+
+        sample=True draws `hypotheses` independent sequences for each source; temperature, top_k
+        (0: all), top_p and min_p are those of transformers. What is drawn depends on the seed,
+        of 64 bits, and on the number of the source, which is counted from first_source.
+
+        stop: sequences of ids; a target ends with the first of them that it contains. forced_bos:
+        the first token of each target. on_token is called with each Token, in the order of its
+        sequence, as soon as it is there (with beams, when its source is finished). What it raises
+        ends the call, and comes out of it.
         """
         arrays = _sequences("sources", sources)
         try:
@@ -260,6 +303,33 @@ class Model:
                 raise ValueError(f"{name}: at least 1 expected, got 0")
             return size(name, value)
 
+        def real(name: str, value: Optional[float]) -> float:
+            """0 stands for the default in the library, and is refused here."""
+            if value is None:
+                return 0.0
+            if ctypes.c_float(number(name, value)).value == 0:
+                raise ValueError(f"{name}: a number above 0 expected, got {value}")
+            return number(name, value)
+
+        stops = _sequences("stop", stop)
+        for i, ids_ in enumerate(stops):
+            if not len(ids_):
+                raise ValueError(f"stop[{i}]: at least one id expected, got none")
+        stop_ids = np.array([n for s in stops for n in (len(s), *s)], np.uint32)
+        raised: List[BaseException] = []
+
+        def listen(_user: Any, token: Any) -> int:
+            t = token.contents
+            try:
+                assert on_token is not None
+                on_token(
+                    Token(t.source, t.hypothesis, t.position, t.id, t.log_prob, bool(t.last))
+                )
+            except BaseException as error:
+                raised.append(error)
+            return len(raised)
+
+        listener = _c.iso_on_token(listen) if on_token is not None else None
         options = _c.iso_generate_options(
             size=ctypes.sizeof(_c.iso_generate_options),
             beams=at_least_1("beams", beams),
@@ -278,6 +348,19 @@ class Model:
             min_length=at_least_1("min_length", min_length),
             attention=bool(attention),
             batch_tokens=at_least_1("batch_tokens", batch_tokens),
+            has_forced_bos=forced_bos is not None,
+            forced_bos=0 if forced_bos is None else int(token_ids("forced_bos", [forced_bos])[0]),
+            sampling=0 if sample is None else 2 if sample else 1,
+            temperature=real("temperature", temperature),
+            top_k=0 if top_k is None else size("top_k", top_k) or ctypes.c_size_t(-1).value,
+            top_p=real("top_p", top_p),
+            has_min_p=min_p is not None,
+            min_p=0.0 if min_p is None else number("min_p", min_p),
+            seed=_halves("seed", seed),
+            first_source=size("first_source", first_source),
+            stop_ids=stop_ids.ctypes.data,
+            stop_count=len(stop_ids),
+            on_token=ctypes.cast(listener, ctypes.c_void_p) if listener else None,
         )
         if not arrays:
             return []
@@ -295,6 +378,8 @@ class Model:
             context_of(pool),
             _byref(error),
         )
+        if raised:
+            raise raised[0]
         _raise("generate", status, error)
         try:
             return self._hypotheses(result.contents, [len(a) for a in arrays])

@@ -227,3 +227,85 @@ def test_bad_options(model):
     refuses(TypeError, "length_penalty: a number", model.generate, [[4]], length_penalty="1")
     refuses(ValueError, "generate: ", model.generate, [[4]], beams=2, hypotheses=3)
     refuses(ValueError, "generate: ", model.generate, [[4]], max_length=1000)
+
+
+# ------------------------------------------------------------------------------------ sampling
+
+
+def test_sampling(model):
+    sources = model.tokenize("the quick brown fox jumps")
+    options = dict(sample=True, temperature=1.4, top_k=0, top_p=0.98, min_p=0.01)
+
+    def ids(found):
+        return [[h.ids.tolist() for h in each] for each in found]
+
+    found = ids(model.generate(sources, hypotheses=3, seed=2**33 + 1, **options))
+    assert [len(each) for each in found] == [3] * 5
+    assert len({tuple(h) for each in found for h in each}) > 5
+    assert found == ids(model.generate(sources, hypotheses=3, seed=2**33 + 1, **options))
+    for other in (0, 1, 2**33, 2**64 - 1, np.uint64(5)):
+        assert found != ids(model.generate(sources, hypotheses=3, seed=other, **options))
+    alone = model.generate(sources[2:3], seed=2**33 + 1, first_source=2, **options)
+    assert ids(alone)[0] == found[2][:1]
+    greedy = ids(model.generate(sources, beams=1))
+    assert ids(model.generate(sources, sample=True, top_k=1)) == greedy
+    assert ids(model.generate(sources, sample=False)) == greedy
+    assert model.info.default_sampling is False and model.info.default_top_k == 50
+    text = " ".join(model.detokenize(each[0]) for each in found)
+    assert model.translate(["the quick brown fox jumps"], seed=2**33 + 1, **options) == [text]
+
+
+def test_forced_bos_and_stop(model):
+    source = model.tokenize("attention")[0]
+    whole = model.generate([source])[0][0].ids.tolist()
+    assert model.generate([source], forced_bos=9)[0][0].ids[0] == 9
+    for stop, length in [([whole[2:4]], 4), ([[9, 9, 9], [whole[0]]], 1), ([], len(whole))]:
+        assert model.generate([source], stop=stop)[0][0].ids.tolist() == whole[:length]
+
+
+def test_on_token(model):
+    sources = model.tokenize("the quick brown")
+    seen = []
+    found = model.generate(sources, on_token=seen.append)
+    for i, best in enumerate(found):
+        tokens = [t for t in seen if t.source == i]
+        assert [t.id for t in tokens] == best[0].ids.tolist()
+        assert [t.position for t in tokens] == list(range(len(tokens)))
+        assert np.float32([t.log_prob for t in tokens]).tobytes() == best[0].log_probs.tobytes()
+        assert [t.last for t in tokens] == [False] * (len(tokens) - 1) + [True]
+    assert len(seen) == sum(len(best[0].ids) for best in found)
+
+    def enough(token):
+        seen.append(token)
+        if token.position == 1:
+            raise KeyboardInterrupt("enough")
+
+    seen.clear()
+    with pytest.raises(KeyboardInterrupt, match="enough"):
+        model.generate(sources, on_token=enough)
+    assert len(seen) == 4
+
+
+def test_bad_sampling(model):
+    def refused(kind, text, **options):
+        refuses(kind, text, model.generate, [[4, 2]], **options)
+
+    refused(ValueError, "temperature: a number above 0 expected, got 0", temperature=0)
+    refused(ValueError, "temperature: a number above 0 expected", temperature=1e-60)
+    refused(ValueError, "temperature is -1; a number above 0", sample=True, temperature=-1)
+    refused(ValueError, "temperature is nan", sample=True, temperature=float("nan"))
+    refused(TypeError, "temperature: a number", temperature="hot")
+    refused(ValueError, "top_p: a number above 0 expected, got 0", top_p=0.0)
+    refused(ValueError, "top_p is 1.5; a number above 0 and at most 1", sample=True, top_p=1.5)
+    refused(ValueError, "min_p is -1; a number from 0 to 1", sample=True, min_p=-1)
+    refused(ValueError, "top_k: -1 is out of range", top_k=-1)
+    refused(TypeError, "top_k: an int expected", top_k=0.5)
+    refused(ValueError, "seed: -1 is out of range", seed=-1)
+    refused(ValueError, f"seed: {2**64} is out of range", seed=2**64)
+    refused(TypeError, "seed: an int expected, got float", seed=1.0)
+    refused(ValueError, "sampling with 2 beams", sample=True, beams=2)
+    refused(ValueError, "stop[1]: at least one id expected, got none", stop=[[1], []])
+    refused(ValueError, "stop_ids[1] is 77", stop=[[77]])
+    refused(TypeError, "stop[0]", stop=[["a"]])
+    refused(ValueError, "forced_bos is 77", forced_bos=77)
+    refused(ValueError, "forced_bos: token ids are from 0", forced_bos=-1)
