@@ -381,7 +381,6 @@ iso_status model_config_read(model_config *config, model_arena *arena, const cha
         goto done;
     *config = *family;
     config->search = (model_search){.beams = 1,
-                                    .max_length = 20,
                                     .length_penalty = 1,
                                     .repetition_penalty = 1,
                                     .early_stopping = ISOBIT_EARLY_FALSE,

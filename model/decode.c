@@ -10,6 +10,10 @@
  * whose parent goes on stays in its slot; only further children of a parent are copied, into the
  * slots of beams that ended. Nothing is allocated between the first step and the last.
  *
+ * Without an encoder a source is a prompt, with which the history of its sentence begins. All but
+ * its last token go into the caches at once; the last one is what the first step reads, as the
+ * start token is where there is an encoder.
+ *
  * The samples of a sentence are beams that never meet. One that has ended keeps its row, which is
  * computed on and not looked at, until the last one ends.
  */
@@ -30,7 +34,9 @@
 typedef struct plan {
     const iso_model *model;
     model_search search;        /* beams: rows of a sentence, be they beams or samples */
-    size_t hypotheses, max_new; /* tokens after the start token, at most */
+    size_t hypotheses, max_new; /* tokens after the start token, or the prompt, at most */
+    size_t max_total;           /* of a prompt and what follows; 0: no such limit */
+    int lowers;                 /* what the positions of the model cannot serve */
     size_t tokens;              /* of sources in a group */
     int attention;
     uint32_t seed[2];
@@ -40,15 +46,18 @@ typedef struct plan {
     void *user;
 } plan;
 
-/* Sequences of one kind for one sentence: `beams` rows of max_new + 1. */
+/* Sequences of one kind for one sentence: `beams` rows of ld = past + 1 + max_new. */
 typedef struct rows {
-    uint32_t *tokens; /* [..][max_new + 1], the start token first */
-    float *log_probs; /* [..][max_new + 1]: of tokens[t + 1] at t */
-    uint16_t *path;   /* [..][max_new + 1]: the slot in which step t was computed */
+    uint32_t *tokens; /* [..][ld], the prompt, or the start token, first */
+    float *log_probs; /* [..][ld]: of tokens[past + t + 1] at t */
+    uint16_t *path;   /* [..][ld]: the slot in which step t was computed */
 } rows;
 
 typedef struct sentence {
     const model_item *item;
+    size_t past;    /* tokens before the one that the first step reads */
+    size_t max_new; /* of this sentence */
+    size_t ld;
     rows live, done;
     float *sums;      /* [beams] by rank */
     size_t *slot;     /* [beams] by rank */
@@ -109,10 +118,11 @@ static int is_eos(const plan *p, uint32_t token) {
     return 0;
 }
 
-/* Whether the history of c tokens, the start token first, ends there with one more token. */
-static int ends(const plan *p, const uint32_t *history, size_t c, uint32_t token) {
-    if (c >= p->max_new || is_eos(p, token))
+/* Whether the history in row `slot` ends after step c with one more token. */
+static int ends(const plan *p, const sentence *s, size_t slot, size_t c, uint32_t token) {
+    if (c >= s->max_new || is_eos(p, token))
         return 1;
+    const uint32_t *history = s->live.tokens + slot * s->ld + s->past; /* without a prompt */
     for (size_t at = 0; at < p->stop.count; at += p->stop.ids[at] + 1) {
         const size_t n = p->stop.ids[at];
         const uint32_t *stop = p->stop.ids + at + 1;
@@ -171,13 +181,16 @@ static int is_bos_forced(const plan *p, size_t c) {
     return c == 1 && p->search.forced_bos != MODEL_NO_ID;
 }
 
-static int is_eos_forced(const plan *p, size_t c) {
-    return c == p->max_new && p->search.forced_eos.count;
+static int is_eos_forced(const plan *p, const sentence *of, size_t step) {
+    return step == of->max_new && p->search.forced_eos.count;
 }
 
-/* What changes the scores of one row, in the order of transformers, but for renormalizing. */
-static void process(const plan *p, float *row, const uint32_t *history, size_t c) {
+/* What changes the scores of one row in a step, in the order of transformers, but for
+ * renormalizing. */
+static void process(const plan *p, float *row, const sentence *of, size_t slot, size_t step) {
     const model_search *s = &p->search;
+    const uint32_t *history = of->live.tokens + slot * of->ld;
+    const size_t c = of->past + step; /* tokens of it */
     if (s->repetition_penalty != 1)
         repetition_penalty(p, row, history, c);
     if (s->no_repeat_ngram && c + 1 >= s->no_repeat_ngram)
@@ -185,13 +198,13 @@ static void process(const plan *p, float *row, const uint32_t *history, size_t c
     bad_words(p, row, history, c);
     if (c < s->min_length)
         forbid_eos(p, row);
-    if (c - 1 < s->min_new_tokens)
+    if (step - 1 < s->min_new_tokens)
         forbid_eos(p, row);
     if (is_bos_forced(p, c)) {
         forbid_all(p, row);
         row[s->forced_bos] = 0;
     }
-    if (is_eos_forced(p, c)) {
+    if (is_eos_forced(p, of, step)) {
         forbid_all(p, row);
         for (size_t i = 0; i < s->forced_eos.count; i++)
             row[s->forced_eos.ids[i]] = 0;
@@ -257,9 +270,9 @@ static uint32_t largest(const float *row, size_t n) {
 
 /* Beam i of a sentence goes on with a token; returns 1 when it ends there. */
 static int go_on(const plan *p, sentence *s, size_t i, size_t c, uint32_t token, float value) {
-    const size_t at = i * (p->max_new + 1);
-    const int end = ends(p, s->live.tokens + at, c, token);
-    s->live.tokens[at + c] = token;
+    const size_t at = i * s->ld;
+    const int end = ends(p, s, i, c, token);
+    s->live.tokens[at + s->past + c] = token;
     s->live.log_probs[at + c - 1] = value;
     s->live.path[at + c - 1] = (uint16_t)i;
     s->sums[i] += value;
@@ -278,7 +291,7 @@ static int greedy_sentence(scratch *t, size_t place, size_t c) {
     const size_t V = p->model->config.target_vocabulary;
     sentence *s = g->active[place];
     float *row = g->logits + place * V;
-    process(p, row, s->live.tokens, c);
+    process(p, row, s, 0, c);
     lse l = written;
     if (p->search.renormalize) { /* then log-probabilities are compared, equal by rounding or not */
         log_softmax(t, t->row, row);
@@ -315,13 +328,13 @@ static int sample_sentence(scratch *t, size_t place, size_t c) {
     sentence *s = g->active[place];
     int finished = 1;
     for (size_t i = 0; i < samples; i++) {
-        uint32_t *tokens = s->live.tokens + i * (p->max_new + 1);
+        uint32_t *tokens = s->live.tokens + i * s->ld + s->past;
         float *row = g->logits + (place * samples + i) * V;
         if (s->length[i]) { /* it has ended; its row needs some token */
             tokens[c] = tokens[c - 1];
             continue;
         }
-        process(p, row, tokens, c);
+        process(p, row, s, i, c);
         const lse l = log_sum_exp(t, row);
         const uint32_t token = draw(t, row, s->item->index, i, c - 1);
         finished &= go_on(p, s, i, c, token, log_prob(l, row[token]));
@@ -355,13 +368,13 @@ static const float *beam_row(scratch *t, lse *l, const sentence *s, size_t place
     *l = log_sum_exp(t, row);
     /* A logit of -Inf forbids as well as a log-probability does, but where all are NaN. The rest of
      * what processors do takes the log-probabilities themselves. */
-    if (p->search.repetition_penalty != 1 || is_bos_forced(p, c) || is_eos_forced(p, c) ||
-        p->search.renormalize || isnan(l->log_sum)) {
+    if (p->search.repetition_penalty != 1 || is_bos_forced(p, s->past + c) ||
+        is_eos_forced(p, s, c) || p->search.renormalize || isnan(l->log_sum)) {
         log_softmax(t, t->row, row);
         row = t->row;
         *l = written;
     }
-    process(p, row, s->live.tokens + slot * (p->max_new + 1), c);
+    process(p, row, s, slot, c);
     if (p->search.renormalize)
         log_softmax(t, row, row);
     return row;
@@ -400,18 +413,17 @@ static size_t best_candidates(scratch *t, size_t place, size_t c) {
         }
     }
     for (size_t k = 0; k < count; k++)
-        best[k].hit = ends(p, s->live.tokens + best[k].slot * (p->max_new + 1), c, best[k].token);
+        best[k].hit = ends(p, s, best[k].slot, c, best[k].token);
     return count;
 }
 
 /* A finished beam: the row of its parent and one more token, kept in row `place` of done. */
-static void keep(const group *g, sentence *s, size_t place, const candidate *k, size_t c) {
-    const size_t ld = g->plan->max_new + 1;
-    const size_t to = place * ld, from = k->slot * ld;
-    memcpy(s->done.tokens + to, s->live.tokens + from, c * sizeof *s->done.tokens);
+static void keep(sentence *s, size_t place, const candidate *k, size_t c) {
+    const size_t to = place * s->ld, from = k->slot * s->ld, tokens = s->past + c;
+    memcpy(s->done.tokens + to, s->live.tokens + from, tokens * sizeof *s->done.tokens);
     memcpy(s->done.log_probs + to, s->live.log_probs + from, (c - 1) * sizeof *s->done.log_probs);
     memcpy(s->done.path + to, s->live.path + from, (c - 1) * sizeof *s->done.path);
-    s->done.tokens[to + c] = k->token;
+    s->done.tokens[to + tokens] = k->token;
     s->done.log_probs[to + c - 1] = k->log_prob;
     s->done.path[to + c - 1] = (uint16_t)k->slot;
 }
@@ -421,8 +433,7 @@ static void keep(const group *g, sentence *s, size_t place, const candidate *k, 
  * An entry with length 0 is one that transformers would carry along at about -1e9, unfinished.
  */
 static void update_done(scratch *t, sentence *s, size_t count, size_t c, int all_done) {
-    const group *g = t->g;
-    const plan *p = g->plan;
+    const plan *p = t->g->plan;
     const size_t beams = p->search.beams;
     const float divisor = (float)pow((double)c, (double)p->search.length_penalty);
     const int closed = all_done && p->search.early_stopping == ISOBIT_EARLY_TRUE;
@@ -458,7 +469,7 @@ static void update_done(scratch *t, sentence *s, size_t count, size_t c, int all
         while (t->taken[free_row])
             free_row++;
         t->taken[free_row] = 1;
-        keep(g, s, free_row, &t->best[t->order[i] - beams], c);
+        keep(s, free_row, &t->best[t->order[i] - beams], c);
         t->next[i] = (candidate){.slot = free_row, .token = (uint32_t)c};
     }
     for (size_t i = 0; i < beams; i++) {
@@ -472,8 +483,8 @@ static void update_done(scratch *t, sentence *s, size_t count, size_t c, int all
 static void move_beams(scratch *t, size_t place, size_t c) {
     group *g = t->g;
     const plan *p = g->plan;
-    const size_t beams = p->search.beams, ld = p->max_new + 1;
     sentence *s = g->active[place];
+    const size_t beams = p->search.beams, ld = s->ld, tokens = s->past + c;
     const size_t none = beams;
     memset(t->taken, 0, beams);
     for (size_t i = 0; i < beams; i++) { /* the first child of a parent stays where it is */
@@ -489,7 +500,8 @@ static void move_beams(scratch *t, size_t place, size_t c) {
         t->taken[to] = 1;
         s->slot[i] = to;
         const size_t from = t->next[i].slot;
-        memcpy(s->live.tokens + to * ld, s->live.tokens + from * ld, c * sizeof *s->live.tokens);
+        memcpy(s->live.tokens + to * ld, s->live.tokens + from * ld,
+               tokens * sizeof *s->live.tokens);
         memcpy(s->live.log_probs + to * ld, s->live.log_probs + from * ld,
                (c - 1) * sizeof *s->live.log_probs);
         memcpy(s->live.path + to * ld, s->live.path + from * ld, (c - 1) * sizeof *s->live.path);
@@ -498,7 +510,7 @@ static void move_beams(scratch *t, size_t place, size_t c) {
     for (size_t i = 0; i < beams; i++) {
         const size_t at = s->slot[i] * ld;
         s->sums[i] = t->next[i].value;
-        s->live.tokens[at + c] = t->next[i].token;
+        s->live.tokens[at + tokens] = t->next[i].token;
         s->live.log_probs[at + c - 1] = t->next[i].log_prob;
         s->live.path[at + c - 1] = (uint16_t)t->next[i].slot;
     }
@@ -538,7 +550,7 @@ static int beam_sentence(scratch *t, size_t place, size_t c) {
     update_done(t, s, count, c, all_finished(g, s));
 
     const size_t longest =
-        p->search.early_stopping == ISOBIT_EARLY_NEVER && lp > 0 ? p->max_new : c;
+        p->search.early_stopping == ISOBIT_EARLY_NEVER && lp > 0 ? s->max_new : c;
     const float hope = t->onward[0].value / (float)pow((double)longest, lp);
     const int all_done = all_finished(g, s);
     float worst = s->scores[0];
@@ -603,9 +615,26 @@ static size_t attention_floats(const plan *p, size_t S) {
     return n;
 }
 
-static int make_sentence(const plan *p, sentence *s, const model_item *item, model_arena *arena) {
-    const size_t beams = p->search.beams, ld = p->max_new + 1;
+/* How many tokens may follow a source of S tokens. */
+static size_t most_new(const plan *p, size_t S) {
+    size_t most = p->max_new;
+    if (p->model->encoder.layers)
+        return most;
+    if (p->max_total)
+        most = p->max_total > S ? p->max_total - S : 0;
+    const size_t positions = p->model->config.max_positions;
+    return p->lowers && most > positions + 1 - S ? positions + 1 - S : most;
+}
+
+static int make_sentence(const plan *p, sentence *s, const model_item *item,
+                         const uint32_t *sources, model_arena *arena) {
+    const int prompt = !p->model->encoder.layers;
+    const size_t beams = p->search.beams, past = prompt ? item->S - 1 : 0;
+    const size_t max_new = most_new(p, item->S), ld = past + 1 + max_new;
     *s = (sentence){.item = item,
+                    .past = past,
+                    .max_new = max_new,
+                    .ld = ld,
                     .sums = model_alloc(arena, beams, sizeof *s->sums),
                     .slot = model_alloc(arena, beams, sizeof *s->slot),
                     .scores = model_alloc(arena, beams, sizeof *s->scores),
@@ -625,6 +654,9 @@ static int make_sentence(const plan *p, sentence *s, const model_item *item, mod
         s->scores[i] = NEVER;
         s->length[i] = 0;
         s->live.tokens[i * ld] = p->model->config.start;
+        if (prompt)
+            memcpy(s->live.tokens + i * ld, sources + item->first_source,
+                   item->S * sizeof *sources);
     }
     return 1;
 }
@@ -646,12 +678,12 @@ static void keep_attention(group *g, size_t a) {
 static iso_status tell(const group *g, const sentence *s, size_t i, const rows *r, size_t row,
                        size_t from, size_t to) {
     const plan *p = g->plan;
-    const size_t at = row * (p->max_new + 1);
+    const size_t at = row * s->ld;
     for (size_t t = from; t < to; t++) {
         const iso_token token = {.source = s->item->index,
                                  .hypothesis = i,
                                  .position = t,
-                                 .id = r->tokens[at + t + 1],
+                                 .id = r->tokens[at + s->past + t + 1],
                                  .log_prob = r->log_probs[at + t],
                                  .last = t + 1 == s->length[i]};
         if (p->on_token(p->user, &token))
@@ -705,14 +737,16 @@ static void profile_step(const iso_model *model, double start, double flops) {
 static iso_status run_steps(group *g) {
     const plan *p = g->plan;
     const iso_model *model = p->model;
-    const size_t beams = p->search.beams, ld = p->max_new + 1;
+    const size_t beams = p->search.beams;
     iso_status status = ISOBIT_OK;
     for (size_t c = 1; g->active_count && !status; c++) {
         const size_t all = g->active_count * beams;
         const double start = model->profile ? model_now() : 0;
         const double flops = model->profile ? model->profile->flops : 0;
-        for (size_t r = 0; r < all; r++)
-            g->ids[r] = g->active[r / beams]->live.tokens[(r % beams) * ld + c - 1];
+        for (size_t r = 0; r < all; r++) {
+            const sentence *s = g->active[r / beams];
+            g->ids[r] = s->live.tokens[(r % beams) * s->ld + s->past + c - 1];
+        }
         if ((status = model_decode_step(&g->cache, &g->run, g->ids, g->positions, g->active_count,
                                         c - 1, g->weights)) ||
             (status = model_logits(&g->run, g->logits, g->run.x, all)))
@@ -751,14 +785,14 @@ static iso_status give_hypothesis(iso_hypothesis *out, const group *g, const sen
     const plan *p = g->plan;
     const size_t L = p->model->decoder.layers, H = p->model->decoder.H, S = s->item->S;
     const size_t beams = p->search.beams, T = s->length[i];
-    const size_t at = s->place[i] * (p->max_new + 1);
+    const size_t at = s->place[i] * s->ld;
     uint32_t *ids = model_alloc(arena, T, sizeof *ids);
     float *log_probs = model_alloc(arena, T, sizeof *log_probs), *attention = NULL;
     size_t heads = L * H;
     if (!ids || !log_probs ||
         (p->attention && !(attention = model_alloc3(arena, heads, T, S, sizeof *attention))))
         return model_fail(g->run.error, ISOBIT_E_NOMEM, "out of memory for the result");
-    memcpy(ids, s->done.tokens + at + 1, T * sizeof *ids);
+    memcpy(ids, s->done.tokens + at + s->past + 1, T * sizeof *ids);
     memcpy(log_probs, s->done.log_probs + at, T * sizeof *log_probs);
     for (size_t head = 0; attention && head < heads; head++)
         for (size_t t = 0; t < T; t++) {
@@ -799,7 +833,8 @@ static int make_scratch(group *g, size_t all) {
     return g->scratch != NULL;
 }
 
-static iso_status make_group(group *g, const model_item *items, size_t count) {
+static iso_status make_group(group *g, const model_item *items, size_t count,
+                             const uint32_t *sources) {
     const plan *p = g->plan;
     const iso_model *model = p->model;
     const size_t beams = p->search.beams, all = count * beams, V = model->config.target_vocabulary;
@@ -820,10 +855,54 @@ static iso_status make_group(group *g, const model_item *items, size_t count) {
         ok = g->weights != NULL;
     }
     for (size_t i = 0; i < count && ok; i++) {
-        ok = make_sentence(p, &g->sentences[i], &items[i], arena);
+        ok = make_sentence(p, &g->sentences[i], &items[i], sources, arena);
         g->active[i] = &g->sentences[i];
     }
     return ok ? ISOBIT_OK : model_fail(g->run.error, ISOBIT_E_NOMEM, "out of memory");
+}
+
+/* The sources become keys and values of the caches: encoded, for attention over the encoder. */
+static iso_status read_sources(group *g, const model_batch *batch) {
+    iso_status status = model_encode(&g->run, batch->ids, batch->positions, batch->spans,
+                                     batch->count, batch->rows);
+    return status
+               ? status
+               : model_cache_sources(&g->cache, &g->run, batch->spans, batch->count, batch->rows);
+}
+
+/* Without an encoder: all tokens of the prompts but the last ones, for self-attention. */
+static iso_status read_prompts(group *g, model_batch *batch) {
+    const size_t beams = g->plan->search.beams;
+    model_decoder_batch prompts = {
+        .ids = batch->ids, .positions = batch->positions, .self = batch->spans};
+    size_t to = 0;
+    for (size_t b = 0; b < batch->count; b++) {
+        const size_t from = batch->spans[b].first_q, past = batch->spans[b].S - 1;
+        g->cache.prompts[b] = past;
+        if (!past)
+            continue; /* the longest come first, so that those without a past are the last */
+        memmove(batch->ids + to, batch->ids + from, past * sizeof *batch->ids);
+        memmove(batch->positions + to, batch->positions + from, past * sizeof *batch->positions);
+        batch->spans[b] = (model_span){to, past, to, past};
+        prompts.count = b + 1;
+        to += past;
+    }
+    prompts.rows = to;
+    iso_status status = to ? model_decode_whole(&g->run, &prompts, &g->cache) : ISOBIT_OK;
+    for (size_t r = 0; r < batch->count * beams && !status; r++)
+        if (r % beams)
+            model_cache_copy_beam(&g->cache, g->plan->model, r, r / beams * beams, 0);
+    model_lap(&g->run, ISOBIT_PROFILE_CACHE);
+    return status;
+}
+
+/* Capacities of the caches for a source, the longest, of S tokens. */
+static void cache_sizes(const plan *p, size_t source, size_t *T, size_t *S) {
+    const int prompt = !p->model->encoder.layers;
+    const size_t positions = p->model->config.max_positions;
+    *T = p->max_new + (prompt ? source - 1 : 0);
+    *T = prompt && *T > positions ? positions : *T;
+    *S = prompt ? 0 : source;
 }
 
 /* `count` sources, the longest first; their memory is left in `memory` for the next ones. */
@@ -835,6 +914,8 @@ static iso_status run_group(const plan *p, const model_item *items, size_t count
     for (size_t i = 0; i < count; i++)
         tokens += items[i].S;
     const size_t all = count * p->search.beams;
+    size_t T, S;
+    cache_sizes(p, items[0].S, &T, &S);
     model_batch batch;
     iso_status status =
         model_run_begin(&g.run, memory, p->model, context, tokens > all ? tokens : all, error);
@@ -842,13 +923,11 @@ static iso_status run_group(const plan *p, const model_item *items, size_t count
         return status;
     status = model_batch_sources(&batch, &g.run.arena, p->model, items, count, sources, error);
     if (!status)
-        status = make_group(&g, items, count);
+        status = make_group(&g, items, count, sources);
     if (!status)
-        status = model_cache_make(&g.cache, &g.run, count, p->search.beams, p->max_new, items[0].S);
+        status = model_cache_make(&g.cache, &g.run, count, p->search.beams, T, S);
     if (!status)
-        status = model_encode(&g.run, batch.ids, batch.positions, batch.spans, count, batch.rows);
-    if (!status)
-        status = model_cache_sources(&g.cache, &g.run, batch.spans, count, batch.rows);
+        status = S ? read_sources(&g, &batch) : read_prompts(&g, &batch);
     if (!status)
         status = model_cache_workspace(&g.cache, &g.run, g.weights);
     if (!status)
@@ -866,7 +945,9 @@ static iso_status run_group(const plan *p, const model_item *items, size_t count
 /* How many sources, from the longest on, go into the next group. */
 static size_t group_size(const plan *p, const model_item *items, size_t count) {
     const size_t beams = p->search.beams, V = p->model->config.target_vocabulary;
-    size_t bytes = model_cache_bytes(p->model, beams, p->max_new, items[0].S);
+    size_t T, S;
+    cache_sizes(p, items[0].S, &T, &S);
+    size_t bytes = model_cache_bytes(p->model, beams, T, S);
     size_t attention = p->attention ? attention_floats(p, items[0].S) : 0;
     if (!bytes || attention > CACHE_BYTES / sizeof(float))
         return 1; /* alone, and if even that is too much it fails there */
@@ -931,9 +1012,12 @@ static iso_status plan_options(plan *p, const iso_generate_options *o, iso_error
     model_search *s = &p->search;
     const size_t V = p->model->config.target_vocabulary;
     p->hypotheses = o->hypotheses ? o->hypotheses : 1;
-    s->max_length = o->max_length ? o->max_length : s->max_length;
-    if (o->max_new_tokens && __builtin_add_overflow(o->max_new_tokens, (size_t)1, &s->max_length))
-        s->max_length = SIZE_MAX;
+    if (o->max_length || o->max_new_tokens) {
+        s->max_length = o->max_length;
+        s->max_new_tokens = o->max_new_tokens;
+    } else {
+        p->lowers = 1;
+    }
     s->length_penalty = o->has_length_penalty ? o->length_penalty : s->length_penalty;
     s->early_stopping = o->early_stopping ? o->early_stopping : s->early_stopping;
     s->repetition_penalty =
@@ -951,6 +1035,54 @@ static iso_status plan_options(plan *p, const iso_generate_options *o, iso_error
     s->forced_bos = o->has_forced_bos ? o->forced_bos : s->forced_bos;
     const iso_status status = check_stop(&p->stop, V, error);
     return status ? status : plan_sampling(p, o, error);
+}
+
+/* How many tokens are generated: max_new_tokens if it is set, else what max_length leaves. */
+static iso_status plan_length(plan *p, iso_error *error) {
+    const model_config *c = &p->model->config;
+    model_search *s = &p->search;
+    if (!p->model->encoder.layers) { /* the prompt counts, and each sentence has its own */
+        p->max_total = s->max_new_tokens ? 0 : s->max_length;
+        p->max_new = s->max_new_tokens ? s->max_new_tokens : s->max_length;
+        return ISOBIT_OK;
+    }
+    if (s->max_new_tokens && __builtin_add_overflow(s->max_new_tokens, (size_t)1, &s->max_length))
+        s->max_length = SIZE_MAX;
+    if (s->max_length < 2)
+        return model_fail(error, ISOBIT_E_OPTION,
+                          "max_length is %zu, and counts the start token: nothing can be generated",
+                          s->max_length);
+    if (s->max_length - 1 > c->max_positions)
+        return model_fail(error, ISOBIT_E_LIMIT,
+                          "a target of up to %zu tokens with its start token; the model has %zu "
+                          "positions",
+                          s->max_length, c->max_positions);
+    p->max_new = s->max_length - 1;
+    return ISOBIT_OK;
+}
+
+/* Prompts leave room for a token, and what may follow has positions. */
+static iso_status check_prompts(plan *p, const model_item *items, size_t count, iso_error *error) {
+    const size_t positions = p->model->config.max_positions;
+    size_t most = 0;
+    if (p->model->encoder.layers)
+        return ISOBIT_OK;
+    for (size_t i = 0; i < count; i++) {
+        const size_t S = items[i].S, new = most_new(p, S);
+        if (!new)
+            return model_fail(
+                error, ISOBIT_E_LIMIT,
+                "prompt %zu has %zu tokens, and max_length, which counts them, is %zu",
+                items[i].index, S, p->max_total);
+        if (new - 1 > positions - S)
+            return model_fail(error, ISOBIT_E_LIMIT,
+                              "prompt %zu has %zu tokens, and up to %zu may follow; the model has "
+                              "%zu positions",
+                              items[i].index, S, new, positions);
+        most = new > most ? new : most;
+    }
+    p->max_new = most;
+    return ISOBIT_OK;
 }
 
 static iso_status make_plan(plan *p, const iso_model *model, const iso_generate_options *options,
@@ -972,20 +1104,16 @@ static iso_status make_plan(plan *p, const iso_model *model, const iso_generate_
     if (p->hypotheses > s->beams)
         return model_fail(error, ISOBIT_E_OPTION, "%zu hypotheses of %zu beams", p->hypotheses,
                           s->beams);
-    if (s->max_length < 2)
-        return model_fail(error, ISOBIT_E_OPTION,
-                          "max_length is %zu, and counts the start token: nothing can be generated",
-                          s->max_length);
-    if (s->max_length - 1 > c->max_positions)
-        return model_fail(error, ISOBIT_E_LIMIT,
-                          "a target of up to %zu tokens with its start token; the model has %zu "
-                          "positions",
-                          s->max_length, c->max_positions);
+    if (p->attention && !model->encoder.layers)
+        return model_fail(error, ISOBIT_E_UNSUPPORTED,
+                          "the model has no encoder, hence no attention over one");
+    const iso_status too_long = plan_length(p, error);
+    if (too_long)
+        return too_long;
     if (!isfinite(s->length_penalty) || !(s->repetition_penalty > 0) ||
         !isfinite(s->repetition_penalty) || s->early_stopping > ISOBIT_EARLY_NEVER)
         return model_fail(error, ISOBIT_E_OPTION,
                           "length_penalty, repetition_penalty or early_stopping is out of range");
-    p->max_new = s->max_length - 1;
     return ISOBIT_OK;
 }
 
@@ -1012,6 +1140,8 @@ iso_status iso_generate(iso_generation **result, const iso_model *model, const u
     if (!status)
         status =
             model_items(&items, &arena, model, sources, source_lengths, NULL, NULL, count, error);
+    if (!status)
+        status = check_prompts(&p, items, count, error);
     generation *made = NULL;
     iso_hypothesis *best = NULL;
     if (!status) {

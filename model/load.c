@@ -67,8 +67,13 @@ static iso_status make_stack(iso_model *model, model_stack *stack, size_t layers
 /* A default that no table of positions can serve is lowered; explicit wishes are errors later. */
 static void limit_defaults(model_config *c) {
     model_search *s = &c->search;
+    if (!s->max_length && !s->max_new_tokens)
+        s->max_new_tokens = 20; /* as transformers does */
+    if (!c->encoder_layers)     /* each prompt leaves other room */
+        return;
     if (s->max_new_tokens)
         s->max_length = s->max_new_tokens + 1;
+    s->max_new_tokens = 0;
     if (c->position != MODEL_POS_NONE && s->max_length > c->max_positions + 1)
         s->max_length = c->max_positions + 1;
 }

@@ -469,6 +469,97 @@ static void test_decoder_scores(void **state) {
     (void)state;
 }
 
+/* What is said of a prompt that leaves no room, and how much of it a default takes. */
+static void test_prompts(void **state) {
+    iso_model *model = load("gpt2"), *total = load("gpt2-untied-f16");
+    uint32_t ids[80];
+    const size_t lengths[] = {40, 3}, thirty = 30, six = 6;
+    iso_error e = {0};
+    iso_generation *g = NULL;
+    for (uint32_t i = 0; i < 80; i++)
+        ids[i] = 3 + i * 7 % 40;
+    /* The folder says 12 new tokens: where positions lack, as many as there are. The last token
+     * needs none. */
+    ok(iso_generate(&g, model, ids, lengths, 2, NULL, NULL, &e), &e);
+    assert_int_equal(g->best[0].length, 1);
+    assert_in_range(g->best[1].length, 1, 12);
+    iso_generation_free(g);
+    /* Who asks for more than there is, is told. */
+    iso_generate_options o = {.size = sizeof o, .max_new_tokens = 2};
+    expect(ISOBIT_E_LIMIT, "prompt 0 has 40 tokens, and up to 2 may follow",
+           iso_generate(&g, model, ids, lengths, 2, &o, NULL, &e), &e);
+    o = (iso_generate_options){.size = sizeof o, .max_length = 40};
+    expect(ISOBIT_E_LIMIT, "max_length, which counts them, is 40",
+           iso_generate(&g, model, ids, lengths, 2, &o, NULL, &e), &e);
+    o = (iso_generate_options){.size = sizeof o, .max_length = 8, .min_length = 8};
+    ok(iso_generate(&g, model, ids, &six, 1, &o, NULL, &e), &e);
+    assert_int_equal(g->best[0].length, 2);
+    iso_generation_free(g);
+    /* A stop is of what is generated: not begun by the end of the prompt. */
+    ok(iso_generate(&g, model, ids, &six, 1, NULL, NULL, &e), &e);
+    const size_t free_length = g->best[0].length;
+    const uint32_t stop[] = {2, ids[5], g->best[0].ids[0]};
+    iso_generation_free(g);
+    o = (iso_generate_options){.size = sizeof o, .stop_ids = stop, .stop_count = 3};
+    ok(iso_generate(&g, model, ids, &six, 1, &o, NULL, &e), &e);
+    assert_true(free_length > 1);
+    assert_int_equal(g->best[0].length, free_length);
+    iso_generation_free(g);
+    /* Of the other folder max_length is 30, the prompt included. */
+    expect(ISOBIT_E_LIMIT, "prompt 0 has 30 tokens",
+           iso_generate(&g, total, ids, &thirty, 1, NULL, NULL, &e), &e);
+    o = (iso_generate_options){.size = sizeof o, .attention = 1};
+    expect(ISOBIT_E_UNSUPPORTED, "attention", iso_generate(&g, model, ids, &six, 1, &o, NULL, &e),
+           &e);
+    iso_model_free(model);
+    iso_model_free(total);
+    (void)state;
+}
+
+/* Samples of prompts in any company are those of each alone: sequence i is first_source + i. */
+static void test_samples_of_prompts(void **state) {
+    enum { COUNT = 9, SAMPLES = 5 };
+    iso_model *model = load("gpt2");
+    uint32_t ids[COUNT * 20];
+    size_t lengths[COUNT], first[COUNT], at = 0, different = 0;
+    iso_error e = {0};
+    for (size_t i = 0; i < COUNT; i++) {
+        lengths[i] = 1 + i * 5 % 17;
+        first[i] = at;
+        for (size_t t = 0; t < lengths[i]; t++, at++)
+            ids[at] = (uint32_t)(3 + (i * 3 + t * 5) % 40);
+    }
+    iso_generate_options o = {.size = sizeof o,
+                              .hypotheses = SAMPLES,
+                              .sampling = ISOBIT_SAMPLING_ON,
+                              .temperature = 1.5f,
+                              .seed = {99}};
+    for (size_t isa = 0; isa < iso_isa_count(); isa++) {
+        const iso_context context = {.size = sizeof context, .isa = iso_isa_get(isa)};
+        if (iso_isa_missing(context.isa))
+            continue;
+        iso_generation *all, *one;
+        o.first_source = 0;
+        ok(iso_generate(&all, model, ids, lengths, COUNT, &o, &context, &e), &e);
+        for (size_t i = 0; i < COUNT; i++) {
+            o.first_source = i;
+            ok(iso_generate(&one, model, ids + first[i], &lengths[i], 1, &o, NULL, &e), &e);
+            for (size_t h = 0; h < SAMPLES; h++) {
+                const iso_hypothesis *a = &all->best[i * SAMPLES + h], *b = &one->best[h];
+                assert_int_equal(a->length, b->length);
+                assert_memory_equal(a->ids, b->ids, a->length * sizeof *a->ids);
+                assert_memory_equal(a->log_probs, b->log_probs, a->length * sizeof(float));
+                different += h && memcmp(a->ids, one->best[0].ids, sizeof *a->ids) != 0;
+            }
+            iso_generation_free(one);
+        }
+        iso_generation_free(all);
+    }
+    assert_true(different > COUNT);
+    iso_model_free(model);
+    (void)state;
+}
+
 static void test_decoder_arguments(void **state) {
     iso_model *model = load("gpt2");
     uint32_t ids[42] = {0};
@@ -574,7 +665,8 @@ int main(void) {
         cmocka_unit_test(test_encoders),           cmocka_unit_test(test_vectors_alone_or_together),
         cmocka_unit_test(test_encoder_arguments),  cmocka_unit_test(test_sentence_files),
         cmocka_unit_test(test_decoders),           cmocka_unit_test(test_decoder_scores),
-        cmocka_unit_test(test_decoder_arguments),
+        cmocka_unit_test(test_decoder_arguments),  cmocka_unit_test(test_prompts),
+        cmocka_unit_test(test_samples_of_prompts),
 
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,10 +26,18 @@
 #define LOGITS_ERROR 2e-5
 #define ATTENTION_ERROR 1e-5
 
-static const char *const golden[] = {"marian-swish", "marian-relu-f16",  "marian-gelu-bf16",
-                                     "paper",        "paper-untied-f16", "paper-alias-bf16",
-                                     "bart",         "mbart-f16",        "pegasus-bf16",
-                                     "m2m-100"};
+static const char *const golden[] = {"marian-swish",
+                                     "marian-relu-f16",
+                                     "marian-gelu-bf16",
+                                     "paper",
+                                     "paper-untied-f16",
+                                     "paper-alias-bf16",
+                                     "bart",
+                                     "mbart-f16",
+                                     "pegasus-bf16",
+                                     "m2m-100",
+                                     "gpt2",
+                                     "gpt2-untied-f16"};
 
 static void ok(iso_status status, const iso_error *error) {
     if (status)
@@ -115,6 +123,20 @@ static void check_ids(const iso_hypothesis *h, const json_t *expected, const cha
         fail_msg("%s: other tokens", what);
 }
 
+/* A decoder alone has no source but a prompt, and no attention over an encoder. */
+static int has_encoder(const iso_model *model) {
+    return iso_model_get_info(model)->encoder_layers != 0;
+}
+
+static void logits_of(float *logits, const iso_model *model, const uint32_t *source, size_t S,
+                      const uint32_t *target, size_t T, int stepwise) {
+    iso_error error = {0};
+    const int both = has_encoder(model);
+    ok(iso_logits_f32(logits, model, both ? source : NULL, both ? S : 0, target, T, stepwise, NULL,
+                      &error),
+       &error);
+}
+
 static void test_golden(void **state) {
     for (size_t m = 0; m < sizeof golden / sizeof *golden; m++) {
         json_t *cases, *c;
@@ -127,11 +149,14 @@ static void test_golden(void **state) {
         json_array_foreach(cases, i, c) {
             uint32_t source[64], target[64];
             size_t S = read_ids(json_object_get(c, "source"), source, 64);
-            size_t T = read_ids(json_object_get(c, "target"), target, 64);
+            const int both = has_encoder(model);
+            size_t T = read_ids(json_object_get(c, both ? "target" : "source"), target, 64);
             float *encoded = malloc(S * d * sizeof(float)), *logits = malloc(T * V * sizeof(float));
-            ok(iso_encode_f32(encoded, model, source, S, NULL, &error), &error);
-            check_close(json_object_get(c, "encoder"), encoded, S * d, LOGITS_ERROR, golden[m]);
-            ok(iso_logits_f32(logits, model, source, S, target, T, 0, NULL, &error), &error);
+            if (both) {
+                ok(iso_encode_f32(encoded, model, source, S, NULL, &error), &error);
+                check_close(json_object_get(c, "encoder"), encoded, S * d, LOGITS_ERROR, golden[m]);
+            }
+            logits_of(logits, model, source, S, target, T, 0);
             check_close(json_object_get(c, "logits"), logits, T * V, LOGITS_ERROR, golden[m]);
             free(encoded);
             free(logits);
@@ -141,6 +166,7 @@ static void test_golden(void **state) {
             iso_generation *g;
             json_array_foreach(json_object_get(c, "greedy"), j, run) {
                 iso_generate_options o = settings(json_object_get(run, "settings"), 1);
+                o.attention = both;
                 ok(iso_generate(&g, model, source, &S, 1, &o, NULL, &error), &error);
                 check_ids(&g->best[0], json_object_get(run, "ids"), golden[m]);
                 if (json_is_array(json_object_get(run, "attention")))
@@ -151,6 +177,7 @@ static void test_golden(void **state) {
             json_array_foreach(json_object_get(c, "beams"), j, run) {
                 iso_generate_options o = settings(json_object_get(run, "settings"), 1);
                 char what[100];
+                o.attention = both;
                 (void)snprintf(what, sizeof what, "%s, source %zu, beams %zu", golden[m], i, j);
                 ok(iso_generate(&g, model, source, &S, 1, &o, NULL, &error), &error);
                 assert_int_equal(g->count, o.beams);
@@ -214,11 +241,13 @@ static void test_batch_and_permutation(void **state) {
     for (size_t m = 0; m < sizeof golden / sizeof *golden; m++) {
         iso_model *model = load_golden(golden[m], NULL);
         const iso_model_info *info = iso_model_get_info(model);
-        const size_t heads = info->decoder_layers * info->decoder_heads;
+        const size_t heads = has_encoder(model) ? info->decoder_layers * info->decoder_heads : 0;
         make_corpus(&c, info->source_vocabulary);
         for (size_t beams = 1; beams <= 4; beams += 3) {
-            iso_generate_options o = {
-                .size = sizeof o, .beams = beams, .hypotheses = beams, .attention = 1};
+            iso_generate_options o = {.size = sizeof o,
+                                      .beams = beams,
+                                      .hypotheses = beams,
+                                      .attention = has_encoder(model)};
             iso_generation *alone[SENTENCES], *g;
             for (size_t i = 0; i < SENTENCES; i++)
                 ok(iso_generate(&alone[i], model, c.ids + c.first[i], &c.lengths[i], 1, &o, NULL,
@@ -256,7 +285,6 @@ static void test_batch_and_permutation(void **state) {
 }
 
 static void test_cached_is_recomputed(void **state) {
-    iso_error error = {0};
     for (size_t m = 0; m < sizeof golden / sizeof *golden; m++) {
         iso_model *model = load_golden(golden[m], NULL);
         const iso_model_info *info = iso_model_get_info(model);
@@ -264,15 +292,16 @@ static void test_cached_is_recomputed(void **state) {
         uint32_t source[30], target[40];
         for (uint32_t i = 0; i < 40; i++) {
             source[i % 30] = (i * 11 + 3) % (uint32_t)info->source_vocabulary;
-            target[i] = i ? (i * 17 + 5) % (uint32_t)V : info->decoder_start_id;
+            target[i] =
+                i || !has_encoder(model) ? (i * 17 + 5) % (uint32_t)V : info->decoder_start_id;
         }
         float *whole = malloc(40 * V * sizeof(float)), *steps = malloc(40 * V * sizeof(float));
         for (size_t S = 1; S <= 30; S += 29) {
-            ok(iso_logits_f32(whole, model, source, S, target, 40, 0, NULL, &error), &error);
-            ok(iso_logits_f32(steps, model, source, S, target, 40, 1, NULL, &error), &error);
+            logits_of(whole, model, source, S, target, 40, 0);
+            logits_of(steps, model, source, S, target, 40, 1);
             assert_memory_equal(whole, steps, 40 * V * sizeof(float));
             /* A prefix gives the same rows. */
-            ok(iso_logits_f32(steps, model, source, S, target, 7, 0, NULL, &error), &error);
+            logits_of(steps, model, source, S, target, 7, 0);
             assert_memory_equal(whole, steps, 7 * V * sizeof(float));
         }
         free(whole);
@@ -286,8 +315,9 @@ static void test_cached_is_recomputed(void **state) {
 static void test_scores_agree(void **state) {
     static corpus c;
     iso_error error = {0};
-    for (size_t m = 3; m < 6; m++) {
-        iso_model *model = load_golden(golden[m], NULL);
+    const char *const plain[] = {golden[3], golden[4], golden[5], "gpt2"};
+    for (size_t m = 0; m < 4; m++) {
+        iso_model *model = load_golden(plain[m], NULL);
         make_corpus(&c, iso_model_get_info(model)->source_vocabulary);
         for (size_t beams = 1; beams <= 4; beams += 3) {
             iso_generate_options o = {.size = sizeof o, .beams = beams};
@@ -343,20 +373,24 @@ static void same_under(const iso_context *context) {
         ok(iso_model_load(&other, path, NULL, context, &error), &error);
         make_corpus(&c, iso_model_get_info(model)->source_vocabulary);
         for (size_t beams = 1; beams <= 4; beams += 3) {
-            iso_generate_options o = {.size = sizeof o, .beams = beams, .attention = 1};
+            const int both = has_encoder(model);
+            iso_generate_options o = {.size = sizeof o, .beams = beams, .attention = both};
             iso_generation *a, *b;
             ok(iso_generate(&a, model, c.ids, c.lengths, SENTENCES, &o, NULL, &error), &error);
             ok(iso_generate(&b, other, c.ids, c.lengths, SENTENCES, &o, context, &error), &error);
             for (size_t i = 0; i < SENTENCES; i++)
                 same_hypothesis(&a->best[i], &b->best[i],
-                                iso_model_get_info(model)->decoder_layers * c.lengths[i]);
+                                both ? iso_model_get_info(model)->decoder_layers * c.lengths[i]
+                                     : 0);
             iso_generation_free(a);
             iso_generation_free(b);
         }
         const size_t d = iso_model_get_info(model)->d;
-        float *x = malloc(c.lengths[5] * d * sizeof *x), *y = malloc(c.lengths[5] * d * sizeof *y);
-        ok(iso_encode_f32(x, model, c.ids + c.first[5], c.lengths[5], NULL, &error), &error);
-        ok(iso_encode_f32(y, other, c.ids + c.first[5], c.lengths[5], context, &error), &error);
+        float *x = calloc(c.lengths[5], d * sizeof *x), *y = calloc(c.lengths[5], d * sizeof *y);
+        if (has_encoder(model)) {
+            ok(iso_encode_f32(x, model, c.ids + c.first[5], c.lengths[5], NULL, &error), &error);
+            ok(iso_encode_f32(y, other, c.ids + c.first[5], c.lengths[5], context, &error), &error);
+        }
         assert_memory_equal(x, y, c.lengths[5] * d * sizeof *x);
         free(x);
         free(y);
@@ -930,23 +964,28 @@ enum { THRICE = 3 };
 static void compute(results *r, iso_model *model, const corpus *c, const iso_context *context,
                     int by_kind) {
     static uint32_t ids[THRICE * SENTENCES * 32];
-    static size_t lengths[THRICE * SENTENCES];
+    static size_t lengths[THRICE * SENTENCES], targets[THRICE * SENTENCES];
     const size_t d = iso_model_get_info(model)->d;
+    const int both = has_encoder(model);
     iso_generate_options o = {
-        .size = sizeof o, .beams = 6, .hypotheses = 6, .max_new_tokens = 7, .attention = 1};
+        .size = sizeof o, .beams = 6, .hypotheses = 6, .max_new_tokens = 7, .attention = both};
     iso_profile p = {.size = sizeof p, .by_kind = by_kind};
     iso_error error = {0};
     for (size_t i = 0; i < THRICE; i++) {
         memcpy(ids + i * c->total, c->ids, c->total * sizeof *ids);
         memcpy(lengths + i * SENTENCES, c->lengths, sizeof c->lengths);
     }
-    r->encoded = malloc(THRICE * c->total * d * sizeof(float));
-    r->scores = malloc(THRICE * c->total * sizeof(float));
+    for (size_t i = 0; i < THRICE * SENTENCES; i++) /* a prompt and its target share positions */
+        targets[i] = both || lengths[i] < 13 ? lengths[i] : 13;
+    r->encoded = calloc(THRICE * c->total, d * sizeof(float));
+    r->scores = calloc(THRICE * c->total, sizeof(float));
     assert_true(r->encoded && r->scores);
     assert_int_equal(iso_model_set_profile(model, &p), ISOBIT_OK);
-    ok(iso_encode_batch_f32(r->encoded, model, ids, lengths, THRICE * SENTENCES, context, &error),
-       &error);
-    ok(iso_score_f32(r->scores, model, ids, lengths, ids, lengths, THRICE * SENTENCES, context,
+    if (both)
+        ok(iso_encode_batch_f32(r->encoded, model, ids, lengths, THRICE * SENTENCES, context,
+                                &error),
+           &error);
+    ok(iso_score_f32(r->scores, model, ids, lengths, ids, targets, THRICE * SENTENCES, context,
                      &error),
        &error);
     ok(iso_generate(&r->beams, model, c->ids, c->lengths, SENTENCES, &o, context, &error), &error);
@@ -994,12 +1033,18 @@ static void test_rows_among_threads(void **state) {
             assert_memory_equal(r.scores, expected.scores, THRICE * c.total * sizeof(float));
             for (size_t h = 0; h < r.beams->count; h++)
                 same_hypothesis(&r.beams->best[h], &expected.beams->best[h],
-                                info->decoder_layers * info->decoder_heads * c.lengths[h / 6]);
+                                has_encoder(model)
+                                    ? info->decoder_layers * info->decoder_heads * c.lengths[h / 6]
+                                    : 0);
             assert_true(r.flops == expected.flops);
             free_results(&r);
             iso_pool_destroy(pool);
         }
         free_results(&expected);
+        if (!has_encoder(model)) {
+            iso_model_free(model);
+            continue;
+        }
 
         /* These models are small: no op deals out anything on its own. */
         backwards few, enough;
@@ -1136,7 +1181,7 @@ static void test_steps_allocate_nothing(void **state) {
                                           .max_length = 30,
                                           .min_length = i ? 30 : 1,
                                           .early_stopping = ISOBIT_EARLY_TRUE,
-                                          .attention = 1,
+                                          .attention = has_encoder(model),
                                           .sampling = j == 3 ? ISOBIT_SAMPLING_ON
                                                              : ISOBIT_SAMPLING_DEFAULT};
                 iso_generation *g;

@@ -89,7 +89,9 @@ static void make_step(size_t V, size_t processor, size_t kind, size_t c) {
     at.model.config.eos = (model_ids){.ids = eos, .count = 1};
     at.plan.model = &at.model;
     at.plan.search.beams = BEAMS;
-    at.sentence = (sentence){.live = {at.tokens, at.log_probs, at.path},
+    at.sentence = (sentence){.max_new = at.plan.max_new,
+                             .ld = at.plan.max_new + 1,
+                             .live = {at.tokens, at.log_probs, at.path},
                              .sums = at.sums,
                              .slot = at.slots,
                              .scores = at.scores,
@@ -128,12 +130,12 @@ static int same(float a, float b) {
 static void one_beam_step(size_t V, size_t c) {
     static float log_probs[BEAMS * MOST_V], values[BEAMS * MOST_V];
     static char taken[BEAMS * MOST_V];
-    const size_t all = BEAMS * V, ld = at.plan.max_new + 1;
+    const size_t all = BEAMS * V;
     for (size_t rank = 0; rank < BEAMS; rank++) { /* of the beams by rank */
         const size_t slot = at.slots[rank];
         float *row = log_probs + rank * V;
         softmax_of(row, at.kept + slot * V, V);
-        process(&at.plan, row, at.tokens + slot * ld, c);
+        process(&at.plan, row, &at.sentence, slot, c);
         if (at.plan.search.renormalize)
             softmax_of(row, row, V);
         for (size_t v = 0; v < V; v++) {
@@ -165,7 +167,7 @@ static void one_greedy_step(size_t V, size_t c) {
     float *logits = at.kept;
     at.plan.search.beams = 1;
     memcpy(at.logits, at.kept, V * sizeof *at.logits);
-    process(&at.plan, logits, at.tokens, c);
+    process(&at.plan, logits, &at.sentence, 0, c);
     softmax_of(row, logits, V);
     const float *chosen = at.plan.search.renormalize ? row : logits;
     size_t best = 0;

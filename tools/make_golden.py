@@ -658,7 +658,7 @@ def main():
                  "transformer.ln_f")
     make_decoder("gpt2-untied-f16", out,
                  dict(gpt2, n_embd=24, n_head=3, n_inner=40, n_layer=3, tie_word_embeddings=False,
-                      activation_function="gelu", **ids), dict(ids, max_length=22, num_beams=3),
+                      activation_function="gelu", **ids), dict(ids, max_length=30, num_beams=3),
                  "F16", "transformer.ln_f")
 
 

@@ -137,8 +137,8 @@ ISOBIT_API iso_status iso_token_logits_f32(float *logits, const iso_model *model
 /*
  * Logits of a given target, one sequence: logits [target_length][target_vocabulary], row t being
  * the prediction after target[0..t]; target begins with the decoder start token. `stepwise` 0
- * computes all rows at once, 1 token by token through the caches: the same bits. A decoder alone has
- * no start token: source is NULL, source_length 0.
+ * computes all rows at once, 1 token by token through the caches: the same bits. A decoder alone
+ * has no start token: source is NULL, source_length 0.
  */
 ISOBIT_API iso_status iso_logits_f32(float *logits, const iso_model *model, const uint32_t *source,
                                      size_t source_length, const uint32_t *target,
@@ -157,8 +157,12 @@ ISOBIT_API iso_status iso_score_f32(float *log_probs, const iso_model *model,
                                     size_t count, const iso_context *context, iso_error *error);
 
 /*
- * Generation. Members that are 0 take the model's default (generation_config.json, config.json),
- * unless stated. The algorithms are those of transformers >= 4.50, ties going to the lowest index.
+ * Generation. The sources of a decoder alone are prompts, of at least one token, which is
+ * continued; repetition penalty and no_repeat_ngram count the prompt. Where neither the options nor
+ * the files limit the length, 20 tokens are generated, and where the files do, what the positions
+ * of the model leave. Members that are 0 take the model's default (generation_config.json,
+ * config.json), unless stated. The algorithms are those of transformers >= 4.50, ties going to the
+ * lowest index.
  *
  * With sampling each token is drawn at random from what the processors (repetition penalty and so
  * on) leave, after temperature, top-k, top-p and min-p, in this order. The random numbers are a
@@ -195,15 +199,17 @@ typedef struct iso_generate_options {
     size_t hypotheses; /* how many to return for each source, at most beams; with sampling so many
                           independent samples; 0: 1 */
     size_t max_length; /* of the target, the decoder start token included: at least 2, and at most
-                          max_positions + 1 (ISOBIT_E_LIMIT), the last token needing none */
+                          max_positions + 1 (ISOBIT_E_LIMIT), the last token needing none; of a
+                          decoder alone the prompt is counted instead */
     size_t max_new_tokens; /* not counting the start token; wins over max_length; 0: not set */
     int has_length_penalty;
     float length_penalty; /* used when has_length_penalty */
     iso_early_stopping early_stopping;
     float repetition_penalty; /* 0: default; 1: none */
     size_t no_repeat_ngram;   /* 0: default */
-    size_t min_length;        /* start token included; 0: default */
-    int attention;            /* 1: return cross-attention weights */
+    size_t min_length;        /* start token, or prompt, included; 0: default */
+    int attention;            /* 1: return cross-attention weights; ISOBIT_E_UNSUPPORTED without an
+                                 encoder */
     size_t batch_tokens;      /* sources are grouped to about this many tokens; 0: automatic */
     int has_forced_bos;
     uint32_t forced_bos; /* used when has_forced_bos: the first token of each target, in place of
@@ -239,7 +245,8 @@ typedef struct iso_generate_options {
     void *user;                                          /* for on_token */
 } iso_generate_options;
 
-/* One generated sequence, without the start token; a final EOS is included when there is one. */
+/* One generated sequence, without the start token, or the prompt; a final EOS is included when
+ * there is one. */
 typedef struct iso_hypothesis {
     const uint32_t *ids;
     size_t length;          /* 0: fewer were found than asked for */
