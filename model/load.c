@@ -43,6 +43,7 @@ static void fill_info(iso_model *model, size_t parameters) {
         .default_top_k = c->search.warp.top_k,
         .default_top_p = c->search.warp.top_p,
         .default_min_p = c->search.warp.min_p,
+        .default_max_new_tokens = c->search.max_new_tokens,
     };
 }
 

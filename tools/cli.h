@@ -222,6 +222,9 @@ size_t display_width(const char *text);
 char *decode_text(const struct session *session, const uint32_t *ids, size_t count);
 /* That of one that still grows: what it has will stay. */
 char *decode_partial(const struct session *session, const uint32_t *ids, size_t count);
+/* A source and what a decoder alone has made of it, as one text. */
+char *decode_continued(const struct session *session, const uint32_t *source, size_t length,
+                       const uint32_t *ids, size_t count);
 char *decode_source(const struct session *session, const uint32_t *ids, size_t count);
 
 /* ----------------------------------------------------------------------------------- stream */

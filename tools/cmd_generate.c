@@ -41,7 +41,26 @@ static bool keep_for_picture(struct picture *picture, const struct batch *batch)
 
 /* ----------------------------------------------------------------------------------- as text */
 
-static int print_sequence(const struct session *session, const iso_hypothesis *best) {
+/* A decoder alone goes on with its source: what people want to read is both. Line breaks are
+ * written as \n, so that a line of input stays a line of output. */
+static int print_continued(const struct session *session, const uint32_t *source, size_t length,
+                           const iso_hypothesis *best) {
+    char *text = decode_continued(session, source, length, best->ids, best->length);
+    if (text == NULL)
+        return fail("out of memory for the output");
+    for (const char *c = text; *c != '\0'; c++)
+        if (*c == '\n')
+            fputs("\\n", stdout);
+        else
+            putchar(*c);
+    free(text);
+    return 0;
+}
+
+static int print_sequence(const struct session *session, const uint32_t *source, size_t length,
+                          const iso_hypothesis *best) {
+    if (session->tokenizer != NULL && session->info->encoder_layers == 0)
+        return print_continued(session, source, length, best);
     if (session->tokenizer == NULL) {
         for (size_t i = 0; i < best->length; i++)
             printf("%s%u", i > 0 ? " " : "", (unsigned)best->ids[i]);
@@ -62,11 +81,12 @@ static void print_score(float score, bool first) {
 
 /* The sequences of a line lie `stride` apart, which is the number of samples. */
 static int print_line(const struct session *session, const struct options *options,
-                      const iso_hypothesis *best, size_t stride, size_t count) {
-    for (size_t i = 0; i < count; i++) {
+                      const uint32_t *source, const size_t *lengths, const iso_hypothesis *best,
+                      size_t stride, size_t count) {
+    for (size_t i = 0; i < count; source += lengths[i++]) {
         if (i > 0)
             putchar(' ');
-        if (print_sequence(session, &best[i * stride]) != 0)
+        if (print_sequence(session, source, lengths[i], &best[i * stride]) != 0)
             return 1;
     }
     for (size_t i = 0; i < count && options->scores; i++)
@@ -92,11 +112,15 @@ static json_t *json_sequence(const struct session *session, const uint32_t *sour
                              const iso_hypothesis *best) {
     json_t *object = json_object();
     if (session->tokenizer != NULL) {
+        const bool goes_on = session->info->encoder_layers == 0;
         char *from = decode_source(session, source, length);
-        char *to = decode_text(session, best->ids, best->length);
+        char *to = goes_on ? decode_continued(session, source, length, best->ids, best->length)
+                           : decode_text(session, best->ids, best->length);
         if (from != NULL && to != NULL) {
+            const size_t shared =
+                goes_on && strncmp(from, to, strlen(from)) == 0 ? strlen(from) : 0;
             json_object_set_new(object, "source", json_string(from));
-            json_object_set_new(object, "output", json_string(to));
+            json_object_set_new(object, "output", json_string(to + shared));
         }
         free(from);
         free(to);
@@ -145,9 +169,10 @@ static int print_batch(const struct session *session, const struct options *opti
         for (size_t sample = 0; sample < samples; sample++) {
             const iso_hypothesis *best =
                 generation != NULL ? generation->best + sequence * samples + sample : NULL;
-            int code = options->json ? print_json(session, batch->first_line + line, sample, source,
-                                                  lengths, best, samples, count)
-                                     : print_line(session, options, best, samples, count);
+            int code = options->json
+                           ? print_json(session, batch->first_line + line, sample, source, lengths,
+                                        best, samples, count)
+                           : print_line(session, options, source, lengths, best, samples, count);
             if (code != 0)
                 return code;
         }

@@ -20,7 +20,9 @@ static int cmd_version(const struct options *options);
 static const struct command commands[] = {
     {"run", "[TEXT...]", "text in, text out: one output line for each line",
      "Each TEXT is a line; without any, lines are read from --input or standard input.\n"
-     "Sequences of a line are joined by a space, an empty line stays empty. Characters that the\n"
+     "Sequences of a line are joined by a space, an empty line stays empty. Of a decoder alone a\n"
+     "line is a prompt, and the output is both; line breaks in it are written \\n, but with\n"
+     "--stream. Characters that the\n"
      "vocabulary lacks become its unknown token; stderr has the number of those that cannot.",
      OPT_GENERATION | OPT_STRICT, true, cmd_run, NULL},
     {"generate", "[IDS...]", "the same on token ids",

@@ -80,6 +80,20 @@ char *decode_partial(const struct session *session, const uint32_t *ids, size_t 
     return decode(iso_tokenizer_decode_partial, session, ids, count);
 }
 
+char *decode_continued(const struct session *session, const uint32_t *source, size_t length,
+                       const uint32_t *ids, size_t count) {
+    struct ids all = {0};
+    char *text = NULL;
+    if (ids_grow(&all, length + count)) {
+        memcpy(all.data, source, length * sizeof *source);
+        if (count > 0)
+            memcpy(all.data + length, ids, count * sizeof *ids);
+        text = decode_text(session, all.data, length + count);
+    }
+    free(all.data);
+    return text;
+}
+
 char *decode_source(const struct session *session, const uint32_t *ids, size_t count) {
     return decode(iso_tokenizer_decode_source, session, ids, count);
 }

@@ -50,6 +50,19 @@ int stream_sequence(const struct session *session, const iso_generate_options *h
     iso_generate_options with = *how;
     iso_generation *generation = NULL;
     iso_error error = {0};
+    /* A decoder alone goes on with its source, which is a part of the text. */
+    if (session->tokenizer != NULL && session->info->encoder_layers == 0) {
+        if (!ids_grow(&stream.ids, length))
+            return fail("out of memory for the output");
+        memcpy(stream.ids.data, source, length * sizeof *source);
+        stream.ids.count = length;
+        stream.code = print_new_text(&stream, false);
+        stream.code = stream.code != 0 ? stream.code : output_flush();
+        if (stream.code != 0) {
+            free(stream.ids.data);
+            return stream.code;
+        }
+    }
     with.on_token = print_token;
     with.user = &stream;
     iso_status status = iso_generate(&generation, session->model, source, &length, 1, &with,

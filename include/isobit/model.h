@@ -80,6 +80,7 @@ typedef struct iso_model_info {
     float default_temperature;
     size_t default_top_k;
     float default_top_p, default_min_p;
+    size_t default_max_new_tokens; /* of a decoder alone; 0: default_max_length counts the prompt */
 } iso_model_info;
 
 ISOBIT_API const iso_model_info *iso_model_get_info(const iso_model *model);
