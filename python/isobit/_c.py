@@ -151,11 +151,15 @@ class iso_model_info(ctypes.Structure):
         ("default_max_length", c_size_t),
         ("parameters", c_size_t),
         ("weight_bytes", c_size_t),
+        ("has_logits", c_int),
+        ("has_pooler", c_int),
+        ("sentence_max_length", c_size_t),
         ("default_sampling", c_int),
         ("default_temperature", c_float),
         ("default_top_k", c_size_t),
         ("default_top_p", c_float),
         ("default_min_p", c_float),
+        ("default_max_new_tokens", c_size_t),
     ]
 
 
