@@ -315,6 +315,28 @@ static iso_status call_relu(const struct bench_job *job) {
 
 /* --------------------------------------------------------- several things at once, or in steps */
 
+/* The halves of each row of one matrix, act(a) b. */
+static iso_status prepare_gate(struct bench_job *job) {
+    const size_t m = job->spec->m, n = job->spec->n;
+    job->a = input(2 * m * n);
+    job->out_floats = m * n;
+    job->elements = (double)m * (double)n;
+    job->bytes = 12 * job->elements;
+    return ISOBIT_OK;
+}
+
+static iso_status call_gate(const struct bench_job *job, iso_activation act) {
+    const size_t m = job->spec->m, n = job->spec->n;
+    return job->library->gate_f32(job->out, n, job->a, 2 * n, job->a + n, 2 * n, m, n, act,
+                                  &job->context);
+}
+static iso_status call_swiglu(const struct bench_job *job) {
+    return call_gate(job, ISOBIT_ACT_SILU);
+}
+static iso_status call_geglu(const struct bench_job *job) {
+    return call_gate(job, ISOBIT_ACT_GELU_ERF);
+}
+
 static iso_status call_bias_gelu(const struct bench_job *job) {
     return call_eltwise(job, job->out, job->a, job->b, ISOBIT_ACT_GELU_TANH, NULL);
 }
@@ -538,6 +560,8 @@ OP(gelu_erf, prepare_rows, call_gelu_erf, GELU_ERF, 30, BENCH_BIT(eltwise_f32));
 OP(gelu_tanh, prepare_rows, call_gelu_tanh, GELU_TANH, EXP + 8, BENCH_BIT(eltwise_f32));
 OP(silu, prepare_rows, call_silu, SILU, EXP + 3, BENCH_BIT(eltwise_f32));
 OP(relu, prepare_rows, call_relu, RELU, 1, BENCH_BIT(eltwise_f32));
+OP(swiglu, prepare_gate, call_swiglu, OTHER, EXP + 4, BENCH_BIT(gate_f32));
+OP(geglu, prepare_gate, call_geglu, OTHER, 31, BENCH_BIT(gate_f32));
 OP(embed, prepare_embed, call_embed, OTHER, 2, BENCH_BIT(embed_f32));
 FUSED_OP(linear_bias_gelu, prepare_linear_bias, call_linear_gelu, linear_then_gelu, 0,
          NEEDS_LINEAR);
@@ -631,6 +655,9 @@ const struct bench_case bench_cases[] = {
     {&silu, 4096, 4096, 0, BENCH_COPY, BENCH_HEAVY, BENCH_NO_FLOOR, 0},
     {&relu, 128, 512, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
     {&relu, 4096, 4096, 0, BENCH_COPY, BENCH_HEAVY, BENCH_NO_FLOOR, 0},
+    {&swiglu, 128, 512, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&swiglu, 4096, 4096, 0, BENCH_COPY, BENCH_HEAVY, BENCH_NO_FLOOR, 0},
+    {&geglu, 128, 512, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
     {&embed, 512, 512, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
     {&linear_bias_gelu, 128, 2048, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
     {&linear_bias_gelu, 1, 2048, 512, BENCH_READ, 0, BENCH_NO_FLOOR, 0},

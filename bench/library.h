@@ -34,6 +34,7 @@
     X(layernorm_f32)                                                                               \
     X(rmsnorm_f32)                                                                                 \
     X(eltwise_f32)                                                                                 \
+    X(gate_f32)                                                                                    \
     X(attention_f32)                                                                               \
     X(attention_f32_workspace_bytes)                                                               \
     X(key_panels_floats)                                                                           \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Softmax, norms, element-wise functions, embeddings and positions: argument checks, and rows cut
- * evenly among tasks.
+ * Softmax, norms, element-wise functions and gates, embeddings and positions: argument checks, and
+ * rows cut evenly among tasks.
  */
 #include "check.h"
 #include "verbose.h"
@@ -18,8 +18,8 @@ struct job {
     const struct iso_kernels *kernels;
     void (*run)(const struct job *t, size_t row, size_t rows);
     float *y, *log_sum;
-    const float *x;
-    size_t ldy, ldx, rows, n, tasks;
+    const float *x, *b;
+    size_t ldy, ldx, ldb, rows, n, tasks;
     const iso_softmax_options *softmax;
     const struct iso_norm *norm;
     const struct iso_epilogue *epilogue;
@@ -313,6 +313,51 @@ iso_status iso_axpby_f32(float *y, size_t ldy, const float *x, size_t ldx, size_
         iso_verbose_end(begin, iso_verbose_clock(), "axpby_f32", context, status, NULL,
                         "rows%zun%zu:ldx%zu:ldy%zu%s%s", rows, n, ldx, ldy,
                         alpha != 1.0f ? ":alpha" : "", beta != 0.0f ? ":beta" : "");
+    return status;
+}
+
+static void gate_rows(const struct job *t, size_t row, size_t rows) {
+    size_t n = t->n;
+    const int far = is_far(rows, n);
+    float *y = t->y + row * t->ldy;
+    const float *a = t->x + row * t->ldx, *b = t->b + row * t->ldb;
+    if (t->ldx == n && t->ldb == n && t->ldy == n)
+        n *= rows, rows = 1; /* one long row */
+    t->kernels->gate(y, t->ldy, a, t->ldx, b, t->ldb, rows, n, t->kind, far);
+}
+
+static iso_status gate_call(float *y, size_t ldy, const float *a, size_t lda, const float *b,
+                            size_t ldb, size_t rows, size_t n, iso_activation act,
+                            const iso_context *context) {
+    struct job t = {.run = gate_rows,
+                    .y = y,
+                    .ldy = ldy,
+                    .x = a,
+                    .ldx = lda,
+                    .b = b,
+                    .ldb = ldb,
+                    .rows = rows,
+                    .n = n,
+                    .kind = (int)act};
+    if (act < ISOBIT_ACT_NONE || act > ISOBIT_ACT_TANH)
+        return ISOBIT_E_OPTION;
+    iso_status status = check_rows(&t);
+    if (!status)
+        status = iso_check_matrix(b, rows, n, ldb);
+    if (!status && iso_overlap_partly(y, rows, n, ldy, b, ldb))
+        status = ISOBIT_E_ALIAS;
+    return status ? status : run(&t, context);
+}
+
+iso_status iso_gate_f32(float *y, size_t ldy, const float *a, size_t lda, const float *b,
+                        size_t ldb, size_t rows, size_t n, iso_activation act,
+                        const iso_context *context) {
+    const uint64_t begin = iso_verbose_begin();
+    const iso_status status = gate_call(y, ldy, a, lda, b, ldb, rows, n, act, context);
+    if (begin)
+        iso_verbose_end(begin, iso_verbose_clock(), "gate_f32", context, status, NULL,
+                        "rows%zun%zu:lda%zu:ldb%zu:ldy%zu%s", rows, n, lda, ldb, ldy,
+                        iso_verbose_act((int)act));
     return status;
 }
 

@@ -201,6 +201,11 @@ enum {
     ISO_UNARY_ERF
 };
 
+/*
+ * gate: y = act(a) b, act one of the activations; y may be a or b. a and b may be parts of the rows
+ * of one matrix. far: a, b or y may not stay in L2, as that of iso_epilogue.
+ */
+
 /* positions: layout is iso_position_layout. */
 
 /* fma_peak: `rounds` rounds of fma_peak_flops operations each, from registers only. */

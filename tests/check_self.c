@@ -457,6 +457,26 @@ static void epilogue_residual_as_wide_as_c(float *c, size_t ldc, const float *t,
     good->gemm_epilogue(c, ldc, t, ldt, m, n, &other);
 }
 
+static void gate_turns_the_other(float *y, size_t ldy, const float *a, size_t lda, const float *b,
+                                 size_t ldb, size_t rows, size_t n, int act, int far) {
+    good->gate(y, ldy, b, ldb, a, lda, rows, n, act, far);
+}
+
+static void gate_factor_as_wide_as_a(float *y, size_t ldy, const float *a, size_t lda,
+                                     const float *b, size_t ldb, size_t rows, size_t n, int act,
+                                     int far) {
+    good->gate(y, ldy, a, lda, b, lda < ldb ? lda : ldb, rows, n, act, far);
+}
+
+static void gate_three_units_off(float *y, size_t ldy, const float *a, size_t lda, const float *b,
+                                 size_t ldb, size_t rows, size_t n, int act, int far) {
+    good->gate(y, ldy, a, lda, b, ldb, rows, n, act, far);
+    for (size_t i = 0; i < rows && act == ISOBIT_ACT_SILU; i++) {
+        for (size_t j = 0; j < n; j++)
+            y[i * ldy + j] *= 1 + 0x1.8p-22f;
+    }
+}
+
 static void layernorm_residual_as_wide_as_x(float *y, size_t ldy, const float *x, size_t ldx,
                                             size_t rows, size_t n, const struct iso_norm *o) {
     struct iso_norm other = *o;
@@ -673,6 +693,9 @@ static const struct broken broken_kernels[] = {
     BROKEN(softmax, softmax_flushes_subnormals, "is 0x0p+0, should be"),
     BROKEN(gemm_epilogue, epilogue_residual_as_wide_as_c, "c[1][0]"),
     BROKEN(layernorm, layernorm_residual_as_wide_as_x, "[1][0]"),
+    BROKEN(gate, gate_turns_the_other, "times the bound"),
+    BROKEN(gate, gate_factor_as_wide_as_a, "y[1][0]"),
+    BROKEN(gate, gate_three_units_off, "times the bound"),
     BROKEN(attention, attention_bias_without_gap, "o["),
     BROKEN(attention, attention_wants_first_key, "o[0][0] is nan, should be"),
     BROKEN(embed, embed_rounds_twice, "times the bound"),

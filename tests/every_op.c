@@ -34,7 +34,8 @@ static const char *const names[EVERY_OP_COUNT] = {
     "gemm",      "gemm, transposed", "pack",        "linear",
     "gemv",      "softmax",          "layernorm",   "rms",
     "eltwise",   "attention",        "one query",   "embed",
-    "positions", "key panels",       "log-sum-exp", "axpby"};
+    "positions", "key panels",       "log-sum-exp", "axpby",
+    "gate"};
 
 const char *every_op_name(size_t op) { return op < EVERY_OP_COUNT ? names[op] : "?"; }
 
@@ -91,6 +92,9 @@ iso_status every_op(float *out, size_t op, const iso_context *x) {
     case 13: return iso_key_panels_append(out, 3, input, K, KEYS, DH, x);
     case 14: return iso_logsumexp_f32(out, out + M, residual, N, M, N, x);
     case 15: return iso_axpby_f32(out, N, residual, N, M, N, -0.7f, 0, x);
+    case 16:
+        return iso_gate_f32(out, N / 2, residual, N, residual + N / 2, N, M, N / 2, ISOBIT_ACT_SILU,
+                            x);
     default: return ISOBIT_E_RANGE;
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Canonical orders, epilogues and positions; see oracle_kernels.h.
+ * Canonical orders, epilogues, gates and positions; see oracle_kernels.h.
  */
 #include "oracle_kernels.h"
 
@@ -97,6 +97,14 @@ float iso_oracle_epilogue_exact(float t, const struct iso_oracle_epilogue *e) {
     if (e->residual)
         t = t + *e->residual;
     return t;
+}
+
+double iso_oracle_gate(double *bound, double a, double b, int act) {
+    const double f = iso_oracle_function(a, act), y = f * b;
+    const double error = act <= ISOBIT_ACT_RELU ? 0 : fabs(b) * iso_oracle_function_bound(a, act);
+    /* the error of act(a) times b, and one rounding */
+    *bound = error + ORACLE_U * (fabs(y) + error) * (1 + 0x1p-20) + ORACLE_TINY / 2;
+    return y;
 }
 
 double iso_oracle_position(double *bound, size_t t, size_t c, size_t d, int layout) {

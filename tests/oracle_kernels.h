@@ -2,7 +2,7 @@
  *
  * The oracle of what only isobit's kernels have: the canonical orders of gemm and gemv written
  * with fmaf, for which the bits themselves can be predicted and not only their neighbourhood, the
- * epilogue of a product, and positions.
+ * epilogue of a product, gates, and positions.
  */
 #ifndef ISOBIT_TESTS_ORACLE_KERNELS_H
 #define ISOBIT_TESTS_ORACLE_KERNELS_H
@@ -27,6 +27,9 @@ struct iso_oracle_epilogue {
 double iso_oracle_epilogue(double *bound, double t, double tb, const struct iso_oracle_epilogue *e);
 /* The same in f32, step by step; only for the activations NONE and RELU. */
 float iso_oracle_epilogue_exact(float t, const struct iso_oracle_epilogue *e);
+
+/* --- act(a) b; of NONE and RELU the exact product */
+double iso_oracle_gate(double *bound, double a, double b, int act);
 
 /* --- one element of a position table; column c of d */
 double iso_oracle_position(double *bound, size_t t, size_t c, size_t d, int layout);

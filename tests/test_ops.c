@@ -1125,6 +1125,53 @@ static void axpby_is_as_written(void **state) {
     assert_true(isnan(out));
 }
 
+/* The bits of iso_eltwise_f32 and then one multiplication: apart, in place, from the halves of one
+ * matrix, on several threads and with rows that do not stay in L2. */
+static void gates_are_activations_times_factors(void **state) {
+    (void)state;
+    static const size_t sizes[][2] = {{1, 1}, {3, 33}, {7, 64}, {5, 301}, {130, 1030}};
+    const size_t most = quick ? 4 : 5;
+    for (size_t s = 0; s < most; s++)
+        for (int act = ISOBIT_ACT_NONE; act <= ISOBIT_ACT_TANH; act++) {
+            const size_t rows = sizes[s][0], n = sizes[s][1], ld = 2 * n + (size_t)(act & 1);
+            const iso_eltwise_options o = {.size = sizeof o, .act = (iso_activation)act};
+            if (s == 4 && act != ISOBIT_ACT_SILU)
+                continue;
+            float *both = random_matrix(rows, 2 * n, ld), *expect = floats(rows * n);
+            float *a = floats(rows * n), *b = floats(rows * n), *y = floats(rows * ld);
+            for (size_t i = 0; i < rows; i++)
+                for (size_t j = 0; j < n; j++) {
+                    both[i * ld + j] *= 8;
+                    a[i * n + j] = both[i * ld + j], b[i * n + j] = both[i * ld + n + j];
+                }
+            assert_ok(iso_eltwise_f32(expect, n, a, n, rows, n, &o, &ways[0].context));
+            for (size_t i = 0; i < rows * n; i++)
+                expect[i] *= b[i];
+            for (size_t w = 0; w < way_count; w++) {
+                const iso_context *x = &ways[w].context;
+                const iso_activation f = (iso_activation)act;
+                for (size_t i = 0; i < rows * ld; i++)
+                    y[i] = CANARY;
+                assert_ok(iso_gate_f32(y, ld, a, n, b, n, rows, n, f, x));
+                assert_same("gate", y, ld, expect, n, rows, n);
+                assert_true(gaps_kept(y, ld, rows, n));
+                assert_ok(iso_gate_f32(y, n, both, ld, both + n, ld, rows, n, f, x));
+                assert_same("gate of halves", y, n, expect, n, rows, n);
+                memcpy(y, a, rows * n * sizeof *y);
+                assert_ok(iso_gate_f32(y, n, y, n, b, n, rows, n, f, x));
+                assert_same("gate in place of a", y, n, expect, n, rows, n);
+                memcpy(y, b, rows * n * sizeof *y);
+                assert_ok(iso_gate_f32(y, n, a, n, y, n, rows, n, f, x));
+                assert_same("gate in place of b", y, n, expect, n, rows, n);
+                memcpy(y, both, ((rows - 1) * ld + 2 * n) * sizeof *y);
+                assert_ok(iso_gate_f32(y, ld, y, ld, y + n, ld, rows, n, f, x));
+                assert_same("gate in the first half", y, ld, expect, n, rows, n);
+                assert_same("the second half", y + n, ld, b, n, rows, n);
+            }
+            release(NULL);
+        }
+}
+
 /* ----------------------------------------------------------------------------------- attention */
 
 struct attention_case {
@@ -1810,6 +1857,25 @@ static void rows_refuse(void **state) {
     refuses(ISOBIT_E_LD, iso_axpby_f32(ec, EN, ea, EN - 1, EM, EN, 1, 1, NULL));
     refuses(ISOBIT_E_OVERFLOW, iso_axpby_f32(ec, huge, ea, EN, EM, EN, 1, 1, NULL));
     refuses(ISOBIT_E_ALIAS, iso_axpby_f32(ec, EN, ec + 1, EN, EM, EN, 1, 1, NULL));
+#define GATE(y, ldy, a, lda, b, ldb, act)                                                          \
+    iso_gate_f32(y, ldy, a, lda, b, ldb, EM, EN, (iso_activation)(act), NULL)
+    assert_ok(GATE(ec, EN, ea, EN, eb, EN, ISOBIT_ACT_TANH));
+    refuses(ISOBIT_E_NULL, GATE(NULL, EN, ea, EN, eb, EN, 0));
+    refuses(ISOBIT_E_NULL, GATE(ec, EN, NULL, EN, eb, EN, 0));
+    refuses(ISOBIT_E_NULL, GATE(ec, EN, ea, EN, NULL, EN, 0));
+    refuses(ISOBIT_E_LD, GATE(ec, EN - 1, ea, EN, eb, EN, 0));
+    refuses(ISOBIT_E_LD, GATE(ec, EN, ea, EN - 1, eb, EN, 0));
+    refuses(ISOBIT_E_LD, GATE(ec, EN, ea, EN, eb, EN - 1, 0));
+    refuses(ISOBIT_E_OVERFLOW, GATE(ec, huge, ea, EN, eb, EN, 0));
+    refuses(ISOBIT_E_OVERFLOW, GATE(ec, EN, ea, huge, eb, EN, 0));
+    refuses(ISOBIT_E_OVERFLOW, GATE(ec, EN, ea, EN, eb, huge, 0));
+    refuses(ISOBIT_E_ALIAS, GATE(ec, EN, ec + 1, EN, eb, EN, 0));
+    refuses(ISOBIT_E_ALIAS, GATE(ec, EN, ea, EN, ec + 1, EN, 0));
+    refuses(ISOBIT_E_ALIAS, GATE(ec, EN, ec, EN + 1, eb, EN, 0)); /* another stride */
+    refuses(ISOBIT_E_ALIAS, GATE(ec, EN, ea, EN, ec, EN + 1, 0));
+    refuses(ISOBIT_E_OPTION, GATE(ec, EN, ea, EN, eb, EN, ISOBIT_ACT_TANH + 1));
+    refuses(ISOBIT_E_OPTION, GATE(ec, EN, ea, EN, eb, EN, -1));
+#undef GATE
 }
 
 /* An executor for calls that are refused, or only asked what they need. */
@@ -1990,6 +2056,8 @@ static void nothing_to_do_is_success(void **state) {
     assert_ok(iso_layernorm_f32(NULL, 0, NULL, 0, 5, 0, NULL, NULL));
     assert_ok(iso_rmsnorm_f32(NULL, 0, NULL, 0, 5, 0, NULL, NULL));
     assert_ok(iso_eltwise_f32(NULL, 0, NULL, 0, 0, 5, NULL, NULL));
+    assert_ok(iso_gate_f32(NULL, 0, NULL, 0, NULL, 0, 0, 5, ISOBIT_ACT_SILU, NULL));
+    assert_ok(iso_gate_f32(NULL, 0, NULL, 0, NULL, 0, 5, 0, ISOBIT_ACT_NONE, NULL));
     assert_ok(iso_key_panels_append(NULL, 3, NULL, 4, 0, 4, NULL));
     assert_ok(iso_embed_f32(NULL, 0, NULL, 0, NULL, 5, 4, 1, NULL, NULL, 0, NULL));
     assert_ok(iso_positions_f32(NULL, 0, 0, 0, 4, ISOBIT_POS_HALF_D, NULL));
@@ -2258,6 +2326,8 @@ static iso_status call_rows(void *arg, const iso_context *x) {
     iso_status status = iso_gemv_f32(p[0], p[1], 100, p[1] + 90 * 100, 90, 100, 0, x);
     if (status == ISOBIT_OK)
         status = iso_logsumexp_f32(p[0], p[0] + ROWS, p[1], COLS, ROWS, COLS, x);
+    if (status == ISOBIT_OK)
+        status = iso_gate_f32(p[0], COLS, p[1], COLS, p[1], COLS, ROWS, COLS, ISOBIT_ACT_SILU, x);
     return status != ISOBIT_OK ? status
                                : iso_positions_f32(p[0], 64, 3, 50, 64, ISOBIT_POS_HALF_D, x);
 }
@@ -2328,6 +2398,7 @@ int main(int argc, char **argv) {
         TEST(logsumexp_makes_the_log_softmax),
         TEST(eltwise_is_near_the_truth),
         TEST(axpby_is_as_written),
+        TEST(gates_are_activations_times_factors),
         TEST(attention_is_right_and_the_same_every_way),
         TEST(attention_does_not_see_the_batch),
         TEST(attention_takes_views_of_one_buffer),

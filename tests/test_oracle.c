@@ -102,6 +102,26 @@ static void functions(void **unused) {
 /* -------------------------------------------------------------------------------- sums of products
  */
 
+/* act(a) b in long double; and whether act(a) rounded one way or the other stays within the bound.
+ */
+static void gates(void **unused) {
+    (void)unused;
+    for (size_t i = 0; i < 3000; i++) {
+        const int act = (int)(i % (ISOBIT_ACT_TANH + 1));
+        const double a = 20 * (double)random_float(), b = 3 * (double)random_float();
+        double bound;
+        const double got = iso_oracle_gate(&bound, a, b, act);
+        const long double f = function_of(a, act), want = f * (long double)b;
+        compare("gate", i, got, want, bound);
+        const double error = act > ISOBIT_ACT_RELU ? iso_oracle_function_bound(a, act) : 0;
+        for (int side = -1; side <= 1; side += 2) {
+            const double rounded = (double)(float)(((double)f + side * error) * b);
+            if (!(fabs(rounded - got) <= bound * (1 + 0x1p-20)))
+                fail_msg("gate, %zu: %a is farther than %a from %a", i, rounded, bound, got);
+        }
+    }
+}
+
 static void products(void **unused) {
     (void)unused;
     enum { K = 2048 };
@@ -280,9 +300,10 @@ static void positions(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(functions),      cmocka_unit_test(products),
-        cmocka_unit_test(softmax_rows),   cmocka_unit_test(norm_rows),
-        cmocka_unit_test(attention_rows), cmocka_unit_test(positions),
+        cmocka_unit_test(functions), cmocka_unit_test(gates),
+        cmocka_unit_test(products),  cmocka_unit_test(softmax_rows),
+        cmocka_unit_test(norm_rows), cmocka_unit_test(attention_rows),
+        cmocka_unit_test(positions),
     };
     return cmocka_run_group_tests_name("oracle", tests, NULL, NULL);
 }

@@ -181,6 +181,8 @@ static const char *const each_line[] = {
     "eltwise_f32,scalar,rows2n3:ldx4:ldy5:bias:tanh:residual,thr1",
     "axpby_f32,scalar,rows2n3:ldx4:ldy5,thr1",
     "axpby_f32,scalar,rows2n3:ldx4:ldy5:alpha:beta,thr1",
+    "gate_f32,scalar,rows2n3:lda4:ldb5:ldy6,thr1",
+    "gate_f32,scalar,rows2n3:lda4:ldb5:ldy6:silu,thr1",
     "attention_f32,scalar,B1H2Sq3Sk5dh4:ldq8:ldk9:ldv10:ldo11,thr1",
     all_masks,
     "key_panels_append,scalar,first1count2dh3:ldk4,thr1",
@@ -253,6 +255,8 @@ static int each_call(void) {
     bad |= iso_eltwise_f32(out, 5, in, 4, 2, 3, &e, &x) != 0;
     bad |= iso_axpby_f32(out, 5, in, 4, 2, 3, 1, 0, &x) != 0;
     bad |= iso_axpby_f32(out, 5, in, 4, 2, 3, 2, 1, &x) != 0;
+    bad |= iso_gate_f32(out, 6, in, 4, in, 5, 2, 3, ISOBIT_ACT_NONE, &x) != 0;
+    bad |= iso_gate_f32(out, 6, in, 4, in, 5, 2, 3, ISOBIT_ACT_SILU, &x) != 0;
     bad |= iso_attention_f32(out, in, in, in, &heads, NULL, &x) != 0;
     bad |= iso_attention_f32(out, in, in, in, &heads, &a, &x) != 0;
     bad |= iso_key_panels_append(out, 1, in, 4, 2, 3, &x) != 0;

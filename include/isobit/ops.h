@@ -193,6 +193,16 @@ ISOBIT_API iso_status iso_eltwise_f32(float *y, size_t ldy, const float *x, size
 ISOBIT_API iso_status iso_axpby_f32(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
                                     size_t n, float alpha, float beta, const iso_context *context);
 
+/*
+ * y = act(a) b over rows x n, the gate of GEGLU, SwiGLU and their like: act(a) rounded, with the
+ * bits of iso_eltwise_f32, and the product rounded. a [rows][lda >= n], b [rows][ldb >= n], y
+ * [rows][ldy >= n], which may be a or b itself. a and b may be parts of the rows of one product:
+ * with the gate first b = a + n and lda = ldb = 2 n.
+ */
+ISOBIT_API iso_status iso_gate_f32(float *y, size_t ldy, const float *a, size_t lda, const float *b,
+                                   size_t ldb, size_t rows, size_t n, iso_activation act,
+                                   const iso_context *context);
+
 /* -------------------------------------------------------------------------------- attention */
 
 /*

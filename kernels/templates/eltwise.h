@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions of single elements, embeddings, position tables, and the FMA peak.
+ * Functions of single elements, alone and as gates, embeddings, position tables, and the FMA peak.
  */
 
 ISO_INLINE void load_group(vf *v, const float *x) {
@@ -11,7 +11,8 @@ ISO_INLINE void load_group(vf *v, const float *x) {
 #define GROUP (VF_TOGETHER * VF_N)
 
 /* How many floats further something is called into L1, since prefetchers come too late for streams
- * of which each is worked on for a while, that which is written most of all. 0: it is there. */
+ * of which each is worked on for a while, that which is written most of all. 0: it is there.
+ * residual: or what a gate is multiplied by. */
 struct ahead {
     size_t x, y, residual;
 };
@@ -38,63 +39,79 @@ static inline void call_rows(const float *x, size_t ld, size_t rows, size_t n) {
             __builtin_prefetch(x + i * ld + j, 0, 2);
 }
 
-ISO_INLINE void call_ahead(const float *y, const float *x, size_t i, const struct ahead *ahead,
-                           const size_t floats) {
+/* b: a third stream, or NULL. */
+ISO_INLINE void call_ahead(const float *y, const float *x, const float *b, size_t i,
+                           const struct ahead *ahead, const size_t floats) {
     if (ahead->x) {
         call_lines(x + ahead->x, i, floats);
         call_lines(y + ahead->y, i, floats);
+        if (b)
+            call_lines(b + ahead->residual, i, floats);
     }
 }
 
+/*
+ * Below y = f(x), or, unless b is NULL, the gate y = f(x) b. b is a constant NULL in the functions
+ * that have none, so these are compiled as if it were not there.
+ */
+
 /* GELU of whole groups. The first part of a group comes before the second part of the group before
  * it: a core has no room for as many waiting operations as two groups of such long chains have. */
-ISO_INLINE void gelu_groups(float *y, const float *x, size_t n, const struct ahead *ahead) {
+ISO_INLINE void gelu_groups(float *y, const float *x, const float *b, size_t n,
+                            const struct ahead *ahead) {
     vf v[VF_TOGETHER], h[VF_TOGETHER], next[VF_TOGETHER];
     load_group(v, x);
     gelus_begin(h, v, VF_TOGETHER);
     for (size_t i = 0; i < n; i += GROUP) {
-        call_ahead(y, x, i, ahead, GROUP);
+        call_ahead(y, x, b, i, ahead, GROUP);
         /* The last one begins twice: that is faster than a branch. */
         load_group(v, x + (i + GROUP < n ? i + GROUP : i));
         gelus_begin(next, v, VF_TOGETHER);
         load_group(v, x + i);
         gelus_end(v, v, h, VF_TOGETHER);
         ISO_UNROLLED (j, VF_TOGETHER) {
+            if (b)
+                v[j] = vf_mul(v[j], vf_load(b + i + j * VF_N));
             vf_store(y + i + j * VF_N, v[j]);
             h[j] = next[j];
         }
     }
 }
 
-ISO_INLINE void unary_group(float *y, const float *x, size_t i, const int function,
+ISO_INLINE void unary_group(float *y, const float *x, const float *b, size_t i, const int function,
                             const struct ahead *ahead, const size_t k) {
     vf v[VF_MOST];
-    call_ahead(y, x, i, ahead, k * VF_N);
+    call_ahead(y, x, b, i, ahead, k * VF_N);
     ISO_UNROLLED (j, k)
         v[j] = vf_load(x + i + j * VF_N);
     vf_functions(v, v, function, k);
+    if (b)
+        ISO_UNROLLED (j, k)
+            v[j] = vf_mul(v[j], vf_load(b + i + j * VF_N));
     ISO_UNROLLED (j, k)
         vf_store(y + i + j * VF_N, v[j]);
 }
 
 /* Groups of vectors, then single ones: only the last of these may be short. */
-ISO_INLINE void unary_each(float *y, const float *x, size_t n, const int function,
+ISO_INLINE void unary_each(float *y, const float *x, const float *b, size_t n, const int function,
                            const struct ahead *ahead) {
     size_t i = 0;
     if (VF_TOGETHER > 1 && function == ISO_UNARY_GELU_ERF && n >= 3 * GROUP) {
         i = n / GROUP * GROUP;
-        gelu_groups(y, x, i, ahead);
+        gelu_groups(y, x, b, i, ahead);
     }
     /* Two groups at once: each waits for its divisions. */
     if (function == ISO_UNARY_GELU_TANH || (function == ISO_UNARY_SILU && VF_TOGETHER == 2))
         for (; i + 2 * GROUP <= n; i += 2 * GROUP)
-            unary_group(y, x, i, function, ahead, 2 * VF_TOGETHER);
+            unary_group(y, x, b, i, function, ahead, 2 * VF_TOGETHER);
     for (; VF_TOGETHER > 1 && i + GROUP <= n; i += GROUP)
-        unary_group(y, x, i, function, ahead, VF_TOGETHER);
+        unary_group(y, x, b, i, function, ahead, VF_TOGETHER);
     for (; i < n; i += VF_N) {
         size_t w = n - i < VF_N ? n - i : VF_N;
         vf v = load_w(x + i, w);
         vf_functions(&v, &v, function, 1);
+        if (b)
+            v = vf_mul(v, load_w(b + i, w));
         store_w(y + i, v, w);
     }
 }
@@ -103,7 +120,7 @@ ISO_INLINE void unary_each(float *y, const float *x, size_t n, const int functio
 static ISO_ONE_COPY void unary_ahead(float *y, const float *x, size_t n, int function,
                                      const struct ahead *ahead) {
 #define UNARY_CASE(f)                                                                              \
-    case f: unary_each(y, x, n, f, ahead); break;
+    case f: unary_each(y, x, NULL, n, f, ahead); break;
     switch (function) {
         UNARY_CASE(ISO_UNARY_RELU)
         UNARY_CASE(ISO_UNARY_SILU)
@@ -112,7 +129,7 @@ static ISO_ONE_COPY void unary_ahead(float *y, const float *x, size_t n, int fun
         UNARY_CASE(ISO_UNARY_TANH)
         UNARY_CASE(ISO_UNARY_EXP)
         UNARY_CASE(ISO_UNARY_ERF)
-    default: unary_each(y, x, n, ISO_UNARY_NONE, ahead); break;
+    default: unary_each(y, x, NULL, n, ISO_UNARY_NONE, ahead); break;
     }
 #undef UNARY_CASE
 }
@@ -120,6 +137,30 @@ static ISO_ONE_COPY void unary_ahead(float *y, const float *x, size_t n, int fun
 static void unary(float *y, const float *x, size_t n, int function) {
     static const struct ahead none;
     unary_ahead(y, x, n, function, &none);
+}
+
+static ISO_ONE_COPY void gate_row(float *y, const float *a, const float *b, size_t n, int act,
+                                  const struct ahead *ahead) {
+#define GATE_CASE(f)                                                                               \
+    case f: unary_each(y, a, b, n, f, ahead); break;
+    switch (act) {
+        GATE_CASE(ISO_UNARY_RELU)
+        GATE_CASE(ISO_UNARY_SILU)
+        GATE_CASE(ISO_UNARY_GELU_ERF)
+        GATE_CASE(ISO_UNARY_GELU_TANH)
+        GATE_CASE(ISO_UNARY_TANH)
+    default: unary_each(y, a, b, n, ISO_UNARY_NONE, ahead); break;
+    }
+#undef GATE_CASE
+}
+
+static void gate(float *y, size_t ldy, const float *a, size_t lda, const float *b, size_t ldb,
+                 size_t rows, size_t n, int act, int far) {
+    struct ahead ahead = {.x = 0};
+    if (far && n > 0)
+        ahead = (struct ahead){ahead_in(lda, n), ahead_in(ldy, n), ahead_in(ldb, n)};
+    for (size_t i = 0; i < rows; i++)
+        gate_row(y + i * ldy, a + i * lda, b + i * ldb, n, act, &ahead);
 }
 
 /* y = scale * table[id] + position, by fma; without positions one multiplication. */

@@ -77,7 +77,7 @@ ISO_INLINE void epilogue_vectors(float *c, const float *t, size_t j, const struc
                                  const int scaled, const size_t vectors, const size_t last,
                                  const int past) {
     vf v[VF_MOST];
-    call_ahead(c, t, j, ahead, vectors * VF_N);
+    call_ahead(c, t, NULL, j, ahead, vectors * VF_N);
     if (residual && ahead->x)
         call_lines(residual + ahead->residual, j, vectors * VF_N);
 #define WIDTH (i + 1 < vectors ? VF_N : last)

@@ -108,6 +108,7 @@ enum {
     POSITIONS,
     PANELS,
     LOGSUMEXP,
+    GATE,
     OPS
 };
 
@@ -267,6 +268,23 @@ static void plan_logsumexp(unsigned fill) {
     p.a = place(2, extent(p.m, p.n, p.lda), fill);
 }
 
+/* b apart, or the second half of each row of a; y apart, or a, or b. */
+static void plan_gate(unsigned fill) {
+    p.m = dim();
+    p.n = dim();
+    p.lda = stride(p.flags & 1 ? 2 * p.n : p.n);
+    p.ldb = p.flags & 1 ? p.lda : stride(p.n);
+    p.ldc = stride(p.n);
+    p.a = place(2, extent(p.m, p.flags & 1 ? 2 * p.n : p.n, p.lda), fill);
+    p.b = p.flags & 1 ? p.a + p.n : place(3, extent(p.m, p.n, p.ldb), fill);
+    output(0, extent(p.m, p.n, p.ldc));
+    if (p.flags & 6) {
+        p.out[0] = p.flags & 2 ? p.a : p.b;
+        p.ldc = p.flags & 2 ? p.lda : p.ldb;
+        p.out_floats[0] = extent(p.m, p.n, p.ldc);
+    }
+}
+
 static iso_status run(const iso_context *context) {
     const iso_gemm_options gemm = {.size = sizeof gemm,
                                    .trans_a = p.flags & 1,
@@ -315,6 +333,8 @@ static iso_status run(const iso_context *context) {
         return iso_positions_f32(p.out[0], p.ldc, p.lda, p.m, p.n,
                                  (iso_position_layout)(p.flags % 4), context);
     case LOGSUMEXP: return iso_logsumexp_f32(p.out[0], p.out[1], p.a, p.lda, p.m, p.n, context);
+    case GATE:
+        return iso_gate_f32(p.out[0], p.ldc, p.a, p.lda, p.b, p.ldb, p.m, p.n, p.act, context);
     default: return iso_key_panels_append(p.out[0], p.k, p.a, p.lda, p.m, p.n, context);
     }
 }
@@ -358,8 +378,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
         plan_ids(fill);
     else if (p.op == PANELS)
         plan_panels(fill);
-    else
+    else if (p.op == LOGSUMEXP)
         plan_logsumexp(fill);
+    else
+        plan_gate(fill);
     if (p.op <= ELTWISE && p.op != GEMV) {
         if (p.flags & 32)
             p.bias = place(4, p.n, fill);
