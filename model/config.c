@@ -18,6 +18,7 @@
 #define MAX_SIZE ((size_t)1 << 31) /* of a dimension or a vocabulary */
 #define MAX_POSITIONS ((size_t)1 << 20)
 #define MAX_IDS 65536
+#define MAX_HEAD_WIDTH 512
 
 /* One file while it is read. */
 typedef struct reader {
@@ -146,11 +147,16 @@ static iso_status read_activation(const reader *r, model_config *c) {
         {"gelu_new", ISOBIT_ACT_GELU_TANH},  {"gelu_pytorch_tanh", ISOBIT_ACT_GELU_TANH},
         {"gelu_fast", ISOBIT_ACT_GELU_TANH}, {"tanh", ISOBIT_ACT_TANH},
     };
-    const char *key = c->keys->activation;
+    const char *gated = c->keys->gated_activation, *key = gated ? gated : c->keys->activation;
     const json_t *value = get(r, key);
     if (value && !json_is_string(value))
         return wrong(r, key, value, "the name of a function");
-    const char *name = value ? json_string_value(value) : c->activation_name;
+    const char *whole = value ? json_string_value(value) : c->activation_name, *name = whole;
+    if (gated && strncmp(name, "gated-", 6) == 0) {
+        c->gated = 1;
+        /* An old name, as those who made the checkpoints use it. */
+        name = strcmp(name, "gated-gelu") == 0 ? "gelu_new" : name + 6;
+    }
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(name, known[i].name) == 0) {
             c->activation_name = known[i].name;
@@ -160,8 +166,9 @@ static iso_status read_activation(const reader *r, model_config *c) {
     model_quoted quoted;
     return model_fail(r->error, ISOBIT_E_UNSUPPORTED,
                       "%s: %s %s is not known; relu, silu, swish, gelu, gelu_new, "
-                      "gelu_pytorch_tanh, gelu_fast and tanh are",
-                      r->file, key, model_quote(&quoted, name, strlen(name)));
+                      "gelu_pytorch_tanh, gelu_fast and tanh are%s",
+                      r->file, key, model_quote(&quoted, whole, strlen(whole)),
+                      gated ? ", with or without \"gated-\" before the name" : "");
 }
 
 static iso_status read_early_stopping(const reader *r, model_search *search) {
@@ -254,15 +261,32 @@ static iso_status read_token_ids(const reader *r, model_config *c) {
     return read_ids(r, "eos_token_id", &c->eos);
 }
 
-/* Heads that divide the width of the model. */
+/* Heads that divide the width of the model, unless they have a width of their own. */
 static iso_status check_heads(const reader *r, const model_config *c, const char *key, size_t H) {
+    if (c->head_width)
+        return ISOBIT_OK;
     if (c->d % H)
         return model_fail(r->error, ISOBIT_E_CONFIG,
                           "%s: \"%s\" %zu is not a multiple of \"%s\" %zu", r->file, c->keys->d,
                           c->d, key, H);
-    if (c->d / H > 512)
+    if (c->d / H > MAX_HEAD_WIDTH)
         return model_fail(r->error, ISOBIT_E_LIMIT,
-                          "%s: heads of width %zu; at most 512 are supported", r->file, c->d / H);
+                          "%s: heads of width %zu; at most %d are supported", r->file, c->d / H,
+                          MAX_HEAD_WIDTH);
+    return ISOBIT_OK;
+}
+
+/* The first half of a direction's buckets have one distance each; the others share what is left up
+ * to the largest distance, by its logarithm. */
+static iso_status check_buckets(const reader *r, const model_config *c) {
+    if (c->buckets && (c->buckets % 2 || c->buckets < 4))
+        return model_fail(r->error, ISOBIT_E_CONFIG,
+                          "%s: \"%s\" is %zu; an even number from 4 on is expected", r->file,
+                          c->keys->buckets, c->buckets);
+    if (c->buckets && c->max_distance <= c->buckets / 2)
+        return model_fail(r->error, ISOBIT_E_CONFIG,
+                          "%s: \"%s\" is %zu; more than %zu is expected with %zu buckets", r->file,
+                          c->keys->max_distance, c->max_distance, c->buckets / 2, c->buckets);
     return ISOBIT_OK;
 }
 
@@ -283,15 +307,20 @@ static iso_status read_architecture(const reader *r, model_config *c) {
         {keys->target_vocabulary, &c->target_vocabulary, MAX_SIZE},
         {keys->max_positions, &c->max_positions, MAX_POSITIONS},
         {keys->types, &c->types, MAX_SIZE},
+        {keys->head_width, &c->head_width, MAX_HEAD_WIDTH},
+        {keys->buckets, &c->buckets, (size_t)1 << 16},
+        {keys->max_distance, &c->max_distance, MAX_POSITIONS},
     };
     iso_status status;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].key && (status = read_size(r, sizes[i].key, sizes[i].value, 1, sizes[i].most)))
             return status;
+    if (keys->decoder_layers && !c->decoder_layers)
+        c->decoder_layers = c->encoder_layers;
     if (!c->source_vocabulary)
         return model_fail(r->error, ISOBIT_E_MISSING, "%s has no key \"%s\"", r->file,
                           keys->source_vocabulary);
-    if ((status = read_activation(r, c)) ||
+    if ((status = check_buckets(r, c)) || (status = read_activation(r, c)) ||
         (status = read_flag(r, "scale_embedding", &c->scale_embedding)) ||
         (status = read_flag(r, "share_encoder_decoder_embeddings", &c->share_embeddings)) ||
         (status = read_flag(r, "tie_word_embeddings", &c->tie_logits)))

@@ -6,6 +6,7 @@
  */
 #include "internal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -48,6 +49,57 @@ static const model_names bart_names = {
     .head = "lm_head.weight",
     .head_bias = "final_logits_bias",
 };
+
+#define T5_LAYER(ffn)                                                                              \
+    .self = {"layer.0.SelfAttention.q", "layer.0.SelfAttention.k", "layer.0.SelfAttention.v",      \
+             "layer.0.SelfAttention.o"},                                                           \
+    .self_norm = "layer.0.layer_norm",                                                             \
+    .relative = "layer.0.SelfAttention.relative_attention_bias", .fc1 = ffn ".DenseReluDense.wi",  \
+    .gate = {ffn ".DenseReluDense.wi_0", ffn ".DenseReluDense.wi_1"},                              \
+    .fc2 = ffn ".DenseReluDense.wo", .ffn_norm = ffn ".layer_norm"
+static const model_keys t5_keys = {
+    .d = "d_model",
+    .encoder_layers = "num_layers",
+    .decoder_layers = "num_decoder_layers",
+    .encoder_heads = "num_heads",
+    .decoder_heads = "num_heads",
+    .encoder_ffn = "d_ff",
+    .decoder_ffn = "d_ff",
+    .source_vocabulary = "vocab_size",
+    .gated_activation = "feed_forward_proj",
+    .norm_eps = "layer_norm_epsilon",
+    .head_width = "d_kv",
+    .buckets = "relative_attention_num_buckets",
+    .max_distance = "relative_attention_max_distance",
+};
+static const model_names t5_names = {
+    .prefix = "",
+    .encoder = {.layers = "encoder.block.",
+                T5_LAYER("layer.1"),
+                .final_norm = "encoder.final_layer_norm"},
+    .decoder = {.layers = "decoder.block.",
+                T5_LAYER("layer.2"),
+                .cross = {"layer.1.EncDecAttention.q", "layer.1.EncDecAttention.k",
+                          "layer.1.EncDecAttention.v", "layer.1.EncDecAttention.o"},
+                .cross_norm = "layer.1.layer_norm",
+                .final_norm = "decoder.final_layer_norm"},
+    .shared = "shared.weight",
+    .source = "encoder.embed_tokens.weight",
+    .target = "decoder.embed_tokens.weight",
+    .head = "lm_head.weight",
+};
+
+/* Pre-norm without any bias but that of distances, which take the place of positions. Positions
+ * have no end: the limit is for what a call may ask for. */
+#define FROM_T5                                                                                    \
+    .keys = &t5_keys, .names = &t5_names, .d = 512, .head_width = 64, .max_positions = 1 << 20,    \
+    .norm_eps = 1e-6, .rms_norm = 1, .pre_norm = 1, .final_norm = 1, .unscaled_attention = 1,      \
+    .buckets = 32, .max_distance = 128, .share_embeddings = 1, .scale_tied_logits = 1, .pad = 0,   \
+    .bos = MODEL_NO_ID, .start = 0, .unk = MODEL_NO_ID, .eos = {(const uint32_t[]){1}, 1}
+/* mT5 (Xue et al. 2020, arXiv 2010.11934), and umT5 (Chung et al. 2023, arXiv 2304.09151). */
+#define FROM_MT5                                                                                   \
+    FROM_T5, .encoder_layers = 8, .encoder_heads = 6, .decoder_heads = 6, .encoder_ffn = 1024,     \
+             .decoder_ffn = 1024, .source_vocabulary = 250112, .activation_name = "gated-gelu"
 
 #define BERT_KEYS                                                                                  \
     .d = "hidden_size", .encoder_layers = "num_hidden_layers",                                     \
@@ -266,6 +318,19 @@ static const model_config families[] = {
      .position_layout = ISOBIT_POS_HALF_HM1,
      .position_offset = 2,
      .start = 2},
+    /* Raffel et al. 2019, arXiv 1910.10683; FLAN-T5 and MADLAD-400 too. */
+    {.family = "t5",
+     FROM_T5,
+     .encoder_layers = 6,
+     .encoder_heads = 8,
+     .decoder_heads = 8,
+     .encoder_ffn = 2048,
+     .decoder_ffn = 2048,
+     .source_vocabulary = 32128,
+     .activation_name = "relu",
+     .tie_logits = 1},
+    {.family = "mt5", FROM_MT5},
+    {.family = "umt5", FROM_MT5, .relative_in_each = 1, .tie_logits = 1},
     /* Devlin et al. 2018, arXiv 1810.04805; MiniLM is one too. */
     {.family = "bert",
      .keys = &bert_keys,
@@ -323,8 +388,8 @@ const model_config *model_family_find(const char *model_type) {
 }
 
 const char *model_family_names(void) {
-    return "isobit-transformer, marian, bart, mbart, pegasus, m2m_100, bert, roberta, xlm-roberta, "
-           "camembert, gpt2, distilbert";
+    return "isobit-transformer, marian, bart, mbart, pegasus, m2m_100, t5, mt5, umt5, bert, "
+           "roberta, xlm-roberta, camembert, gpt2, distilbert";
 }
 
 /* ------------------------------------------------------------------------ names of tensors */
@@ -397,8 +462,8 @@ static iso_status take_layer(model_source *source, const model_config *c, const 
                                bias, in_out)) ||
          (status = take_norm(source, c, &layer->cross_norm, prefix, names->cross_norm))))
         return status;
-    if ((status =
-             take_linear(source, &layer->fc1, prefix, &names->fc1, 1, f, d, c->ffn_bias, in_out)) ||
+    if ((status = take_linear(source, &layer->fc1, prefix, c->gated ? names->gate : &names->fc1,
+                              c->gated ? 2 : 1, f, d, c->ffn_bias, in_out)) ||
         (status =
              take_linear(source, &layer->fc2, prefix, &names->fc2, 1, d, f, c->ffn_bias, in_out)))
         return status;
@@ -417,6 +482,34 @@ static iso_status take_stack(model_source *source, const model_config *c, model_
         status = take_norm(source, c, &stack->embedding_norm, "", names->embedding_norm);
     if (!status && stack->layers && c->final_norm)
         status = take_norm(source, c, &stack->final_norm, "", names->final_norm);
+    return status;
+}
+
+/* The bias of distances, of which one direction has so many buckets. */
+static iso_status take_relative(model_source *source, const model_config *c, model_stack *stack,
+                                const model_stack_names *names, size_t buckets) {
+    char name[MODEL_MAX_NAME];
+    iso_status status = ISOBIT_OK;
+    if (!c->buckets || !stack->layers)
+        return ISOBIT_OK;
+    if (source->load) {
+        uint32_t *first = model_alloc(source->arena, buckets, sizeof *first);
+        if (!first)
+            return model_fail(source->error, ISOBIT_E_NOMEM, "out of memory");
+        model_first_distances(first, buckets, c->max_distance);
+        stack->first_distance = first;
+        stack->buckets = buckets;
+    } else {
+        status = model_source_plan(source, buckets, 1);
+    }
+    for (size_t i = 0; i < stack->layers && !status; i++) {
+        model_layer *layer = &stack->layer[i];
+        (void)snprintf(name, sizeof name, "%s%zu.%s.weight", names->layers, i, names->relative);
+        if (i == 0 || c->relative_in_each)
+            status = model_take_rows(source, &layer->relative, name, c->buckets, stack->H);
+        else
+            layer->relative = stack->layer[0].relative;
+    }
     return status;
 }
 
@@ -538,7 +631,8 @@ static iso_status take_embeddings(model_source *source, iso_model *model) {
     const char *const shared[] = {names->shared, names->source, names->target, names->head};
     const char *const own[] = {names->target, names->head};
     const size_t Vs = c->source_vocabulary, Vt = c->target_vocabulary;
-    const int own_head = !c->tie_logits && model_source_find(source, &names->head, 1);
+    const int own_head =
+        !c->tie_logits && (c->scale_tied_logits || model_source_find(source, &names->head, 1));
     /* With an lm_head of its own that name cannot stand for the embedding. */
     const char *const *table = c->share_embeddings ? shared : own;
     const size_t count = (c->share_embeddings ? (size_t)4 : 2) - (own_head ? 1 : 0);
@@ -566,6 +660,20 @@ static iso_status take_embeddings(model_source *source, iso_model *model) {
     return ISOBIT_OK;
 }
 
+/* Tied logits times 1 / sqrt(d): the weights of the norm before them take the factor in. */
+static iso_status scale_logits(model_source *source, const model_config *c,
+                               const model_stack *stack) {
+    if (!source->load || !c->scale_tied_logits || !c->tie_logits)
+        return ISOBIT_OK;
+    float *gamma;
+    memcpy(&gamma, &stack->final_norm.gamma, sizeof gamma); /* ours, not yet read by anybody */
+    iso_status status = iso_axpby_f32(gamma, c->d, gamma, c->d, 1, c->d,
+                                      (float)(1 / sqrt((double)c->d)), 0, source->context);
+    return status
+               ? model_fail(source->error, status, "scale of the logits: %s", iso_strerror(status))
+               : status;
+}
+
 iso_status model_take_all(iso_model *model, model_source *source) {
     const model_config *c = &model->config;
     const model_names *names = c->names;
@@ -575,6 +683,9 @@ iso_status model_take_all(iso_model *model, model_source *source) {
              decoder->layers ? take_embeddings(source, model) : take_encoder_ends(source, model)) ||
         (status = take_stack(source, c, encoder, &names->encoder)) ||
         (status = take_stack(source, c, decoder, &names->decoder)) ||
+        (status = take_relative(source, c, encoder, &names->encoder, c->buckets / 2)) ||
+        (status = take_relative(source, c, decoder, &names->decoder, c->buckets)) ||
+        (status = scale_logits(source, c, decoder)) ||
         (status = take_positions(source, c, encoder, &names->encoder, NULL)))
         return status;
     return take_positions(source, c, decoder, &names->decoder,

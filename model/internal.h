@@ -26,7 +26,7 @@ iso_status model_fail(iso_error *error, iso_status status, const char *format, .
 
 /* Text from a file, made fit for a message: quoted, non-ASCII and control bytes as \xNN, cut. */
 typedef struct model_quoted {
-    char text[72];
+    char text[104]; /* room for the longest names of tensors that there are */
 } model_quoted;
 const char *model_quote(model_quoted *out, const char *text, size_t bytes);
 
@@ -140,6 +140,8 @@ typedef struct model_stack_names {
     const char *self_norm;
     const char *cross[4], *cross_norm;
     const char *fc1, *fc2, *ffn_norm;
+    const char *gate[2]; /* what stands in the place of fc1 where it is gated: gate, other factor */
+    const char *relative; /* a bias for each distance and head */
     /* Whole names. */
     const char *positions, *types, *embedding_norm, *final_norm;
 } model_stack_names;
@@ -159,6 +161,8 @@ typedef struct model_keys {
     const char *d, *encoder_layers, *decoder_layers, *encoder_heads, *decoder_heads, *encoder_ffn,
         *decoder_ffn, *source_vocabulary, *target_vocabulary, *max_positions, *types, *activation,
         *norm_eps;
+    const char *gated_activation; /* instead of `activation`: the name may begin with "gated-" */
+    const char *head_width, *buckets, *max_distance;
 } model_keys;
 
 /* A key that must be absent or have this value: true, false, or a text. */
@@ -219,7 +223,15 @@ typedef struct model_config {
     int embedding_norm; /* a norm on the sum of embedding and position */
     int final_norm;     /* a norm at the end of each stack */
     int attention_bias, ffn_bias;
-    int linear_in_out; /* matrices are stored [in][out] */
+    int linear_in_out;      /* matrices are stored [in][out] */
+    int gated;              /* act(x W^T) times x V^T, W and V side by side in fc1 */
+    size_t head_width;      /* 0: d / heads */
+    int unscaled_attention; /* scores are q k, not q k / sqrt(head width) */
+    /* Self-attention with a bias that depends on head and distance: of the encoder's buckets half
+     * are for keys before the query, half for those behind it. 0: there is none. */
+    size_t buckets, max_distance;
+    int relative_in_each;  /* layer its own; else the first layer's is for all */
+    int scale_tied_logits; /* by 1 / sqrt(d) where tie_logits is on; without it there is a head */
     model_presence logits_bias;
     /* Positions and embeddings. */
     model_position position;
@@ -273,11 +285,15 @@ typedef struct model_layer {
     model_norm cross_norm;
     model_linear fc1, fc2;
     model_norm ffn_norm;
+    const float *relative; /* [buckets of the model][H] the bias of self-attention, or NULL */
 } model_layer;
 
 typedef struct model_stack {
     size_t layers, H, dh, f, V; /* 0 layers: there is no such stack */
+    float scale;                /* of the scores of attention */
     model_layer *layer;
+    const uint32_t *first_distance; /* [buckets] of each bucket of one direction, or NULL */
+    size_t buckets;
     model_table embedding;
     const float *positions; /* [max_positions][d] */
     model_norm embedding_norm, final_norm;
@@ -287,6 +303,7 @@ struct iso_model {
     model_config config;
     model_stack encoder, decoder;
     size_t columns; /* of a row between two ops: the model's width, or that of all heads */
+    size_t hidden;  /* of a row within the feed-forward layer */
     model_linear logits;
     model_linear head_dense, pooler; /* of an encoder alone; may be absent */
     model_norm head_norm;
@@ -368,7 +385,7 @@ typedef struct model_run {
     float *x;             /* [rows][d] the stream */
     float *h;             /* [rows][columns of the model] */
     float *wide;          /* [rows][3 columns] */
-    float *hidden;        /* [rows that go together][f] of the feed-forward layer */
+    float *hidden;        /* [rows that go together][hidden of the model] */
     uint32_t *iota;       /* [rows] 0, 1, 2 ... */
     size_t threads;
     struct model_part *parts; /* [threads], or NULL */
@@ -378,6 +395,18 @@ typedef struct model_run {
 typedef struct model_span {
     size_t first_q, T, first_k, S;
 } model_span;
+
+/*
+ * The bias of self-attention by distance, laid out for iso_attention_f32: that of query i0 + r and
+ * key j, i0 a multiple of `queries`, is at zero - i0 + r * ld + j of its head. So a few queries
+ * take the place of all: it is the distance that counts.
+ */
+typedef struct model_bias {
+    float *values; /* [H][queries][ld]; NULL: there is no bias */
+    float *line;   /* scratch: one head by distance */
+    size_t queries, ld, zero;
+    const float *of; /* the table of the layer that `values` is of */
+} model_bias;
 
 /* run.c. `memory`: an arena to go on with, which the run takes over; NULL for a new one. */
 iso_status model_run_begin(model_run *run, model_arena *memory, const iso_model *model,
@@ -432,11 +461,24 @@ iso_status model_normalize(model_run *run, float *y, size_t ldy, const float *x,
 iso_status model_between(model_run *run, const model_positionwise *p, size_t rows); /* run.c */
 /* The same without dealing out rows: an op after the other. */
 iso_status model_positionwise_rows(model_run *run, const model_positionwise *p, size_t rows);
+/* The bias may be NULL, or have no values. */
 iso_status model_attend_spans(model_run *run, const model_stack *stack, const float *q, size_t ldq,
                               const float *k, const float *v, size_t ldk, const model_span *spans,
-                              size_t count, int causal);
+                              size_t count, int causal, const model_bias *bias);
 iso_status model_attend_workspace(model_run *run, const model_stack *stack, size_t ldq, size_t ldk,
-                                  const model_span *spans, size_t count, int causal);
+                                  const model_span *spans, size_t count, int causal,
+                                  const model_bias *bias);
+
+/* relative.c: how many distances from 0 on share the first bucket, how many the next one, and so
+ * on, of n for one direction: first[b] is the first distance of bucket b, or of a later one. */
+void model_first_distances(uint32_t *first, size_t n, size_t max_distance);
+/* Memory for spans of up to `longest` positions, if the stack has such a bias. */
+iso_status model_bias_make(model_bias *bias, model_run *run, const model_stack *stack,
+                           size_t longest, int causal);
+/* From now on that of a layer; at no cost if it is that already. */
+void model_bias_set(model_bias *bias, const model_stack *stack, const model_layer *layer);
+/* Up to T keys that precede a query, and its own: [H][T], the last one that of distance 0. */
+void model_bias_before(float *values, const model_stack *stack, const model_layer *layer, size_t T);
 
 /* transformer.c: run->x holds the result. */
 iso_status model_encode(model_run *run, const uint32_t *ids, const uint32_t *positions,
@@ -472,6 +514,8 @@ typedef struct model_cache {
     float *self_k, *self_v;        /* [layers][sentences x beams][H] panels | [T][dh] */
     float *cross_k, *cross_v;      /* [layers][sentences][H] panels | [S][dh] */
     size_t panels_t, panels_s;     /* floats of one head's panels */
+    float *bias;                   /* [biases][H][T], the last one of distance 0; or NULL */
+    size_t biases;                 /* 1: the same one for all layers */
 } model_cache;
 
 /* Bytes that one sentence takes in a cache; 0 on overflow. */

@@ -90,17 +90,25 @@ static iso_status sublayer_end(model_run *run, const float *y, size_t ldy, const
     return status;
 }
 
-/* FFN(x) = act(x W1 + b1) W2 + b2 */
+/* FFN(x) = act(x W1 + b1) W2 + b2, or gated (act(x W1 + b1) (x V + c)) W2 + b2 */
 static iso_status feed_forward(model_run *run, const model_layer *layer, size_t rows) {
     const model_config *c = &run->model->config;
-    const size_t f = layer->fc1.w.n;
+    const size_t f = layer->fc2.w.k, ldh = layer->fc1.w.n;
+    float *const hidden = run->hidden;
     const float *in;
     size_t ld;
     iso_status status = sublayer_begin(run, &in, &ld, &layer->ffn_norm, rows);
-    if (!status) /* [rows][d] -> [rows][f] */
-        status = model_project(run, run->hidden, f, in, ld, &layer->fc1, rows, c->activation, NULL);
+    if (!status) /* [rows][d] -> [rows][f], or gated [rows][2 f] */
+        status = model_project(run, hidden, ldh, in, ld, &layer->fc1, rows,
+                               c->gated ? ISOBIT_ACT_NONE : c->activation, NULL);
+    if (!status && c->gated) { /* [rows][2 f] -> [rows][f] */
+        status = iso_gate_f32(hidden, ldh, hidden, ldh, hidden + f, ldh, rows, f, c->activation,
+                              &run->context);
+        model_lap(run, ISOBIT_PROFILE_LINEAR);
+        status = model_run_fail(run, status, "gate");
+    }
     if (!status) /* [rows][f] -> [rows][d] */
-        status = sublayer_end(run, run->hidden, f, &layer->fc2, &layer->ffn_norm, rows);
+        status = sublayer_end(run, hidden, ldh, &layer->fc2, &layer->ffn_norm, rows);
     return status;
 }
 
@@ -133,37 +141,53 @@ static size_t run_of_spans(const model_span *spans, size_t count) {
     return n;
 }
 
-static iso_attention_shape span_shape(const model_run *run, const model_stack *stack,
-                                      const model_span *span, size_t B, size_t ldq, size_t ldk) {
-    const size_t ldo = run->model->columns, dh = stack->dh;
-    return (iso_attention_shape){.B = B,
-                                 .H = stack->H,
-                                 .Sq = span->T,
-                                 .Sk = span->S,
-                                 .dh = dh,
-                                 .q = {span->T * ldq, dh, ldq},
-                                 .k = {span->S * ldk, dh, ldk},
-                                 .v = {span->S * ldk, dh, ldk},
-                                 .o = {span->T * ldo, dh, ldo}};
-}
+/* One call of attention: `n` sequences from span on, of each the queries from `first` on. */
+typedef struct piece {
+    iso_attention_shape shape;
+    iso_attention_options options;
+} piece;
 
-static iso_attention_options span_options(const model_stack *stack, int causal) {
-    return (iso_attention_options){.size = sizeof(iso_attention_options),
-                                   .scale = (float)(1.0 / sqrt((double)stack->dh)),
-                                   .causal = causal};
+static piece make_piece(const model_run *run, const model_stack *stack, const model_span *span,
+                        size_t n, size_t ldq, size_t ldk, int causal, const model_bias *bias,
+                        size_t first) {
+    const size_t ldo = run->model->columns, dh = stack->dh, left = span->T - first;
+    const int biased = bias && bias->values;
+    piece p = {.shape = {.B = n,
+                         .H = stack->H,
+                         .Sq = biased && bias->queries < left ? bias->queries : left,
+                         .Sk = span->S,
+                         .dh = dh,
+                         .q = {span->T * ldq, dh, ldq},
+                         .k = {span->S * ldk, dh, ldk},
+                         .v = {span->S * ldk, dh, ldk},
+                         .o = {span->T * ldo, dh, ldo}},
+               .options = {.size = sizeof(iso_attention_options),
+                           .scale = stack->scale,
+                           .causal = causal,
+                           .past = causal ? first : 0}};
+    if (biased) {
+        p.options.bias = bias->values + (bias->zero - first);
+        p.options.bias_strides = (iso_strides){0, bias->queries * bias->ld, bias->ld};
+        if (causal) /* there is no bias for keys that nobody sees */
+            p.shape.Sk = first + p.shape.Sq;
+    }
+    return p;
 }
 
 iso_status model_attend_workspace(model_run *run, const model_stack *stack, size_t ldq, size_t ldk,
-                                  const model_span *spans, size_t count, int causal) {
-    iso_attention_options options = span_options(stack, causal);
+                                  const model_span *spans, size_t count, int causal,
+                                  const model_bias *bias) {
     iso_status status = ISOBIT_OK;
     for (size_t i = 0, n; i < count && !status; i += n) {
         n = run_of_spans(spans + i, count - i);
-        iso_attention_shape shape = span_shape(run, stack, &spans[i], n, ldq, ldk);
-        size_t bytes;
-        status = iso_attention_f32_workspace_bytes(&bytes, &shape, &options, &run->context);
-        if (!status)
-            status = model_run_workspace(run, bytes);
+        for (size_t first = 0; first < spans[i].T && !status;) {
+            piece p = make_piece(run, stack, &spans[i], n, ldq, ldk, causal, bias, first);
+            size_t bytes;
+            status = iso_attention_f32_workspace_bytes(&bytes, &p.shape, &p.options, &run->context);
+            if (!status)
+                status = model_run_workspace(run, bytes);
+            first += p.shape.Sq;
+        }
     }
     return model_run_fail(run, status, "workspace");
 }
@@ -171,16 +195,19 @@ iso_status model_attend_workspace(model_run *run, const model_stack *stack, size
 /* To run->h; q rows of ldq; k and v rows of ldk, head after head. */
 iso_status model_attend_spans(model_run *run, const model_stack *stack, const float *q, size_t ldq,
                               const float *k, const float *v, size_t ldk, const model_span *spans,
-                              size_t count, int causal) {
+                              size_t count, int causal, const model_bias *bias) {
     const size_t ldo = run->model->columns;
-    iso_attention_options options = span_options(stack, causal);
     iso_status status = ISOBIT_OK;
     for (size_t i = 0, n; i < count && !status; i += n) {
         n = run_of_spans(spans + i, count - i);
-        iso_attention_shape shape = span_shape(run, stack, &spans[i], n, ldq, ldk);
-        const size_t at_q = spans[i].first_q, at_k = spans[i].first_k;
-        status = iso_attention_f32(run->h + at_q * ldo, q + at_q * ldq, k + at_k * ldk,
-                                   v + at_k * ldk, &shape, &options, &run->context);
+        const size_t at_k = spans[i].first_k;
+        for (size_t first = 0; first < spans[i].T && !status;) {
+            piece p = make_piece(run, stack, &spans[i], n, ldq, ldk, causal, bias, first);
+            const size_t at_q = spans[i].first_q + first;
+            status = iso_attention_f32(run->h + at_q * ldo, q + at_q * ldq, k + at_k * ldk,
+                                       v + at_k * ldk, &p.shape, &p.options, &run->context);
+            first += p.shape.Sq;
+        }
         model_count(run, n * spans[i].T, spans[i].S, 2 * stack->H * stack->dh);
     }
     model_lap(run, ISOBIT_PROFILE_ATTENTION);

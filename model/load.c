@@ -6,6 +6,7 @@
  */
 #include "internal.h"
 
+#include <math.h>
 #include <string.h>
 
 #define MAX_HEADER_BYTES ((size_t)100000000)
@@ -53,9 +54,12 @@ static iso_status make_stack(iso_model *model, model_stack *stack, size_t layers
         return ISOBIT_OK;
     stack->layers = layers;
     stack->H = H;
-    stack->dh = model->config.d / H;
+    stack->dh = model->config.head_width ? model->config.head_width : model->config.d / H;
+    stack->scale = model->config.unscaled_attention ? 1 : (float)(1.0 / sqrt((double)stack->dh));
     if (model->columns < H * stack->dh)
         model->columns = H * stack->dh;
+    const size_t hidden = model->config.gated ? 2 * f : f;
+    model->hidden = model->hidden > hidden ? model->hidden : hidden;
     stack->f = f;
     stack->V = V;
     stack->layer = model_alloc(&model->arena, layers, sizeof *stack->layer);

@@ -89,13 +89,13 @@ iso_status model_run_linear_workspace(model_run *run, size_t rows) {
 static int make_buffers(model_run *run, size_t rows, size_t together) {
     const iso_model *model = run->model;
     const size_t d = model->config.d, columns = model->columns;
-    const size_t f = model->encoder.f > model->decoder.f ? model->encoder.f : model->decoder.f;
+    const size_t hidden_columns = model->hidden;
     const size_t pieces = 5 * 64;
     size_t stream, hidden, bytes;
     /* One block: malloc gives smaller ones back to the system at the end of each call. */
     if (__builtin_mul_overflow(rows, (d + 4 * columns) * sizeof(float) + sizeof *run->iota,
                                &stream) ||
-        __builtin_mul_overflow(together, f * sizeof(float), &hidden) ||
+        __builtin_mul_overflow(together, hidden_columns * sizeof(float), &hidden) ||
         __builtin_add_overflow(stream, hidden + pieces, &bytes) || bytes < hidden ||
         !model_arena_reserve(&run->arena, bytes))
         return 0;
@@ -103,7 +103,7 @@ static int make_buffers(model_run *run, size_t rows, size_t together) {
     run->h = model_alloc3(&run->arena, rows, columns, 1, sizeof *run->h);
     run->wide = model_alloc3(&run->arena, rows, columns, 3, sizeof *run->wide);
     run->iota = model_alloc(&run->arena, rows, sizeof *run->iota);
-    run->hidden = model_alloc3(&run->arena, together, f, 1, sizeof *run->hidden);
+    run->hidden = model_alloc3(&run->arena, together, hidden_columns, 1, sizeof *run->hidden);
     if (!run->x || !run->h || !run->wide || !run->hidden || !run->iota)
         return 0;
     for (size_t i = 0; i < rows; i++)
@@ -114,7 +114,6 @@ static int make_buffers(model_run *run, size_t rows, size_t together) {
 /* For each thread what it needs to take rows on its own, `block` at a time. */
 static iso_status make_parts(model_run *run, size_t block) {
     const iso_model *model = run->model;
-    const size_t f = model->encoder.f > model->decoder.f ? model->encoder.f : model->decoder.f;
     iso_status status = ISOBIT_OK;
     run->parts = model_alloc(&run->arena, run->threads, sizeof *run->parts);
     if (!run->parts)
@@ -127,7 +126,7 @@ static iso_status make_parts(model_run *run, size_t block) {
                     .error = &part->error,
                     .arena = run->arena, /* lent */
                     .profile = run->profile ? &part->profile : NULL,
-                    .hidden = run->hidden + i * block * f,
+                    .hidden = run->hidden + i * block * model->hidden,
                     .iota = run->iota}};
         status = model_run_linear_workspace(&part->run, block);
         run->arena = part->run.arena;

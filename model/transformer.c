@@ -8,7 +8,6 @@
  */
 #include "internal.h"
 
-#include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -71,20 +70,31 @@ static iso_status self_to_cross(model_run *run, const model_layer *layer, size_t
     return model_between(run, &p, rows);
 }
 
+static size_t longest(const model_span *spans, size_t count) {
+    size_t most = 0;
+    for (size_t i = 0; i < count; i++)
+        most = spans[i].S > most ? spans[i].S : most;
+    return most;
+}
+
 iso_status model_encode(model_run *run, const uint32_t *ids, const uint32_t *positions,
                         const model_span *spans, size_t count, size_t rows) {
     const model_stack *stack = &run->model->encoder;
     const size_t inner = stack->H * stack->dh;
     const float *qkv = run->wide;
+    model_bias bias;
     iso_status status = model_run_linear_workspace(run, rows);
     if (!status)
-        status = model_attend_workspace(run, stack, 3 * inner, 3 * inner, spans, count, 0);
+        status = model_bias_make(&bias, run, stack, longest(spans, count), 0);
+    if (!status)
+        status = model_attend_workspace(run, stack, 3 * inner, 3 * inner, spans, count, 0, &bias);
     if (!status)
         status = begin_stack(run, stack, ids, positions, rows);
     for (size_t l = 0; l < stack->layers && !status; l++) {
         const model_layer *layer = &stack->layer[l];
+        model_bias_set(&bias, stack, layer);
         status = model_attend_spans(run, stack, qkv, 3 * inner, qkv + inner, qkv + 2 * inner,
-                                    3 * inner, spans, count, 0);
+                                    3 * inner, spans, count, 0, &bias);
         if (!status)
             status = end_layer(run, stack, l, &layer->self_out, &layer->self_norm, rows);
     }
@@ -101,23 +111,28 @@ iso_status model_decode_whole(model_run *run, const model_decoder_batch *b,
     const model_stack *stack = &run->model->decoder;
     const size_t d = run->model->config.d, inner = stack->H * stack->dh;
     const float *qkv = run->wide, *q = run->wide;
+    model_bias bias;
     iso_status status = model_run_linear_workspace(run, b->rows);
     if (!status && b->cross)
         status = model_run_linear_workspace(run, b->memory_rows);
     if (!status)
-        status = model_attend_workspace(run, stack, 3 * inner, 3 * inner, b->self, b->count, 1);
+        status = model_bias_make(&bias, run, stack, longest(b->self, b->count), 1);
+    if (!status)
+        status =
+            model_attend_workspace(run, stack, 3 * inner, 3 * inner, b->self, b->count, 1, &bias);
     if (!status && b->cross)
-        status = model_attend_workspace(run, stack, inner, 2 * inner, b->cross, b->count, 0);
+        status = model_attend_workspace(run, stack, inner, 2 * inner, b->cross, b->count, 0, NULL);
     if (!status)
         status = begin_stack(run, stack, b->ids, b->positions, b->rows);
     for (size_t l = 0; l < stack->layers && !status; l++) {
         const model_layer *layer = &stack->layer[l];
+        model_bias_set(&bias, stack, layer);
         if (cache)
             keep_prompt(cache, run, b->self, b->count, l, &status);
         /* masked self-attention: position t sees 0 .. t */
         if (!status)
             status = model_attend_spans(run, stack, qkv, 3 * inner, qkv + inner, qkv + 2 * inner,
-                                        3 * inner, b->self, b->count, 1);
+                                        3 * inner, b->self, b->count, 1, &bias);
         if (!status && !b->cross) {
             status = end_layer(run, stack, l, &layer->self_out, &layer->self_norm, b->rows);
             continue;
@@ -127,7 +142,7 @@ iso_status model_decode_whole(model_run *run, const model_decoder_batch *b,
             (status = model_project(run, b->kv, 2 * inner, b->memory, d, &layer->cross_kv,
                                     b->memory_rows, ISOBIT_ACT_NONE, NULL)) ||
             (status = model_attend_spans(run, stack, q, inner, b->kv, b->kv + inner, 2 * inner,
-                                         b->cross, b->count, 0)))
+                                         b->cross, b->count, 0, NULL)))
             break;
         status = end_layer(run, stack, l, &layer->cross_out, &layer->cross_norm, b->rows);
     }
@@ -168,6 +183,21 @@ size_t model_cache_bytes(const iso_model *model, size_t beams, size_t T, size_t 
     return total;
 }
 
+/* The bias of self-attention of all steps. All rows have the same one: who has such a bias has a
+ * source, and no prompts of different lengths. */
+static iso_status make_cache_bias(model_cache *cache, model_run *run) {
+    const model_stack *stack = &run->model->decoder;
+    if (!stack->layer[0].relative)
+        return ISOBIT_OK;
+    cache->biases = run->model->config.relative_in_each ? stack->layers : 1;
+    cache->bias = model_alloc3(&run->arena, cache->biases, stack->H, cache->T, sizeof(float));
+    if (!cache->bias)
+        return model_fail(run->error, ISOBIT_E_NOMEM, "out of memory for a bias of distances");
+    for (size_t i = 0; i < cache->biases; i++)
+        model_bias_before(cache->bias + i * stack->H * cache->T, stack, &stack->layer[i], cache->T);
+    return ISOBIT_OK;
+}
+
 iso_status model_cache_make(model_cache *cache, model_run *run, size_t sentences, size_t beams,
                             size_t T, size_t S) {
     const iso_model *model = run->model;
@@ -197,7 +227,7 @@ iso_status model_cache_make(model_cache *cache, model_run *run, size_t sentences
     if (!cache->self_k || !cache->self_v || (S && (!cache->cross_k || !cache->cross_v)))
         return model_fail(run->error, ISOBIT_E_NOMEM,
                           "out of memory for caches of keys and values");
-    return ISOBIT_OK;
+    return make_cache_bias(cache, run);
 }
 
 /* One head of a cache: of row r in layer l (self), or of sentence b in layer l (cross). */
@@ -319,33 +349,40 @@ static iso_attention_shape cross_shape(const model_cache *c, const model_run *ru
                                  .v = {H * c->S * dh, c->S * dh, dh},
                                  .o = {c->beams * ldo, dh, ldo}};
 }
-static iso_attention_options self_options(size_t dh, size_t past) {
-    return (iso_attention_options){.size = sizeof(iso_attention_options),
-                                   .scale = (float)(1.0 / sqrt((double)dh)),
-                                   .causal = 1,
-                                   .past = past,
-                                   .key_panels = 1};
+static iso_attention_options self_options(const model_cache *c, const model_stack *stack, size_t l,
+                                          size_t past) {
+    iso_attention_options o = {.size = sizeof(iso_attention_options),
+                               .scale = stack->scale,
+                               .causal = 1,
+                               .past = past,
+                               .key_panels = 1};
+    if (c->bias) {
+        o.bias = c->bias + l % c->biases * stack->H * c->T + (c->T - 1 - past);
+        o.bias_strides = (iso_strides){0, c->T, c->T};
+    }
+    return o;
 }
-static iso_attention_options cross_options(const model_cache *c, size_t H, size_t dh,
+static iso_attention_options cross_options(const model_cache *c, const model_stack *stack,
                                            float *weights) {
+    const size_t head = c->beams * c->S;
     return (iso_attention_options){.size = sizeof(iso_attention_options),
-                                   .scale = (float)(1.0 / sqrt((double)dh)),
+                                   .scale = stack->scale,
                                    .key_lengths = c->source_lengths,
                                    .weights = weights,
-                                   .weights_strides = {H * c->beams * c->S, c->beams * c->S, c->S},
+                                   .weights_strides = {stack->H * head, head, c->S},
                                    .key_panels = 1};
 }
 
 iso_status model_cache_workspace(const model_cache *c, model_run *run, float *weights) {
-    const size_t H = run->model->decoder.H, dh = run->model->decoder.dh;
+    const model_stack *stack = &run->model->decoder;
     iso_status status = ISOBIT_OK;
     /* Every number of sentences that may be left, with few and with all keys. */
     for (size_t i = 2; i < 2 * (c->sentences + 1) && !status; i++) {
         const size_t past = i & 1 ? c->T - 1 : 0, sentences = i / 2;
         iso_attention_shape self = self_shape(c, run, sentences * c->beams, past);
         iso_attention_shape cross = cross_shape(c, run, sentences);
-        iso_attention_options self_o = self_options(dh, past);
-        iso_attention_options cross_o = cross_options(c, H, dh, weights);
+        iso_attention_options self_o = self_options(c, stack, 0, past);
+        iso_attention_options cross_o = cross_options(c, stack, weights);
         size_t bytes = 0;
         if (!(status = model_run_linear_workspace(run, sentences * c->beams)) &&
             !(status = iso_attention_f32_workspace_bytes(&bytes, &self, &self_o, &run->context)) &&
@@ -413,19 +450,21 @@ iso_status model_decode_step(model_cache *cache, model_run *run, const uint32_t 
     const size_t most = longest_prompt(cache, sentences);
     const iso_attention_shape self = self_shape(cache, run, rows, past + most);
     const iso_attention_shape cross = cross_shape(cache, run, sentences);
-    iso_attention_options self_o = self_options(dh, past + most);
+    const size_t *key_lengths = NULL;
     for (size_t r = 0; r < rows; r++) {
         const size_t prompt = cache->prompts[r / cache->beams];
         positions[r] = (uint32_t)(past + prompt + run->model->config.position_offset);
         cache->key_lengths[r] = past + prompt + 1;
         if (prompt < most)
-            self_o.key_lengths = cache->key_lengths;
+            key_lengths = cache->key_lengths;
     }
     iso_status status = begin_stack(run, stack, ids, positions, rows);
     for (size_t l = 0; l < stack->layers && !status; l++) {
         const model_layer *layer = &stack->layer[l];
+        iso_attention_options self_o = self_options(cache, stack, l, past + most);
+        self_o.key_lengths = key_lengths;
         const iso_attention_options cross_o =
-            cross_options(cache, H, dh, weights ? weights + l * weights_layer : NULL);
+            cross_options(cache, stack, weights ? weights + l * weights_layer : NULL);
         /* Masked self-attention: the new keys and values join the caches. */
         status = append(cache, run, l, rows, past);
         model_lap(run, ISOBIT_PROFILE_CACHE);

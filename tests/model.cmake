@@ -8,9 +8,10 @@ foreach(name loader model families sample)
   target_link_libraries(test_${name} PRIVATE PkgConfig::JANSSON)
   isobit_test(${name} test_${name})
 endforeach()
-# The loader tests call the header parser by its internal name, those of sampling its parts.
-target_include_directories(test_loader PRIVATE ${PROJECT_SOURCE_DIR}/model)
-target_include_directories(test_sample PRIVATE ${PROJECT_SOURCE_DIR}/model)
+# They call by internal names: the parser of headers, buckets of distances, the parts of sampling.
+foreach(name loader families sample)
+  target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/model)
+endforeach()
 # One step of the search; the test includes the file.
 isobit_test_program(test_search test_search.c)
 target_include_directories(test_search PRIVATE ${PROJECT_SOURCE_DIR}/model)

@@ -37,7 +37,11 @@ static const char *const golden[] = {"marian-swish",
                                      "pegasus-bf16",
                                      "m2m-100",
                                      "gpt2",
-                                     "gpt2-untied-f16"};
+                                     "gpt2-untied-f16",
+                                     "t5",
+                                     "flan-t5-bf16",
+                                     "mt5-f16",
+                                     "umt5"};
 
 static void ok(iso_status status, const iso_error *error) {
     if (status)
@@ -308,6 +312,87 @@ static void test_cached_is_recomputed(void **state) {
         free(steps);
         iso_model_free(model);
     }
+    (void)state;
+}
+
+/* ------------------------------------------------------------------------- a bias of distances */
+
+enum { FAR_S = 530, FAR_T = 520, FAR_MOST = 50 };
+
+/* What is computed of a source and a target that are longer than the distances that buckets tell
+ * apart, and than the queries of a call of attention: alone, and as the last two of a batch. */
+typedef struct distant {
+    float encoded[FAR_S * FAR_MOST], logits[FAR_T * FAR_MOST], scores[FAR_T + FAR_T / 2];
+} distant;
+
+static void compute_distant(distant *y, const iso_model *model, const uint32_t *source,
+                            const uint32_t *target, const iso_context *context) {
+    static uint32_t sources[1 + FAR_S + FAR_S / 2], targets[1 + FAR_T + FAR_T / 2];
+    static float encoded[(1 + FAR_S + FAR_S / 2) * FAR_MOST], scores[1 + FAR_T + FAR_T / 2];
+    static const size_t S[] = {1, FAR_S / 2, FAR_S}, T[] = {1, FAR_T / 2, FAR_T};
+    const size_t d = iso_model_get_info(model)->d;
+    iso_error error = {0};
+    ok(iso_encode_f32(y->encoded, model, source, FAR_S, context, &error), &error);
+    ok(iso_logits_f32(y->logits, model, source, FAR_S, target, FAR_T, 0, context, &error), &error);
+    for (size_t i = 0, s = 0, t = 0; i < 3; s += S[i], t += T[i++]) {
+        memcpy(sources + s, source, S[i] * sizeof *source);
+        memcpy(targets + t, target, T[i] * sizeof *target);
+    }
+    ok(iso_encode_batch_f32(encoded, model, sources, S, 3, context, &error), &error);
+    assert_memory_equal(encoded + (1 + FAR_S / 2) * d, y->encoded, FAR_S * d * sizeof *encoded);
+    ok(iso_score_f32(scores, model, sources, S, targets, T, 3, context, &error), &error);
+    memcpy(y->scores, scores + 1, sizeof y->scores);
+}
+
+static void check_rows(const json_t *c, const char *rows, const char *values, const float *y,
+                       size_t n, const char *what) {
+    size_t i;
+    json_t *row;
+    json_array_foreach(json_object_get(c, rows), i, row)
+        check_close(json_array_get(json_object_get(c, values), i),
+                    y + json_integer_value(row) * (json_int_t)n, n, LOGITS_ERROR, what);
+    assert_true(i >= 11);
+}
+
+static void test_long_distances(void **state) {
+    static const char *const names[] = {"t5", "flan-t5-bf16", "mt5-f16", "umt5"};
+    static distant y, z;
+    static float steps[FAR_T * FAR_MOST];
+    iso_pool *pool;
+    assert_int_equal(iso_pool_create(&pool, 3), ISOBIT_OK);
+    for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
+        char path[600];
+        uint32_t source[FAR_S], target[FAR_T];
+        iso_error error = {0};
+        iso_model *model = load_golden(names[m], NULL);
+        const iso_model_info *info = iso_model_get_info(model);
+        const size_t V = info->target_vocabulary, d = info->d;
+        (void)snprintf(path, sizeof path, "%s/models/%s/long.json", ISOBIT_TEST_DATA, names[m]);
+        json_t *c = json_load_file(path, 0, NULL);
+        assert_non_null(c);
+        assert_true(d <= FAR_MOST && V <= FAR_MOST);
+        assert_int_equal(read_ids(json_object_get(c, "source"), source, FAR_S), FAR_S);
+        assert_int_equal(read_ids(json_object_get(c, "target"), target, FAR_T), FAR_T);
+        memset(&y, 0, sizeof y);
+        memset(&z, 0, sizeof z);
+        compute_distant(&y, model, source, target, NULL);
+        check_rows(c, "source_rows", "encoder", y.encoded, d, names[m]);
+        check_rows(c, "target_rows", "logits", y.logits, V, names[m]);
+        ok(iso_logits_f32(steps, model, source, FAR_S, target, FAR_T, 1, NULL, &error), &error);
+        assert_memory_equal(steps, y.logits, FAR_T * V * sizeof *steps);
+        for (size_t i = 0; i <= iso_isa_count(); i++) { /* the last one: threads */
+            iso_context context = {.size = sizeof context};
+            if (i == iso_isa_count())
+                context.executor = iso_pool_executor(pool);
+            else if (iso_isa_missing(context.isa = iso_isa_get(i)))
+                continue;
+            compute_distant(&z, model, source, target, &context);
+            assert_memory_equal(&y, &z, sizeof y);
+        }
+        json_decref(c);
+        iso_model_free(model);
+    }
+    iso_pool_destroy(pool);
     (void)state;
 }
 
@@ -1333,6 +1418,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_golden),
         cmocka_unit_test(test_batch_and_permutation),
         cmocka_unit_test(test_cached_is_recomputed),
+        cmocka_unit_test(test_long_distances),
         cmocka_unit_test(test_scores_agree),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_instruction_sets),

@@ -435,26 +435,67 @@ def make_once(name, seed, out, config, generation, dtype, logits_bias=True,
     return True
 
 
-def make_saved_once(name, seed, out, config, generation, dtype, last_norm, eos_bias=1.0):
-    """A folder as save_pretrained of transformers writes it, and what transformers computes."""
+@torch.no_grad()
+def long_case(reference, config, rng):
+    """Some rows of a source and a target beyond the distances that buckets tell apart."""
+    source, target = (torch.randint(3, config["vocab_size"], (n,), generator=rng).tolist()
+                      for n in (530, 520))
+    target[0] = config["decoder_start_token_id"]
+    encoded, logits = reference.encode(source), reference.forward(source, target)[0]
+    rows = [sorted({0, 1, 100, 127, 128, 129, n // 2, 511, 512, 513, n - 1}) for n in (530, 520)]
+    return {"source": source, "target": target, "source_rows": rows[0], "target_rows": rows[1],
+            "encoder": numbers(encoded[rows[0]]), "logits": numbers(logits[rows[1]])}
+
+
+def make_saved_once(name, seed, out, config, generation, dtype, last_norm, eos_bias=1.0, gain=1.0,
+                    longer=False, stray=()):
+    """A folder as save_pretrained of transformers writes it, and what transformers computes.
+    `stray`: tensors that the class does not save, with their shapes."""
     from transformers import AutoConfig, AutoModelForSeq2SeqLM, GenerationConfig
     rng = torch.Generator().manual_seed(seed)
     directory = out / name
     config = AutoConfig.for_model(**config)
     model = AutoModelForSeq2SeqLM.from_config(config)
     randomize(model, rng, last_norm)
+    model.get_submodule(last_norm).weight.data *= gain
     if hasattr(model, "final_logits_bias"):
         model.final_logits_bias = normal(rng, *model.final_logits_bias.shape, std=0.2)
         model.final_logits_bias[0, config.eos_token_id] += eos_bias
     model.generation_config = GenerationConfig(**generation)
     model.to(DTYPES[dtype]).save_pretrained(directory)
+    if stray:
+        from safetensors.torch import load_file
+        path = directory / "model.safetensors"
+        write_safetensors(path, dict(load_file(path), **{
+            n: normal(rng, *shape, std=1.0).to(DTYPES[dtype]) for n, shape in stray}), dtype,
+            {"format": "pt"})
     reference = Seq2Seq(directory)
     cases = expect(reference, config.to_dict(), rng, (1, 5, 9, 6), reference.forward, least=3)
     if not cases:
         return False
     (directory / "expected.json").write_text(json.dumps(cases, separators=(",", ":")) + "\n")
+    if longer:
+        case = long_case(reference, config.to_dict(), rng)
+        (directory / "long.json").write_text(json.dumps(case, separators=(",", ":")) + "\n")
     summary(name, directory, seed, cases)
     return True
+
+
+def make_buckets(path):
+    """The first distance of each bucket of T5, of one direction; all distances are looked at."""
+    from transformers.models.t5.modeling_t5 import T5Attention
+    cases = []
+    for n, most in ((32, 128), (16, 128), (2, 3), (3, 20), (8, 20), (5, 64), (64, 1000), (32, 17),
+                    (12, 12345)):
+        distance = torch.arange(2 * most + 100)
+        one = T5Attention._relative_position_bucket(-distance, False, n, most)
+        both = T5Attention._relative_position_bucket(
+            torch.cat([-distance, distance[1:]]), True, 2 * n, most)
+        assert torch.equal(both, torch.cat([one, one[1:] + n]))
+        assert bool((one[1:] >= one[:-1]).all()) and int(one[-1]) == n - 1
+        first = torch.searchsorted(one, torch.arange(n)).tolist()
+        cases.append({"buckets": n, "max_distance": most, "first": first})
+    path.write_text(json.dumps(cases, separators=(",", ":")) + "\n")
 
 
 def make_encoder(name, out, config, kind, dtype, old_names=False, folder=()):
@@ -612,6 +653,28 @@ def main():
                     **fairseq),
                dict(fairseq, decoder_start_token_id=2, forced_bos_token_id=7, max_length=14,
                     num_beams=4), "F32", pre)
+
+    final = "decoder.final_layer_norm"
+    t5 = {"vocab_size": 50, "d_model": 16, "d_kv": 8, "num_heads": 2, "num_layers": 2, "d_ff": 32,
+          **ids}
+    t5_generation = dict(ids, max_length=14, num_beams=4)
+    make_saved("t5", out, dict(t5, model_type="t5"), t5_generation, "F32", final, gain=24.0,
+               longer=True,
+               stray=[("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
+                       (32, 2))])
+    make_saved("flan-t5-bf16", out,
+               dict(t5, model_type="t5", d_model=24, d_kv=12, num_heads=3, d_ff=40, num_layers=1,
+                    num_decoder_layers=3, feed_forward_proj="gated-gelu",
+                    tie_word_embeddings=False),
+               t5_generation, "BF16", final, gain=6.0, longer=True)
+    make_saved("mt5-f16", out,
+               dict(t5, model_type="mt5", d_model=32, d_ff=24, relative_attention_num_buckets=8,
+                    relative_attention_max_distance=20, feed_forward_proj="gated-silu"),
+               t5_generation, "F16", final, gain=6.0, longer=True)
+    make_saved("umt5", out, dict(t5, model_type="umt5", num_heads=3, d_kv=4), t5_generation, "F32",
+               final, gain=24.0, longer=True)
+    if arguments.only in (None, "t5_buckets"):
+        make_buckets(out / "t5_buckets.json")
 
     encoders = {
         "vocab_size": 50, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3,
