@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A model from its directory. The configuration comes first, then the header of the weights; all
+ * A model from its directory. The configuration comes first, then the headers of the weights; all
  * names, element types and shapes are checked against the configuration before the first weight is
  * read, and only then is memory of the size of the model allocated.
  */
@@ -83,20 +83,40 @@ static void limit_defaults(model_config *c) {
         s->max_length = c->max_positions + 1;
 }
 
-static const char *const weights_name = "model.safetensors";
-
-/* Helps those whose directory has the weights in another form. */
-static iso_status explain_missing(const char *directory, iso_error *error) {
-    static const char *const others[] = {"model.safetensors.index.json", "pytorch_model.bin"};
-    model_file file;
-    for (int i = 0; i < 2; i++)
-        if (model_file_open(&file, directory, others[i], NULL) == ISOBIT_OK) {
-            model_file_close(&file);
-            return model_fail(error, ISOBIT_E_UNSUPPORTED,
-                              "there is no %s, only %s: convert it to one safetensors file first",
-                              weights_name, others[i]);
-        }
-    return ISOBIT_E_MISSING;
+/*
+ * The weights in the first form that the directory has. Safetensors come first, as a directory that
+ * has both forms was converted from the other one.
+ */
+static iso_status open_weights(model_checkpoint *checkpoint, const char *directory, size_t limit,
+                               iso_error *error) {
+    static const struct {
+        const char *name;
+        model_checkpoint_opener *open;
+        int index;
+    } forms[] = {
+        {"model.safetensors", model_checkpoint_open, 0},
+        {"model.safetensors.index.json", model_checkpoint_open, 1},
+        {"pytorch_model.bin", model_checkpoint_open_bin, 0},
+        {"pytorch_model.bin.index.json", model_checkpoint_open_bin, 1},
+    };
+    model_quoted quoted;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        model_file file;
+        iso_error why;
+        iso_status status = model_file_open(&file, directory, forms[i].name, &why);
+        if (status == ISOBIT_E_MISSING)
+            continue;
+        if (status)
+            return model_fail(error, status, "%s", why.message);
+        model_file_close(&file);
+        return forms[i].index ? model_checkpoint_open_shards(checkpoint, directory, forms[i].name,
+                                                             limit, forms[i].open, error)
+                              : forms[i].open(checkpoint, directory, forms[i].name, limit, error);
+    }
+    return model_fail(error, ISOBIT_E_MISSING,
+                      "there are no weights in %s: no model.safetensors, no pytorch_model.bin, and "
+                      "no .index.json of either",
+                      model_quote(&quoted, directory, strlen(directory)));
 }
 
 static iso_status load(iso_model *model, const char *directory, const iso_load_options *options,
@@ -118,9 +138,7 @@ static iso_status load(iso_model *model, const char *directory, const iso_load_o
     limit_defaults(&model->config);
     source.prefix = c->names->prefix;
     model->columns = c->d;
-    status = model_checkpoint_open(&checkpoint, directory, weights_name, limit, error);
-    if (status == ISOBIT_E_MISSING && checkpoint.file.fd < 0)
-        status = explain_missing(directory, error);
+    status = open_weights(&checkpoint, directory, limit, error);
     if (!status)
         status = make_stack(model, &model->encoder, c->encoder_layers, c->encoder_heads,
                             c->encoder_ffn, c->source_vocabulary, error);
@@ -135,7 +153,7 @@ static iso_status load(iso_model *model, const char *directory, const iso_load_o
     if (!status)
         status = model_take_all(model, &source);
     if (!status)
-        status = model_file_unchanged(&checkpoint.file, error);
+        status = model_checkpoint_unchanged(&checkpoint, error);
     model_arena_free(&source.scratch);
     model_checkpoint_close(&checkpoint);
     if (!status)

@@ -288,7 +288,7 @@ static unsigned dtype_bits(const char *name, model_dtype *dtype) {
         {"F8_E5M2FNUZ", 8, MODEL_OTHER}, {"I16", 16, MODEL_OTHER},
         {"U16", 16, MODEL_OTHER},        {"I32", 32, MODEL_OTHER},
         {"U32", 32, MODEL_OTHER},        {"I64", 64, MODEL_OTHER},
-        {"U64", 64, MODEL_OTHER},        {"F64", 64, MODEL_OTHER},
+        {"U64", 64, MODEL_OTHER},        {"F64", 64, MODEL_F64},
         {"C64", 64, MODEL_OTHER},        {"F4", 4, MODEL_OTHER},
         {"F6_E2M3", 6, MODEL_OTHER},     {"F6_E3M2", 6, MODEL_OTHER},
     };
@@ -305,18 +305,10 @@ static unsigned dtype_bits(const char *name, model_dtype *dtype) {
 static iso_status check_extent(const cursor *c, const model_tensor *t, unsigned bits) {
     if (t->begin > t->end)
         return bad(c, ISOBIT_E_OFFSET, "data_offsets are reversed");
-    uint64_t elements = 1, total;
-    int zero = 0;
-    for (size_t i = 0; i < t->rank; i++) {
-        zero |= t->shape[i] == 0;
-        /* A zero must not hide that the other sizes are impossible. */
-        if (t->shape[i] && __builtin_mul_overflow(elements, t->shape[i], &elements))
-            return bad(c, ISOBIT_E_OVERFLOW, "the product of the shape overflows");
-    }
-    if (__builtin_mul_overflow(elements, (uint64_t)(bits ? bits : 1), &total))
-        return bad(c, ISOBIT_E_OVERFLOW, "the size in bytes overflows");
-    if (zero)
-        total = 0;
+    uint64_t total;
+    const char *wrong = model_tensor_extent(t, bits ? bits : 1, &total);
+    if (wrong)
+        return bad(c, ISOBIT_E_OVERFLOW, wrong);
     if (bits && (total % 8 || total / 8 != t->end - t->begin))
         return bad(c, ISOBIT_E_OFFSET, "data_offsets do not span shape times element size");
     return ISOBIT_OK;
@@ -384,10 +376,6 @@ static int by_name(const void *a, const void *b) {
     size_t n = x->bytes < y->bytes ? x->bytes : y->bytes;
     int order = memcmp(x->text, y->text, n);
     return order ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
-}
-
-static int tensor_by_name(const void *a, const void *b) {
-    return strcmp(((const model_tensor *)a)->name, ((const model_tensor *)b)->name);
 }
 
 static int tensor_by_offset(const void *a, const void *b) {
@@ -516,9 +504,9 @@ iso_status model_header_parse(model_header *header, model_arena *arena, char *te
     header->count = count;
     if ((status = check_layout(header, data_bytes, error)))
         return status;
-    qsort(tensors, count, sizeof *tensors, tensor_by_name);
+    qsort(tensors, count, sizeof *tensors, model_tensor_order);
     for (size_t i = 1; i < count; i++)
-        if (tensor_by_name(&tensors[i - 1], &tensors[i]) == 0) {
+        if (model_tensor_order(&tensors[i - 1], &tensors[i]) == 0) {
             c.name = tensors[i].name;
             c.name_bytes = tensors[i].name_bytes;
             return bad(&c, ISOBIT_E_DUPLICATE, "the name occurs twice");
@@ -555,17 +543,11 @@ iso_status model_checkpoint_open(model_checkpoint *checkpoint, const char *direc
     if ((status = model_file_read(file, text, 8, (size_t)n, error)))
         return status;
     checkpoint->data_start = 8 + n;
-    return model_header_parse(&checkpoint->header, &checkpoint->arena, text, (size_t)n,
-                              file->bytes - 8 - n, error);
-}
-
-void model_checkpoint_close(model_checkpoint *checkpoint) {
-    model_file_close(&checkpoint->file);
-    model_arena_free(&checkpoint->arena);
-}
-
-const model_tensor *model_checkpoint_find(const model_checkpoint *checkpoint, const char *name) {
-    model_tensor key = {.name = name};
-    const model_header *h = &checkpoint->header;
-    return h->count ? bsearch(&key, h->tensors, h->count, sizeof key, tensor_by_name) : NULL;
+    status = model_header_parse(&checkpoint->header, &checkpoint->arena, text, (size_t)n,
+                                file->bytes - 8 - n, error);
+    if (status && error) { /* the parser does not know which file it reads */
+        const iso_error inner = *error;
+        return model_fail(error, status, "%s: %s", name, inner.message);
+    }
+    return status;
 }

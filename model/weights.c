@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Weights from a checkpoint into the memory of a model: f32, matrices packed. A tensor is read in
- * pieces of some rows, converted (F16 and BF16 exactly, subnormals included) and packed at once, so
- * that loading needs the model's own memory and one piece, never the file or a second copy of the
- * largest matrix. The layout of iso_packed lets a multiple of 16 rows be packed for itself.
+ * pieces of some rows, converted (F16 and BF16 exactly, subnormals included, F64 rounded) and
+ * packed at once, so that loading needs the model's own memory and one piece, never the file or a
+ * second copy of the largest matrix. The layout of iso_packed lets a multiple of 16 rows be packed
+ * for itself.
  */
 #include "internal.h"
 
@@ -32,15 +33,17 @@ static iso_status find_checked(const model_source *source, const model_tensor **
     iso_error *error = source->error;
     model_quoted quoted, dtype;
     if (!t)
-        return model_fail(error, ISOBIT_E_MISSING, "model.safetensors has no tensor \"%s\"", name);
+        return model_fail(error, ISOBIT_E_MISSING, "%s has no tensor \"%s\"",
+                          source->checkpoint->file.name, name);
     model_quote(&quoted, t->name, t->name_bytes);
     if (t->dtype == MODEL_UNKNOWN)
-        return model_fail(error, ISOBIT_E_UNSUPPORTED,
-                          "tensor %s has the unknown element type %s; F32, F16 or BF16 is expected",
-                          quoted.text, model_quote(&dtype, t->dtype_name, strlen(t->dtype_name)));
+        return model_fail(
+            error, ISOBIT_E_UNSUPPORTED,
+            "tensor %s has the unknown element type %s; F32, F16, BF16 or F64 is expected",
+            quoted.text, model_quote(&dtype, t->dtype_name, strlen(t->dtype_name)));
     if (t->dtype == MODEL_OTHER)
         return model_fail(error, ISOBIT_E_DTYPE,
-                          "tensor %s has the element type %s; F32, F16 or BF16 is expected",
+                          "tensor %s has the element type %s; F32, F16, BF16 or F64 is expected",
                           quoted.text, t->dtype_name);
     if (t->rank != (k ? 2 : 1) || t->shape[0] != n || (k && t->shape[1] != k)) {
         unsigned long long s0 = t->rank > 0 ? t->shape[0] : 0, s1 = t->rank > 1 ? t->shape[1] : 0;
@@ -76,47 +79,118 @@ static float from_f16(uint16_t half) {
     return from_bits(sign | (exponent + 112) << 23 | fraction << 13);
 }
 
-/* Elements [first, first + count) of a tensor as f32. */
-static iso_status read_elements(const model_source *source, const model_tensor *t, float *to,
-                                size_t first, size_t count) {
-    iso_error *error = source->error;
-    const model_checkpoint *checkpoint = source->checkpoint;
-    size_t size = t->dtype == MODEL_F32 ? 4 : 2;
+static size_t element_bytes(const model_tensor *t) {
+    return t->dtype == MODEL_F32 ? 4 : t->dtype == MODEL_F64 ? 8 : 2;
+}
+
+static inline uint64_t little_endian(const unsigned char *from, size_t bytes) {
+    uint64_t bits = 0;
+    for (size_t k = 0; k < bytes; k++)
+        bits |= (uint64_t)from[k] << 8 * k;
+    return bits;
+}
+
+static float from_f64(uint64_t bits) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return (float)value;
+}
+
+/* Elements that lie in `raw`, `step` elements apart, to `to`, `to_step` apart. */
+static void convert(const model_tensor *t, float *to, size_t to_step, const unsigned char *raw,
+                    size_t step, size_t count) {
+    const size_t apart = step * element_bytes(t);
+    switch (t->dtype) {
+    case MODEL_F16:
+        for (size_t i = 0; i < count; i++)
+            to[i * to_step] = from_f16((uint16_t)little_endian(raw + i * apart, 2));
+        break;
+    case MODEL_BF16:
+        for (size_t i = 0; i < count; i++)
+            to[i * to_step] = from_bits((uint32_t)little_endian(raw + i * apart, 2) << 16);
+        break;
+    case MODEL_F64:
+        for (size_t i = 0; i < count; i++)
+            to[i * to_step] = from_f64(little_endian(raw + i * apart, 8));
+        break;
+    default:
+        for (size_t i = 0; i < count; i++)
+            to[i * to_step] = from_bits((uint32_t)little_endian(raw + i * apart, 4));
+    }
+}
+
+/* Elements [first, first + count), which lie one after the other in the file. */
+static iso_status read_rows(const model_source *source, const model_tensor *t, float *to,
+                            size_t first, size_t count) {
+    const size_t size = element_bytes(t), room = 2 * source->chunk_floats / size;
     for (size_t done = 0, piece; done < count; done += piece) {
-        piece = count - done < source->chunk_floats ? count - done : source->chunk_floats;
-        float *out = to + done;
-        void *raw = size == 4 ? (void *)out : (void *)source->halves;
-        uint64_t offset = checkpoint->data_start + t->begin + (uint64_t)(first + done) * size;
-        iso_status status = model_file_read(&checkpoint->file, raw, offset, piece * size, error);
+        piece = count - done;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+        if (t->dtype == MODEL_F32) /* as it is */
+            return model_checkpoint_read(source->checkpoint, t, to, (uint64_t)first * size,
+                                         count * size, source->error);
+#endif
+        piece = piece < room ? piece : room;
+        iso_status status =
+            model_checkpoint_read(source->checkpoint, t, source->raw,
+                                  (uint64_t)(first + done) * size, piece * size, source->error);
         if (status)
             return status;
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-        for (size_t i = 0; i < piece * size; i += size)
-            for (size_t a = i, b = i + size - 1; a < b; a++, b--) {
-                char swap = ((char *)raw)[a];
-                ((char *)raw)[a] = ((char *)raw)[b];
-                ((char *)raw)[b] = swap;
-            }
-#endif
-        if (t->dtype == MODEL_F16)
-            for (size_t i = 0; i < piece; i++)
-                out[i] = from_f16(source->halves[i]);
-        else if (t->dtype == MODEL_BF16)
-            for (size_t i = 0; i < piece; i++)
-                out[i] = from_bits((uint32_t)source->halves[i] << 16);
-        for (size_t i = 0; source->reject_nonfinite && i < piece; i++) {
-            uint32_t bits;
-            memcpy(&bits, &out[i], sizeof bits);
-            if ((bits & 0x7f800000) == 0x7f800000) {
-                model_quoted name;
-                return model_fail(error, ISOBIT_E_RANGE,
-                                  "tensor %s: element %zu is not finite, and such weights are "
-                                  "rejected",
-                                  model_quote(&name, t->name, t->name_bytes), first + done + i);
-            }
-        }
+        convert(t, to + done, 1, source->raw, 1, piece);
     }
     return ISOBIT_OK;
+}
+
+/*
+ * The same with strides, as a view of another tensor has (a transposed one above all): whole rows.
+ * The inner loop follows the smaller stride, so that a read brings many elements at a time.
+ */
+static iso_status read_strided(const model_source *source, const model_tensor *t, float *to,
+                               size_t first, size_t count) {
+    const size_t size = element_bytes(t), room = 2 * source->chunk_floats / size;
+    const int matrix = t->rank == 2;
+    const size_t k = (size_t)t->shape[t->rank - 1];
+    const uint64_t columns = t->strides[t->rank - 1], rows = matrix ? t->strides[0] : 0;
+    const uint64_t start = matrix ? first / k * rows : first * columns;
+    const int by_rows = !matrix || columns <= rows;
+    const size_t row_count = matrix ? count / k : 1, column_count = matrix ? k : count;
+    const size_t outer = by_rows ? row_count : column_count,
+                 inner = by_rows ? column_count : row_count;
+    const uint64_t outer_stride = by_rows ? rows : columns, stride = by_rows ? columns : rows;
+    const size_t to_outer = by_rows ? k : 1, to_inner = by_rows ? 1 : k;
+    const size_t fit = stride < room ? (room - 1) / (stride ? (size_t)stride : 1) + 1 : 1;
+    for (size_t o = 0; o < outer; o++)
+        for (size_t done = 0, piece; done < inner; done += piece) {
+            piece = inner - done < fit ? inner - done : fit;
+            const uint64_t at = start + o * outer_stride + done * stride;
+            const size_t span = (piece - 1) * (size_t)stride + 1;
+            iso_status status = model_checkpoint_read(source->checkpoint, t, source->raw, at * size,
+                                                      span * size, source->error);
+            if (status)
+                return status;
+            convert(t, to + o * to_outer + done * to_inner, to_inner, source->raw, (size_t)stride,
+                    piece);
+        }
+    return ISOBIT_OK;
+}
+
+/* Elements [first, first + count) of a tensor as f32; of a matrix whole rows. */
+static iso_status read_elements(const model_source *source, const model_tensor *t, float *to,
+                                size_t first, size_t count) {
+    iso_status status = t->strides ? read_strided(source, t, to, first, count)
+                                   : read_rows(source, t, to, first, count);
+    for (size_t i = 0; source->reject_nonfinite && !status && i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &to[i], sizeof bits);
+        if ((bits & 0x7f800000) == 0x7f800000) {
+            model_quoted name;
+            return model_fail(source->error, ISOBIT_E_RANGE,
+                              "tensor %s: element %zu is not finite, and such weights are "
+                              "rejected",
+                              model_quote(&name, t->name, t->name_bytes), first + i);
+        }
+    }
+    return status;
 }
 
 /* The buffers through which tensors travel, with room for 16 rows of the widest matrix. */
@@ -129,8 +203,8 @@ static iso_status reserve_chunk(model_source *source, size_t k) {
     if (need > source->chunk_floats) {
         /* The old ones are of no more use, but small; they go when loading ends. */
         source->chunk = model_alloc(&source->scratch, need, sizeof(float));
-        source->halves = model_alloc(&source->scratch, need, sizeof(uint16_t));
-        if (!source->chunk || !source->halves)
+        source->raw = model_alloc(&source->scratch, need, 2);
+        if (!source->chunk || !source->raw)
             return model_fail(source->error, ISOBIT_E_NOMEM, "out of memory");
         source->chunk_floats = need;
     }
