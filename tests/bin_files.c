@@ -13,7 +13,7 @@
 
 static void put(blob *b, uint64_t value, size_t bytes) {
     for (size_t i = 0; i < bytes; i++) {
-        const unsigned char byte = (unsigned char)(value >> 8 * i);
+        const unsigned char byte = (unsigned char)(i < 8 ? value >> 8 * i : 0);
         blob_add(b, &byte, 1);
     }
 }

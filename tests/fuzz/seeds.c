@@ -6,6 +6,7 @@
  *   fuzz_seeds DIRECTORY     makes DIRECTORY/<target>/<number>
  */
 #include "fuzz.h"
+#include "bin_files.h"
 #include "corpus.h"
 #include "fuzz_base.h"
 #include "record_corpus.h"
@@ -67,6 +68,48 @@ static void safetensors(void) {
     for (size_t i = 0; i < corpus_file_count; i++) {
         blob_add(&b, corpus_files[i].start,
                  corpus_files[i].bytes < 24 ? corpus_files[i].bytes : 24);
+        seed(&b);
+    }
+}
+
+static void one_byte(blob *b, unsigned char byte) { blob_add(b, &byte, 1); }
+
+/* Files of torch.save, their pickles alone, and small shards. */
+static void bin(void) {
+    static const char index[] = "{\"weight_map\":{\"x\":\"a\",\"z\":\"b\"}}",
+                      shard[] = "{\"x\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}",
+                      other[] = "{\"z\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[0,8]}}";
+    blob b = {0};
+    target("fuzz_bin");
+    for (size_t i = 0; i < bin_pickle_count; i++)
+        for (unsigned char form = 1; form <= 2; form++) {
+            one_byte(&b, form);
+            blob_add(&b, bin_pickles[i].text, bin_pickles[i].bytes);
+            seed(&b);
+        }
+    one_byte(&b, 2);
+    blob_add(&b, bin_good_pair.data, bin_good_pair.bytes);
+    seed(&b);
+    for (size_t i = 0; i < bin_zip_count + bin_legacy_count; i++) {
+        blob file = i < bin_zip_count ? bin_zip_spoilt(&bin_zips[i])
+                                      : bin_legacy_spoilt(&bin_legacies[i - bin_zip_count]);
+        one_byte(&b, 0);
+        blob_add(&b, file.bytes, file.count);
+        blob_free(&file);
+        seed(&b);
+    }
+    for (int i = 0; i < 2; i++) {
+        blob first = blob_file(shard, sizeof shard - 1, 8),
+             second =
+                 i ? blob_file(shard, sizeof shard - 1, 8) : blob_file(other, sizeof other - 1, 8);
+        one_byte(&b, 3);
+        add(&b, index);
+        split(&b);
+        blob_add(&b, first.bytes, first.count);
+        split(&b);
+        blob_add(&b, second.bytes, second.count);
+        blob_free(&first);
+        blob_free(&second);
         seed(&b);
     }
 }
@@ -242,6 +285,7 @@ int main(int argc, char **argv) {
     root = argv[1];
     (void)mkdir(root, 0777);
     safetensors();
+    bin();
     config();
     tokenizer();
     spm();
