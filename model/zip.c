@@ -57,11 +57,11 @@ static iso_status read_end(const zip_archive *zip, place *p, iso_error *error) {
     unsigned char end[LOCATOR_BYTES + END_BYTES] = {0}, end64[END64_BYTES];
     const size_t have =
         file->bytes < sizeof end ? (size_t)file->bytes : sizeof end; /* a locator may be there */
-    iso_status status = ISOBIT_E_TRUNCATED;
     unsigned char *e = end + LOCATOR_BYTES;
     if (have < END_BYTES)
         return bad(zip, ISOBIT_E_TRUNCATED, "the file is too short for one", error);
-    status = model_file_read(file, end + (sizeof end - have), file->bytes - have, have, error);
+    iso_status status =
+        model_file_read(file, end + (sizeof end - have), file->bytes - have, have, error);
     if (status)
         return status;
     if (get(e, 4) != END || get(e + 20, 2) != 0)

@@ -38,20 +38,30 @@ typedef struct iso_model iso_model;
 typedef struct iso_load_options {
     size_t size;             /* sizeof(iso_load_options) */
     int reject_nonfinite;    /* 1: a NaN or Inf among the weights is an error (ISOBIT_E_RANGE) */
-    size_t max_header_bytes; /* of a safetensors file; 0: 100,000,000 */
+    size_t max_header_bytes; /* of a safetensors file, or the pickle of a .bin; 0: 100,000,000 */
 } iso_load_options;
 
 /*
  * Reads `directory`: config.json, generation_config.json (optional; where it exists, it replaces
- * all generation keys of config.json), model.safetensors (F32, F16, BF16). All names, element types
- * and shapes are checked against config.json before the first weight is read. Weights are converted
- * to f32 and packed, a piece at a time: a tied embedding is held once, and loading takes little
- * more memory than the model has in the end. Nothing of the files stays open. The files are
- * untrusted: whatever they hold, the call fails cleanly or gives a usable model. Families:
- * model_type "isobit-transformer" (the paper's), "marian", "bart", "mbart", "pegasus" and "m2m_100"
- * (M2M100, NLLB-200), all as transformers computes them. Position tables that are computed, not
- * read, are limited to 2^26 elements (ISOBIT_E_LIMIT), so that a small file cannot ask for
- * gigabytes.
+ * all generation keys of config.json), and the weights (F32, F16, BF16, F64, which is rounded) from
+ * the first of these that is there:
+ *   model.safetensors
+ *   model.safetensors.index.json   and the shards that it names, at most 512, in the same directory
+ *   pytorch_model.bin              as torch.save writes a state dict: ZIP archive or older form
+ *   pytorch_model.bin.index.json   and its shards
+ * A .bin is a pickle, which could call anything; here it is only read, and whatever it asks for
+ * beyond the tensors of a state dict is ISOBIT_E_UNSUPPORTED, with its name. Views with strides are
+ * read as what they show. All names, element types and shapes are checked against config.json
+ * before the first weight is read. Weights are converted to f32 and packed, a piece at a time: a
+ * tied embedding is held once, and loading takes little more memory than the model has in the end.
+ * Nothing of the files stays open. The files are untrusted: whatever they hold, the call fails
+ * cleanly or gives a usable model. The families, by model_type, all as transformers computes them:
+ *   encoder-decoders  "isobit-transformer" (the paper's), "marian", "bart", "mbart", "pegasus",
+ *                     "m2m_100" (M2M100, NLLB-200), "t5" (FLAN-T5, MADLAD-400 too), "mt5", "umt5"
+ *   encoders          "bert" (MiniLM too), "roberta", "xlm-roberta", "camembert", "distilbert"
+ *   decoders          "gpt2"
+ * Position tables that are computed, not read, are limited to 2^26 elements (ISOBIT_E_LIMIT), so
+ * that a small file cannot ask for gigabytes.
  */
 ISOBIT_API iso_status iso_model_load(iso_model **model, const char *directory,
                                      const iso_load_options *options, const iso_context *context,

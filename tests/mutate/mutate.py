@@ -41,8 +41,8 @@ DISPATCH = ["dispatch/" + name for name in
             ("attention.c", "check.h", "cpu.c", "gemm.c", "info.c", "pool.c", "rows.c", "select.c",
              "status.c", "threads.c")]
 LOADER = ["model/" + name + ".c" for name in
-          ("config", "families", "file", "json", "load", "safetensors", "weights",
-           "text/characters")]
+          ("bin", "checkpoint", "config", "families", "file", "json", "load", "pickle",
+           "safetensors", "weights", "zip", "text/characters")]
 AREAS = {"kernels": KERNELS, "dispatch": DISPATCH, "loader": LOADER}
 # How many are chosen, besides the validations of the loader, which are all taken.
 QUOTA = {"kernels": 90, "dispatch": 60, "loader": 40}
@@ -388,8 +388,8 @@ def command(arguments, cwd, log):
 
 FAILED = re.compile(rb"^(\[  FAILED  \]|FAIL )", re.M)
 PROGRAMS = ["test_kernels", "test_ops", "test_dispatch", "test_threads", "test_loader",
-            "test_corpus", "test_faults", "test_model", "fuzz_seeds", "fuzz_safetensors",
-            "fuzz_config", "fuzz_model", "fuzz_tokenizer", "fuzz_ops"]
+            "test_corpus", "test_checkpoints", "test_faults", "test_model", "fuzz_seeds",
+            "fuzz_safetensors", "fuzz_bin", "fuzz_config", "fuzz_model", "fuzz_tokenizer", "fuzz_ops"]
 KINDS = {"plain": ["-DCMAKE_BUILD_TYPE=Release"],
          "asan": ["-DCMAKE_BUILD_TYPE=Debug", "-DISOBIT_SANITIZE=address,undefined"],
          "tsan": ["-DCMAKE_BUILD_TYPE=Debug", "-DISOBIT_SANITIZE=thread"]}
@@ -469,11 +469,12 @@ def stages(path):
         if path.endswith("/pool.c"):  # a lock that lacks shows in a plain build by chance only
             yield "tsan", units, [["test_threads"]]
     else:
-        fuzz = [["fuzz_" + name, "@"] for name in ("safetensors", "config", "model", "tokenizer")]
-        tests = fuzz[:2] + [["test_corpus"], ["test_loader"]] + fuzz[2:] + [["test_model"]]
+        fuzz = [["fuzz_" + name, "@"] for name in ("safetensors", "bin", "config", "model", "tokenizer")]
+        tests = fuzz[:2] + [["test_checkpoints"], ["test_corpus"], ["test_loader"]]
+        tests += fuzz[2:] + [["test_model"]]
         yield "plain", [path], tests
         yield "plain", [path], [["test_loader"], ["test_faults"]]
-        yield "asan", [path], fuzz + [["test_loader"], ["test_corpus"]]
+        yield "asan", [path], fuzz + [["test_checkpoints"], ["test_loader"], ["test_corpus"]]
 
 
 class Run:
