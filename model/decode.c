@@ -17,34 +17,17 @@
  * The samples of a sentence are beams that never meet. One that has ended keeps its row, which is
  * computed on and not looked at, until the last one ends.
  */
+#include "decode.h"
 #include "sample.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-#define MAX_BEAMS 1024
-#define GROUP_TOKENS 2048             /* of sources, unless the options say otherwise */
 #define GROUP_ROWS 256                /* sentences x beams */
 #define CACHE_BYTES ((size_t)1 << 30) /* reserved; what is not reached is never touched */
 #define LOGITS_FLOATS ((size_t)1 << 24)
 #define NEVER (-1e9f) /* how transformers marks what must not be chosen */
-
-/* The options of a call, defaults filled in. */
-typedef struct plan {
-    const iso_model *model;
-    model_search search;        /* beams: rows of a sentence, be they beams or samples */
-    size_t hypotheses, max_new; /* tokens after the start token, or the prompt, at most */
-    size_t max_total;           /* of a prompt and what follows; 0: no such limit */
-    int lowers;                 /* what the positions of the model cannot serve */
-    size_t tokens;              /* of sources in a group */
-    int attention;
-    uint32_t seed[2];
-    size_t first_source;
-    model_ids stop; /* for each: its length, then its ids */
-    int (*on_token)(void *user, const iso_token *token);
-    void *user;
-} plan;
 
 /* Sequences of one kind for one sentence: `beams` rows of ld = past + 1 + max_new. */
 typedef struct rows {
@@ -78,7 +61,7 @@ typedef struct candidate {
 } candidate;
 
 typedef struct group {
-    const plan *plan;
+    const model_plan *plan;
     model_run run;
     model_cache cache;
     sentence *sentences; /* [count] */
@@ -109,107 +92,6 @@ typedef struct scratch {
     char *taken;       /* [beams] */
     model_candidates kept;
 } scratch;
-
-static int is_eos(const plan *p, uint32_t token) {
-    const model_ids *eos = &p->model->config.eos;
-    for (size_t i = 0; i < eos->count; i++)
-        if (eos->ids[i] == token)
-            return 1;
-    return 0;
-}
-
-/* Whether the history in row `slot` ends after step c with one more token. */
-static int ends(const plan *p, const sentence *s, size_t slot, size_t c, uint32_t token) {
-    if (c >= s->max_new || is_eos(p, token))
-        return 1;
-    const uint32_t *history = s->live.tokens + slot * s->ld + s->past; /* without a prompt */
-    for (size_t at = 0; at < p->stop.count; at += p->stop.ids[at] + 1) {
-        const size_t n = p->stop.ids[at];
-        const uint32_t *stop = p->stop.ids + at + 1;
-        if (n <= c && stop[n - 1] == token &&
-            memcmp(history + c - (n - 1), stop, (n - 1) * sizeof *stop) == 0)
-            return 1;
-    }
-    return 0;
-}
-
-/* -------------------------------------------------------------------------------- processors */
-
-static void forbid_eos(const plan *p, float *row) {
-    const model_ids *eos = &p->model->config.eos;
-    for (size_t i = 0; i < eos->count; i++)
-        row[eos->ids[i]] = -INFINITY;
-}
-
-static void forbid_all(const plan *p, float *row) {
-    for (size_t v = 0; v < p->model->config.target_vocabulary; v++)
-        row[v] = -INFINITY;
-}
-
-static void repetition_penalty(const plan *p, float *row, const uint32_t *history, size_t c) {
-    const float penalty = p->search.repetition_penalty;
-    for (size_t i = 0; i < c; i++) {
-        size_t first = 0;
-        while (history[first] != history[i])
-            first++;
-        if (first == i) /* each distinct id once */
-            row[history[i]] =
-                row[history[i]] < 0 ? row[history[i]] * penalty : row[history[i]] / penalty;
-    }
-}
-
-static void no_repeat_ngram(size_t n, float *row, const uint32_t *history, size_t c) {
-    const size_t prefix = n - 1;
-    for (size_t i = 0; i + n <= c; i++)
-        if (memcmp(history + i, history + c - prefix, prefix * sizeof *history) == 0)
-            row[history[i + prefix]] = -INFINITY;
-}
-
-static void bad_words(const plan *p, float *row, const uint32_t *history, size_t c) {
-    const model_ids *words = &p->search.bad_words;
-    for (size_t at = 0; at < words->count; at += words->ids[at] + 1) {
-        const size_t n = words->ids[at];
-        const uint32_t *word = words->ids + at + 1, last = word[n - 1];
-        if (n == 1 && is_eos(p, last))
-            continue;
-        if (n == 1 || (n <= c && memcmp(history + c - (n - 1), word, (n - 1) * sizeof *word) == 0))
-            row[last] = -INFINITY;
-    }
-}
-
-static int is_bos_forced(const plan *p, size_t c) {
-    return c == 1 && p->search.forced_bos != MODEL_NO_ID;
-}
-
-static int is_eos_forced(const plan *p, const sentence *of, size_t step) {
-    return step == of->max_new && p->search.forced_eos.count;
-}
-
-/* What changes the scores of one row in a step, in the order of transformers, but for
- * renormalizing. */
-static void process(const plan *p, float *row, const sentence *of, size_t slot, size_t step) {
-    const model_search *s = &p->search;
-    const uint32_t *history = of->live.tokens + slot * of->ld;
-    const size_t c = of->past + step; /* tokens of it */
-    if (s->repetition_penalty != 1)
-        repetition_penalty(p, row, history, c);
-    if (s->no_repeat_ngram && c + 1 >= s->no_repeat_ngram)
-        no_repeat_ngram(s->no_repeat_ngram, row, history, c);
-    bad_words(p, row, history, c);
-    if (c < s->min_length)
-        forbid_eos(p, row);
-    if (step - 1 < s->min_new_tokens)
-        forbid_eos(p, row);
-    if (is_bos_forced(p, c)) {
-        forbid_all(p, row);
-        row[s->forced_bos] = 0;
-    }
-    if (is_eos_forced(p, of, step)) {
-        forbid_all(p, row);
-        for (size_t i = 0; i < s->forced_eos.count; i++)
-            row[s->forced_eos.ids[i]] = 0;
-    }
-}
 
 /* ------------------------------------------------------------------------------ greedy search */
 
@@ -268,10 +150,16 @@ static uint32_t largest(const float *row, size_t n) {
     return (uint32_t)best;
 }
 
+static model_history history(const sentence *s, size_t slot) {
+    return (model_history){s->live.tokens + slot * s->ld, s->past, s->max_new};
+}
+
 /* Beam i of a sentence goes on with a token; returns 1 when it ends there. */
-static int go_on(const plan *p, sentence *s, size_t i, size_t c, uint32_t token, float value) {
+static int go_on(const model_plan *p, sentence *s, size_t i, size_t c, uint32_t token,
+                 float value) {
     const size_t at = i * s->ld;
-    const int end = ends(p, s, i, c, token);
+    const model_history before = history(s, i);
+    const int end = model_ends(p, &before, c, token);
     s->live.tokens[at + s->past + c] = token;
     s->live.log_probs[at + c - 1] = value;
     s->live.path[at + c - 1] = (uint16_t)i;
@@ -287,11 +175,12 @@ static int go_on(const plan *p, sentence *s, size_t i, size_t c, uint32_t token,
 /* One sentence, its current length c; returns 1 when it is finished. */
 static int greedy_sentence(scratch *t, size_t place, size_t c) {
     const group *g = t->g;
-    const plan *p = g->plan;
+    const model_plan *p = g->plan;
     const size_t V = p->model->config.target_vocabulary;
     sentence *s = g->active[place];
     float *row = g->logits + place * V;
-    process(p, row, s, 0, c);
+    const model_history before = history(s, 0);
+    model_process(p, row, &before, c);
     lse l = written;
     if (p->search.renormalize) { /* then log-probabilities are compared, equal by rounding or not */
         log_softmax(t, t->row, row);
@@ -307,7 +196,7 @@ static int greedy_sentence(scratch *t, size_t place, size_t c) {
 
 /* A token of the row, where it has a distribution; else that of greedy search. */
 static uint32_t draw(scratch *t, const float *row, size_t source, size_t sample, size_t position) {
-    const plan *p = t->g->plan;
+    const model_plan *p = t->g->plan;
     const size_t V = p->model->config.target_vocabulary;
     const uint64_t number = (uint64_t)p->first_source + source;
     const model_random counter = {
@@ -323,7 +212,7 @@ static uint32_t draw(scratch *t, const float *row, size_t source, size_t sample,
 /* All samples of a sentence. Renormalizing changes no distribution, and is left out. */
 static int sample_sentence(scratch *t, size_t place, size_t c) {
     const group *g = t->g;
-    const plan *p = g->plan;
+    const model_plan *p = g->plan;
     const size_t V = p->model->config.target_vocabulary, samples = p->search.beams;
     sentence *s = g->active[place];
     int finished = 1;
@@ -334,7 +223,8 @@ static int sample_sentence(scratch *t, size_t place, size_t c) {
             tokens[c] = tokens[c - 1];
             continue;
         }
-        process(p, row, s, i, c);
+        const model_history before = history(s, i);
+        model_process(p, row, &before, c);
         const lse l = log_sum_exp(t, row);
         const uint32_t token = draw(t, row, s->item->index, i, c - 1);
         finished &= go_on(p, s, i, c, token, log_prob(l, row[token]));
@@ -362,19 +252,20 @@ static float no_gain(lse l, float value, float sum) {
 /* The log-probabilities of a live beam, processed: log_prob(*l, x) of each x of the row. */
 static const float *beam_row(scratch *t, lse *l, const sentence *s, size_t place, size_t slot,
                              size_t c) {
-    const plan *p = t->g->plan;
+    const model_plan *p = t->g->plan;
     const size_t V = p->model->config.target_vocabulary;
     float *row = t->g->logits + (place * p->search.beams + slot) * V;
+    const model_history before = history(s, slot);
     *l = log_sum_exp(t, row);
     /* A logit of -Inf forbids as well as a log-probability does, but where all are NaN. The rest of
      * what processors do takes the log-probabilities themselves. */
-    if (p->search.repetition_penalty != 1 || is_bos_forced(p, s->past + c) ||
-        is_eos_forced(p, s, c) || p->search.renormalize || isnan(l->log_sum)) {
+    if (p->search.repetition_penalty != 1 || model_forces(p, &before, c) || p->search.renormalize ||
+        isnan(l->log_sum)) {
         log_softmax(t, t->row, row);
         row = t->row;
         *l = written;
     }
-    process(p, row, s, slot, c);
+    model_process(p, row, &before, c);
     if (p->search.renormalize)
         log_softmax(t, row, row);
     return row;
@@ -383,7 +274,7 @@ static const float *beam_row(scratch *t, lse *l, const sentence *s, size_t place
 /* The K best continuations of the live beams, best first; returns how many there are. */
 static size_t best_candidates(scratch *t, size_t place, size_t c) {
     const group *g = t->g;
-    const plan *p = g->plan;
+    const model_plan *p = g->plan;
     const size_t V = p->model->config.target_vocabulary, beams = p->search.beams, K = g->K;
     const sentence *s = g->active[place];
     candidate *best = t->best;
@@ -412,8 +303,10 @@ static size_t best_candidates(scratch *t, size_t place, size_t c) {
             }
         }
     }
-    for (size_t k = 0; k < count; k++)
-        best[k].hit = ends(p, s, best[k].slot, c, best[k].token);
+    for (size_t k = 0; k < count; k++) {
+        const model_history before = history(s, best[k].slot);
+        best[k].hit = model_ends(p, &before, c, best[k].token);
+    }
     return count;
 }
 
@@ -433,7 +326,7 @@ static void keep(sentence *s, size_t place, const candidate *k, size_t c) {
  * An entry with length 0 is one that transformers would carry along at about -1e9, unfinished.
  */
 static void update_done(scratch *t, sentence *s, size_t count, size_t c, int all_done) {
-    const plan *p = t->g->plan;
+    const model_plan *p = t->g->plan;
     const size_t beams = p->search.beams;
     const float divisor = (float)pow((double)c, (double)p->search.length_penalty);
     const int closed = all_done && p->search.early_stopping == ISOBIT_EARLY_TRUE;
@@ -482,7 +375,7 @@ static void update_done(scratch *t, sentence *s, size_t count, size_t c, int all
 /* The next live beams take their slots; caches and histories follow. */
 static void move_beams(scratch *t, size_t place, size_t c) {
     group *g = t->g;
-    const plan *p = g->plan;
+    const model_plan *p = g->plan;
     sentence *s = g->active[place];
     const size_t beams = p->search.beams, ld = s->ld, tokens = s->past + c;
     const size_t none = beams;
@@ -526,7 +419,7 @@ static int all_finished(const group *g, const sentence *s) {
 /* One sentence, its current length c; returns 1 when it is finished. */
 static int beam_sentence(scratch *t, size_t place, size_t c) {
     group *g = t->g;
-    const plan *p = g->plan;
+    const model_plan *p = g->plan;
     const size_t beams = p->search.beams;
     const double lp = (double)p->search.length_penalty;
     sentence *s = g->active[place];
@@ -606,7 +499,7 @@ static int make_rows(rows *r, model_arena *arena, size_t beams, size_t ld) {
     return r->tokens && r->log_probs && r->path;
 }
 
-static size_t attention_floats(const plan *p, size_t S) {
+static size_t attention_floats(const model_plan *p, size_t S) {
     size_t n = p->max_new;
     const size_t factors[] = {p->model->decoder.layers, p->model->decoder.H, p->search.beams, S};
     for (int i = 0; i < 4; i++)
@@ -615,22 +508,11 @@ static size_t attention_floats(const plan *p, size_t S) {
     return n;
 }
 
-/* How many tokens may follow a source of S tokens. */
-static size_t most_new(const plan *p, size_t S) {
-    size_t most = p->max_new;
-    if (p->model->encoder.layers)
-        return most;
-    if (p->max_total)
-        most = p->max_total > S ? p->max_total - S : 0;
-    const size_t positions = p->model->config.max_positions;
-    return p->lowers && most > positions + 1 - S ? positions + 1 - S : most;
-}
-
-static int make_sentence(const plan *p, sentence *s, const model_item *item,
+static int make_sentence(const model_plan *p, sentence *s, const model_item *item,
                          const uint32_t *sources, model_arena *arena) {
     const int prompt = !p->model->encoder.layers;
     const size_t beams = p->search.beams, past = prompt ? item->S - 1 : 0;
-    const size_t max_new = most_new(p, item->S), ld = past + 1 + max_new;
+    const size_t max_new = model_plan_most(p, item->S), ld = past + 1 + max_new;
     *s = (sentence){.item = item,
                     .past = past,
                     .max_new = max_new,
@@ -677,7 +559,7 @@ static void keep_attention(group *g, size_t a) {
 /* Tells the caller of tokens [from, to) of sequence i, which lies in a row of r. */
 static iso_status tell(const group *g, const sentence *s, size_t i, const rows *r, size_t row,
                        size_t from, size_t to) {
-    const plan *p = g->plan;
+    const model_plan *p = g->plan;
     const size_t at = row * s->ld;
     for (size_t t = from; t < to; t++) {
         const iso_token token = {.source = s->item->index,
@@ -696,7 +578,7 @@ static iso_status tell(const group *g, const sentence *s, size_t i, const rows *
 
 /* After a step: its tokens, or what a beam search has finished in it. */
 static iso_status tell_step(const group *g, size_t c) {
-    const plan *p = g->plan;
+    const model_plan *p = g->plan;
     const int grows = p->search.sample || p->search.beams == 1;
     iso_status status = ISOBIT_OK;
     for (size_t a = 0; a < g->active_count; a++) {
@@ -735,7 +617,7 @@ static void profile_step(const iso_model *model, double start, double flops) {
 }
 
 static iso_status run_steps(group *g) {
-    const plan *p = g->plan;
+    const model_plan *p = g->plan;
     const iso_model *model = p->model;
     const size_t beams = p->search.beams;
     iso_status status = ISOBIT_OK;
@@ -782,7 +664,7 @@ static iso_status run_steps(group *g) {
 /* One finished beam becomes a hypothesis of the result. */
 static iso_status give_hypothesis(iso_hypothesis *out, const group *g, const sentence *s, size_t i,
                                   model_arena *arena) {
-    const plan *p = g->plan;
+    const model_plan *p = g->plan;
     const size_t L = p->model->decoder.layers, H = p->model->decoder.H, S = s->item->S;
     const size_t beams = p->search.beams, T = s->length[i];
     const size_t at = s->place[i] * s->ld;
@@ -807,7 +689,7 @@ static iso_status give_hypothesis(iso_hypothesis *out, const group *g, const sen
 #define SMALL_SEARCH ((size_t)1 << 16)
 
 static int make_scratch(group *g, size_t all) {
-    const plan *p = g->plan;
+    const model_plan *p = g->plan;
     const iso_executor *executor = g->run.context.executor;
     const size_t beams = p->search.beams, V = p->model->config.target_vocabulary;
     model_arena *arena = &g->run.arena;
@@ -835,7 +717,7 @@ static int make_scratch(group *g, size_t all) {
 
 static iso_status make_group(group *g, const model_item *items, size_t count,
                              const uint32_t *sources) {
-    const plan *p = g->plan;
+    const model_plan *p = g->plan;
     const iso_model *model = p->model;
     const size_t beams = p->search.beams, all = count * beams, V = model->config.target_vocabulary;
     model_arena *arena = &g->run.arena;
@@ -897,7 +779,7 @@ static iso_status read_prompts(group *g, model_batch *batch) {
 }
 
 /* Capacities of the caches for a source, the longest, of S tokens. */
-static void cache_sizes(const plan *p, size_t source, size_t *T, size_t *S) {
+static void cache_sizes(const model_plan *p, size_t source, size_t *T, size_t *S) {
     const int prompt = !p->model->encoder.layers;
     const size_t positions = p->model->config.max_positions;
     *T = p->max_new + (prompt ? source - 1 : 0);
@@ -906,7 +788,7 @@ static void cache_sizes(const plan *p, size_t source, size_t *T, size_t *S) {
 }
 
 /* `count` sources, the longest first; their memory is left in `memory` for the next ones. */
-static iso_status run_group(const plan *p, const model_item *items, size_t count,
+static iso_status run_group(const model_plan *p, const model_item *items, size_t count,
                             const uint32_t *sources, iso_hypothesis *best, model_arena *results,
                             model_arena *memory, const iso_context *context, iso_error *error) {
     group g = {.plan = p};
@@ -943,7 +825,7 @@ static iso_status run_group(const plan *p, const model_item *items, size_t count
 }
 
 /* How many sources, from the longest on, go into the next group. */
-static size_t group_size(const plan *p, const model_item *items, size_t count) {
+static size_t group_size(const model_plan *p, const model_item *items, size_t count) {
     const size_t beams = p->search.beams, V = p->model->config.target_vocabulary;
     size_t T, S;
     cache_sizes(p, items[0].S, &T, &S);
@@ -962,161 +844,6 @@ static size_t group_size(const plan *p, const model_item *items, size_t count) {
 
 /* ---------------------------------------------------------------------------------- the call */
 
-static iso_status check_stop(const model_ids *stop, size_t V, iso_error *error) {
-    if (stop->count && !stop->ids)
-        return model_fail(error, ISOBIT_E_NULL, "stop_ids is NULL, stop_count is %zu", stop->count);
-    for (size_t at = 0, n; at < stop->count; at += n + 1) {
-        n = stop->ids[at];
-        if (n == 0 || n > stop->count - at - 1)
-            return model_fail(error, ISOBIT_E_DIM,
-                              "stop_ids[%zu] is the length %zu, and %zu numbers follow", at, n,
-                              stop->count - at - 1);
-        for (size_t i = at + 1; i <= at + n; i++)
-            if (stop->ids[i] >= V)
-                return model_fail(error, ISOBIT_E_RANGE,
-                                  "stop_ids[%zu] is %u; the vocabulary has %zu tokens", i,
-                                  stop->ids[i], V);
-    }
-    return ISOBIT_OK;
-}
-
-/* Whether to sample, and how. */
-static iso_status plan_sampling(plan *p, const iso_generate_options *o, iso_error *error) {
-    model_search *s = &p->search;
-    model_warp *w = &s->warp;
-    if (o->sampling != ISOBIT_SAMPLING_DEFAULT)
-        s->sample = o->sampling == ISOBIT_SAMPLING_ON;
-    if (o->beams || o->sampling == ISOBIT_SAMPLING_ON)
-        s->beams = o->beams ? o->beams : 1;
-    if ((unsigned)o->sampling > ISOBIT_SAMPLING_ON)
-        return model_fail(error, ISOBIT_E_OPTION, "sampling is %d, which has no meaning",
-                          (int)o->sampling);
-    if (!s->sample)
-        return ISOBIT_OK;
-    if (s->beams > 1)
-        return model_fail(error, o->beams ? ISOBIT_E_OPTION : ISOBIT_E_UNSUPPORTED,
-                          "sampling with %zu beams%s; use one of them: 1 beam, or no sampling",
-                          s->beams, o->beams ? "" : ", as the model's files ask for");
-    w->temperature = o->temperature != 0 ? o->temperature : w->temperature;
-    w->top_k = o->top_k ? o->top_k : w->top_k;
-    w->top_p = o->top_p != 0 ? o->top_p : w->top_p;
-    w->min_p = o->has_min_p ? o->min_p : w->min_p;
-    s->beams = p->hypotheses;
-    memcpy(p->seed, o->seed, sizeof p->seed);
-    p->first_source = o->first_source;
-    return model_warp_check(w, error);
-}
-
-/* What the caller says in place of the model's files. */
-static iso_status plan_options(plan *p, const iso_generate_options *o, iso_error *error) {
-    model_search *s = &p->search;
-    const size_t V = p->model->config.target_vocabulary;
-    p->hypotheses = o->hypotheses ? o->hypotheses : 1;
-    if (o->max_length || o->max_new_tokens) {
-        s->max_length = o->max_length;
-        s->max_new_tokens = o->max_new_tokens;
-    } else {
-        p->lowers = 1;
-    }
-    s->length_penalty = o->has_length_penalty ? o->length_penalty : s->length_penalty;
-    s->early_stopping = o->early_stopping ? o->early_stopping : s->early_stopping;
-    s->repetition_penalty =
-        o->repetition_penalty != 0 ? o->repetition_penalty : s->repetition_penalty;
-    s->no_repeat_ngram = o->no_repeat_ngram ? o->no_repeat_ngram : s->no_repeat_ngram;
-    s->min_length = o->min_length ? o->min_length : s->min_length;
-    p->tokens = o->batch_tokens ? o->batch_tokens : GROUP_TOKENS;
-    p->attention = o->attention != 0;
-    p->stop = (model_ids){o->stop_ids, o->stop_count};
-    p->on_token = o->on_token;
-    p->user = o->user;
-    if (o->has_forced_bos && o->forced_bos >= V)
-        return model_fail(error, ISOBIT_E_RANGE, "forced_bos is %u; the vocabulary has %zu tokens",
-                          o->forced_bos, V);
-    s->forced_bos = o->has_forced_bos ? o->forced_bos : s->forced_bos;
-    const iso_status status = check_stop(&p->stop, V, error);
-    return status ? status : plan_sampling(p, o, error);
-}
-
-/* How many tokens are generated: max_new_tokens if it is set, else what max_length leaves. */
-static iso_status plan_length(plan *p, iso_error *error) {
-    const model_config *c = &p->model->config;
-    model_search *s = &p->search;
-    if (!p->model->encoder.layers) { /* the prompt counts, and each sentence has its own */
-        p->max_total = s->max_new_tokens ? 0 : s->max_length;
-        p->max_new = s->max_new_tokens ? s->max_new_tokens : s->max_length;
-        return ISOBIT_OK;
-    }
-    if (s->max_new_tokens && __builtin_add_overflow(s->max_new_tokens, (size_t)1, &s->max_length))
-        s->max_length = SIZE_MAX;
-    if (s->max_length < 2)
-        return model_fail(error, ISOBIT_E_OPTION,
-                          "max_length is %zu, and counts the start token: nothing can be generated",
-                          s->max_length);
-    if (s->max_length - 1 > c->max_positions)
-        return model_fail(error, ISOBIT_E_LIMIT,
-                          "a target of up to %zu tokens with its start token; the model has %zu "
-                          "positions",
-                          s->max_length, c->max_positions);
-    p->max_new = s->max_length - 1;
-    return ISOBIT_OK;
-}
-
-/* Prompts leave room for a token, and what may follow has positions. */
-static iso_status check_prompts(plan *p, const model_item *items, size_t count, iso_error *error) {
-    const size_t positions = p->model->config.max_positions;
-    size_t most = 0;
-    if (p->model->encoder.layers)
-        return ISOBIT_OK;
-    for (size_t i = 0; i < count; i++) {
-        const size_t S = items[i].S, new = most_new(p, S);
-        if (!new)
-            return model_fail(
-                error, ISOBIT_E_LIMIT,
-                "prompt %zu has %zu tokens, and max_length, which counts them, is %zu",
-                items[i].index, S, p->max_total);
-        if (new - 1 > positions - S)
-            return model_fail(error, ISOBIT_E_LIMIT,
-                              "prompt %zu has %zu tokens, and up to %zu may follow; the model has "
-                              "%zu positions",
-                              items[i].index, S, new, positions);
-        most = new > most ? new : most;
-    }
-    p->max_new = most;
-    return ISOBIT_OK;
-}
-
-static iso_status make_plan(plan *p, const iso_model *model, const iso_generate_options *options,
-                            iso_error *error) {
-    const model_config *c = &model->config;
-    static const iso_generate_options none = {.size = sizeof none};
-    iso_generate_options own;
-    *p = (plan){.model = model, .search = c->search};
-    model_search *s = &p->search;
-    const iso_generate_options *o = options ? options : &none;
-    if (!(o = MODEL_OPTIONS(o, own, batch_tokens)))
-        return model_fail(error, ISOBIT_E_SIZE, "the options have an unknown size");
-    const iso_status status = plan_options(p, o, error);
-    if (status)
-        return status;
-    if (s->beams > MAX_BEAMS)
-        return model_fail(error, ISOBIT_E_LIMIT, "%zu %s; at most %d are possible", s->beams,
-                          s->sample ? "samples" : "beams", MAX_BEAMS);
-    if (p->hypotheses > s->beams)
-        return model_fail(error, ISOBIT_E_OPTION, "%zu hypotheses of %zu beams", p->hypotheses,
-                          s->beams);
-    if (p->attention && !model->encoder.layers)
-        return model_fail(error, ISOBIT_E_UNSUPPORTED,
-                          "the model has no encoder, hence no attention over one");
-    const iso_status too_long = plan_length(p, error);
-    if (too_long)
-        return too_long;
-    if (!isfinite(s->length_penalty) || !(s->repetition_penalty > 0) ||
-        !isfinite(s->repetition_penalty) || s->early_stopping > ISOBIT_EARLY_NEVER)
-        return model_fail(error, ISOBIT_E_OPTION,
-                          "length_penalty, repetition_penalty or early_stopping is out of range");
-    return ISOBIT_OK;
-}
-
 /* The result with the memory that it owns. */
 typedef struct generation {
     iso_generation public;
@@ -1129,19 +856,19 @@ iso_status iso_generate(iso_generation **result, const iso_model *model, const u
                         iso_error *error) {
     if (!result || !model)
         return model_fail(error, ISOBIT_E_NULL, "result and model must not be NULL");
-    plan p;
+    model_plan p;
     model_arena arena = {0}, results = {0}, memory = {0}; /* the last one: of groups */
     model_item *items;
     iso_status status = model_needs(&model->decoder, "decoder", error);
     if (!status)
-        status = make_plan(&p, model, options, error);
+        status = model_plan_make(&p, model, options, error);
     if (!status)
         status = model_check_context(context, error);
     if (!status)
         status =
             model_items(&items, &arena, model, sources, source_lengths, NULL, NULL, count, error);
     if (!status)
-        status = check_prompts(&p, items, count, error);
+        status = model_plan_prompts(&p, items, count, error);
     generation *made = NULL;
     iso_hypothesis *best = NULL;
     if (!status) {

@@ -826,7 +826,7 @@ static void check_elements(const model_checkpoint *c, const tensor *t) {
         iso_status status = t->rank == 2 ? model_take_rows(&source, &got, t->name, n, k)
                                          : model_take_vector(&source, &got, &t->name, 1, n, 0);
         if (!status && t->rank == 2)
-            status = model_take_packed(&source, &packed, &t->name, 1, n, k);
+            status = model_take_packed(&source, &packed, &t->name, 1, n, k, 0);
         if (status)
             fail_msg("%s: %s", t->name, error.message);
     }

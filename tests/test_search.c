@@ -48,7 +48,7 @@ static float logit(size_t kind, size_t v) {
 /* A group of one sentence in the middle of its search. */
 static struct {
     iso_model model;
-    plan plan;
+    model_plan plan;
     group group;
     sentence sentence, *active;
     scratch scratch;
@@ -135,7 +135,8 @@ static void one_beam_step(size_t V, size_t c) {
         const size_t slot = at.slots[rank];
         float *row = log_probs + rank * V;
         softmax_of(row, at.kept + slot * V, V);
-        process(&at.plan, row, &at.sentence, slot, c);
+        const model_history before = history(&at.sentence, slot);
+        model_process(&at.plan, row, &before, c);
         if (at.plan.search.renormalize)
             softmax_of(row, row, V);
         for (size_t v = 0; v < V; v++) {
@@ -167,7 +168,8 @@ static void one_greedy_step(size_t V, size_t c) {
     float *logits = at.kept;
     at.plan.search.beams = 1;
     memcpy(at.logits, at.kept, V * sizeof *at.logits);
-    process(&at.plan, logits, &at.sentence, 0, c);
+    const model_history before = history(&at.sentence, 0);
+    model_process(&at.plan, logits, &before, c);
     softmax_of(row, logits, V);
     const float *chosen = at.plan.search.renormalize ? row : logits;
     size_t best = 0;

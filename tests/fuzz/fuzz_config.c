@@ -24,9 +24,12 @@ static void check_config(const model_config *c) {
     FUZZ_CHECK(c->max_positions && c->max_positions <= (size_t)1 << 20);
     FUZZ_CHECK(isfinite(c->norm_eps) && c->norm_eps > 0);
     FUZZ_CHECK(c->start < V && (s->forced_bos < V || s->forced_bos == MODEL_NO_ID));
-    FUZZ_CHECK(s->beams && s->beams <= 1024 && s->max_length >= 2);
+    FUZZ_CHECK(s->beams && s->beams <= 1024 && s->max_length != 1);
     FUZZ_CHECK(isfinite(s->length_penalty) && isfinite(s->repetition_penalty));
     FUZZ_CHECK(s->repetition_penalty > 0);
+    FUZZ_CHECK(isfinite(s->warp.temperature) && isfinite(s->warp.top_p) && isfinite(s->warp.min_p));
+    FUZZ_CHECK(!s->sample || (s->warp.temperature > 0 && s->warp.top_p > 0 && s->warp.top_p <= 1 &&
+                              s->warp.min_p >= 0 && s->warp.min_p <= 1));
     check_ids(&c->eos, V);
     check_ids(&s->forced_eos, V);
     for (size_t i = 0; i < s->bad_words.count;) {

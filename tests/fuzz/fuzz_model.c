@@ -21,14 +21,47 @@ static int is_of_the_call(iso_status status) {
            status == ISOBIT_E_DIM || status == ISOBIT_E_NOMEM || status == ISOBIT_E_OVERFLOW;
 }
 
+/* What takes one stack only. */
+static void use_one(const iso_model *model) {
+    const size_t d = iso_model_get_info(model)->d, V = iso_model_get_info(model)->target_vocabulary;
+    iso_error error = {0};
+    float *x[2], *logits[2];
+    iso_status status = ISOBIT_OK;
+    if (d > 4096 || V > 4096)
+        return;
+    for (int i = 0; i < 2; i++) {
+        x[i] = calloc(2 * d, sizeof(float));
+        logits[i] = calloc(3 * V, sizeof(float));
+        FUZZ_CHECK(x[i] && logits[i]);
+        status = iso_sentence_embed_f32(x[i], model, sources, lengths, 2, NULL, NULL, &error);
+        FUZZ_CHECK(!status || status == ISOBIT_E_UNSUPPORTED || is_of_the_call(status));
+        status = iso_token_logits_f32(logits[i], model, sources, 3, NULL, &error);
+        FUZZ_CHECK(!status || status == ISOBIT_E_UNSUPPORTED || is_of_the_call(status));
+    }
+    FUZZ_CHECK(fuzz_equal(x[0], x[1], 2 * d * sizeof(float)));
+    FUZZ_CHECK(fuzz_equal(logits[0], logits[1], 3 * V * sizeof(float)));
+    for (int i = 0; i < 2; i++) {
+        free(x[i]);
+        free(logits[i]);
+    }
+}
+
 static void use(const iso_model *model) {
     const iso_model_info *info = iso_model_get_info(model);
     const iso_generate_options options = {.size = sizeof options,
-                                          .beams = info->target_vocabulary >= 2 ? 2 : 1,
+                                          .beams = info->default_sampling         ? 1
+                                                   : info->target_vocabulary >= 2 ? 2
+                                                                                  : 1,
                                           .max_new_tokens = 3,
-                                          .attention = 1};
+                                          .attention = info->encoder_layers != 0};
     iso_error error = {0};
     iso_generation *g[2] = {NULL, NULL};
+    if (!info->decoder_layers) {
+        use_one(model);
+        return;
+    }
+    if (!info->encoder_layers)
+        use_one(model);
     float scores[2][3];
     memset(scores, 0, sizeof scores);
     for (int i = 0; i < 2; i++) {
