@@ -521,7 +521,11 @@ static void same_hypothesis(const iso_hypothesis *a, const iso_hypothesis *b) {
     assert_memory_equal(&a->score, &b->score, sizeof a->score);
 }
 
-enum { WIDE = 3000, MANY = 9, EACH = 4 };
+static int same_ids(const iso_hypothesis *a, const iso_hypothesis *b) {
+    return a->length == b->length && memcmp(a->ids, b->ids, a->length * sizeof *a->ids) == 0;
+}
+
+enum { WIDE = 1900, MANY = 9, EACH = 4 };
 
 /* One seed, one text: sets, threads, groups, calls of one source each, fewer samples. */
 static void test_same_bits(void **state) {
@@ -548,10 +552,10 @@ static void test_same_bits(void **state) {
     iso_generate_options o = {.size = sizeof o,
                               .sampling = ISOBIT_SAMPLING_ON,
                               .hypotheses = EACH,
-                              .max_new_tokens = 8,
+                              .max_new_tokens = 6,
                               .top_k = 500,
                               .top_p = 0.97f,
-                              .temperature = 0.9f,
+                              .temperature = 3,
                               .seed = {3, 5}};
     ok(iso_generate(&wanted, model, ids, each, MANY, &o, NULL, &error), &error);
     iso_pool *pool;
@@ -589,17 +593,18 @@ static void test_same_bits(void **state) {
             iso_generation_free(g);
         }
         const iso_hypothesis *two = &wanted->best[i * EACH];
-        others += two[0].ids[0] != two[1].ids[0];
+        others += !same_ids(&two[0], &two[1]);
+        o.hypotheses = 1;
         /* Another seed, in either half, is another text. */
         for (int half = 0; half < 2; half++) {
             o.seed[half] ^= 1;
             ok(iso_generate(&g, model, ids + first[i], &each[i], 1, &o, NULL, &error), &error);
-            others += g->best[0].ids[0] != two[0].ids[0];
+            others += !same_ids(&g->best[0], &two[0]);
             iso_generation_free(g);
             o.seed[half] ^= 1;
         }
     }
-    assert_true(others >= 3 * MANY - 4);
+    assert_true(others >= 3 * MANY - 2);
     iso_generation_free(wanted);
     iso_model_free(model);
     files_remove(&f);
