@@ -432,6 +432,43 @@ static iso_status call_embed(const struct bench_job *job) {
                                    job->a, NULL, m, &job->context);
 }
 
+/* m rows of n / k heads that are k wide, at positions 0 .. m-1; and their table. */
+static iso_status prepare_rope(struct bench_job *job) {
+    const size_t m = job->spec->m, n = job->spec->n, dh = job->spec->k;
+    job->a = input(m * n), job->b = input(m * dh);
+    job->out_floats = m * n;
+    job->elements = (double)m * (double)n;
+    job->bytes = 8 * job->elements;
+    return ISOBIT_OK;
+}
+
+static iso_status call_rope(const struct bench_job *job, iso_rope_layout layout) {
+    const size_t m = job->spec->m, n = job->spec->n, dh = job->spec->k;
+    return job->library->rope_f32(job->out, n, job->a, n, m, n / dh, dh, dh, layout, job->b, dh,
+                                  NULL, m, &job->context);
+}
+static iso_status call_rope_half(const struct bench_job *job) {
+    return call_rope(job, ISOBIT_ROPE_HALF);
+}
+static iso_status call_rope_pairs(const struct bench_job *job) {
+    return call_rope(job, ISOBIT_ROPE_INTERLEAVED);
+}
+
+/* m positions of n elements. */
+static iso_status prepare_rope_table(struct bench_job *job) {
+    const size_t m = job->spec->m, n = job->spec->n;
+    job->a = input(n / 2);
+    job->out_floats = m * n;
+    job->elements = (double)m * (double)n;
+    job->bytes = 4 * job->elements;
+    return ISOBIT_OK;
+}
+
+static iso_status call_rope_table(const struct bench_job *job) {
+    const size_t m = job->spec->m, n = job->spec->n;
+    return job->library->rope_table_f32(job->out, n, 0, m, job->a, n, 1, &job->context);
+}
+
 /* ---------------------------------------------------------------------------------- attention */
 
 static iso_attention_options attention_options(const struct bench_job *job, int causal,
@@ -563,6 +600,9 @@ OP(relu, prepare_rows, call_relu, RELU, 1, BENCH_BIT(eltwise_f32));
 OP(swiglu, prepare_gate, call_swiglu, OTHER, EXP + 4, BENCH_BIT(gate_f32));
 OP(geglu, prepare_gate, call_geglu, OTHER, 31, BENCH_BIT(gate_f32));
 OP(embed, prepare_embed, call_embed, OTHER, 2, BENCH_BIT(embed_f32));
+OP(rope_half, prepare_rope, call_rope_half, OTHER, 3, BENCH_BIT(rope_f32));
+OP(rope_interleaved, prepare_rope, call_rope_pairs, OTHER, 3, BENCH_BIT(rope_f32));
+OP(rope_table, prepare_rope_table, call_rope_table, OTHER, 60, BENCH_BIT(rope_table_f32));
 FUSED_OP(linear_bias_gelu, prepare_linear_bias, call_linear_gelu, linear_then_gelu, 0,
          NEEDS_LINEAR);
 FUSED_OP(linear_bias_relu, prepare_linear_bias, call_linear_relu, linear_then_relu, 0,
@@ -659,6 +699,10 @@ const struct bench_case bench_cases[] = {
     {&swiglu, 4096, 4096, 0, BENCH_COPY, BENCH_HEAVY, BENCH_NO_FLOOR, 0},
     {&geglu, 128, 512, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
     {&embed, 512, 512, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&rope_half, 128, 1024, 64, BENCH_COPY, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
+    {&rope_half, 128, 4096, 128, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
+    {&rope_interleaved, 128, 1024, 64, BENCH_COPY, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
+    {&rope_table, 512, 128, 0, BENCH_COPY, 0, BENCH_NO_FLOOR, 0},
     {&linear_bias_gelu, 128, 2048, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
     {&linear_bias_gelu, 1, 2048, 512, BENCH_READ, 0, BENCH_NO_FLOOR, 0},
     {&linear_bias_relu, 128, 2048, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},

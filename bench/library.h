@@ -39,7 +39,9 @@
     X(attention_f32_workspace_bytes)                                                               \
     X(key_panels_floats)                                                                           \
     X(key_panels_append)                                                                           \
-    X(embed_f32)
+    X(embed_f32)                                                                                   \
+    X(rope_f32)                                                                                    \
+    X(rope_table_f32)
 
 #define BENCH_FUNCTIONS(X) BENCH_BASIC_FUNCTIONS(X) BENCH_OPERATIONS(X)
 

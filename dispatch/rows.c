@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Softmax, norms, element-wise functions and gates, embeddings and positions: argument checks, and
- * rows cut evenly among tasks.
+ * Softmax, norms, element-wise functions and gates, embeddings, positions and rotary ones: argument
+ * checks, and rows cut evenly among tasks.
  */
 #include "check.h"
 #include "verbose.h"
@@ -23,6 +23,7 @@ struct job {
     const iso_softmax_options *softmax;
     const struct iso_norm *norm;
     const struct iso_epilogue *epilogue;
+    const struct iso_rope *rope;
     const uint32_t *ids, *position_rows;
     const float *positions;
     float scale;
@@ -450,5 +451,107 @@ iso_status iso_positions_f32(float *y, size_t ldy, size_t first, size_t count, s
                         : layout == ISOBIT_POS_HALF_D    ? "half_d"
                         : layout == ISOBIT_POS_HALF_HM1  ? "half_hm1"
                                                          : "layout?");
+    return status;
+}
+
+/* ----------------------------------------------------------------------------------- rotary */
+
+static void rope_rows(const struct job *t, size_t row, size_t rows) {
+    struct iso_rope o = *t->rope;
+    if (o.position_rows)
+        o.position_rows += row;
+    else
+        o.table += row * o.ld;
+    t->kernels->rope(t->y + row * t->ldy, t->ldy, t->x + row * t->ldx, t->ldx, rows, &o);
+}
+
+static iso_status rope_call(struct job *t, struct iso_rope *o, iso_rope_layout layout,
+                            size_t position_count, const iso_context *context) {
+    if (layout != ISOBIT_ROPE_HALF && layout != ISOBIT_ROPE_INTERLEAVED)
+        return ISOBIT_E_OPTION;
+    if (o->rotary % 2 || o->rotary > o->dh || o->dh > ISO_ROPE_MOST)
+        return ISOBIT_E_DIM;
+    if (iso_mul_overflows(&t->n, o->heads, o->dh))
+        return ISOBIT_E_OVERFLOW;
+    iso_status status = check_rows(t);
+    if (status || t->rows == 0 || t->n == 0)
+        return status;
+    if ((status = iso_check_matrix(o->table, position_count, o->rotary, o->ld)))
+        return status;
+    if (!o->position_rows && t->rows > position_count)
+        return ISOBIT_E_RANGE;
+    for (size_t i = 0; o->position_rows && i < t->rows; i++)
+        if (o->position_rows[i] >= position_count)
+            return ISOBIT_E_RANGE;
+    if (iso_overlap(t->y, t->rows, t->n, t->ldy, o->table, position_count, o->rotary, o->ld))
+        return ISOBIT_E_ALIAS;
+    o->halves = layout == ISOBIT_ROPE_HALF;
+    t->rope = o, t->run = rope_rows;
+    return run(t, context);
+}
+
+iso_status iso_rope_f32(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t heads,
+                        size_t dh, size_t rotary, iso_rope_layout layout, const float *table,
+                        size_t ld, const uint32_t *position_rows, size_t position_count,
+                        const iso_context *context) {
+    const uint64_t begin = iso_verbose_begin();
+    struct iso_rope o = {.heads = heads,
+                         .dh = dh,
+                         .rotary = rotary,
+                         .table = table,
+                         .ld = ld,
+                         .position_rows = position_rows};
+    struct job t = {.y = y, .ldy = ldy, .x = x, .ldx = ldx, .rows = rows};
+    const iso_status status = rope_call(&t, &o, layout, position_count, context);
+    if (begin)
+        iso_verbose_end(begin, iso_verbose_clock(), "rope_f32", context, status, NULL,
+                        "rows%zuH%zudh%zurotary%zu:positions%zu:ldx%zu:ldy%zu:%s%s", rows, heads,
+                        dh, rotary, position_count, ldx, ldy,
+                        layout == ISOBIT_ROPE_HALF          ? "half"
+                        : layout == ISOBIT_ROPE_INTERLEAVED ? "interleaved"
+                                                            : "layout?",
+                        position_rows ? ":position_rows" : "");
+    return status;
+}
+
+static void rope_table_rows(const struct job *t, size_t row, size_t rows) {
+    t->kernels->rope_table(t->y + row * t->ldy, t->ldy, t->first + row, rows, t->x, t->n, t->scale);
+}
+
+static iso_status rope_table_call(float *table, size_t ld, size_t first, size_t count,
+                                  const float *inv_freq, size_t rotary, float scaling,
+                                  const iso_context *context) {
+    struct job t = {.run = rope_table_rows,
+                    .y = table,
+                    .ldy = ld,
+                    .x = inv_freq,
+                    .rows = count,
+                    .n = rotary,
+                    .first = first,
+                    .scale = scaling};
+    if (!isfinite(scaling))
+        return ISOBIT_E_OPTION;
+    if (rotary % 2)
+        return ISOBIT_E_DIM;
+    if (first > ISO_ROPE_POSITIONS || count > ISO_ROPE_POSITIONS - first)
+        return ISOBIT_E_LIMIT;
+    iso_status status = iso_check_matrix(table, count, rotary, ld);
+    if (!status && !inv_freq && count > 0 && rotary > 0)
+        status = ISOBIT_E_NULL;
+    if (!status && iso_overlap(table, count, rotary, ld, inv_freq, 1, rotary / 2, rotary))
+        status = ISOBIT_E_ALIAS;
+    return status ? status : run(&t, context);
+}
+
+iso_status iso_rope_table_f32(float *table, size_t ld, size_t first, size_t count,
+                              const float *inv_freq, size_t rotary, float scaling,
+                              const iso_context *context) {
+    const uint64_t begin = iso_verbose_begin();
+    const iso_status status =
+        rope_table_call(table, ld, first, count, inv_freq, rotary, scaling, context);
+    if (begin)
+        iso_verbose_end(begin, iso_verbose_clock(), "rope_table_f32", context, status, NULL,
+                        "first%zucount%zurotary%zu:ld%zu%s", first, count, rotary, ld,
+                        scaling != 1.0f ? ":scaling" : "");
     return status;
 }

@@ -6,6 +6,7 @@
 #include "templates/math.h"
 #include "templates/lanes.h"
 #include "templates/eltwise.h"
+#include "templates/rope.h"
 #include "templates/gemm_along.h"
 #include "templates/gemm_strip.h"
 #include "templates/gemm.h"

@@ -208,6 +208,23 @@ enum {
 
 /* positions: layout is iso_position_layout. */
 
+/*
+ * rope: rows of `heads` heads of dh elements each, the first `rotary` of which turn, an even
+ * number; y may be x. halves: pairs are elements i and i + rotary/2 of a head, else neighbours. Row
+ * t turns by row position_rows[t] of the table, or t where that is NULL: rotary/2 cosines, then the
+ * sines, ld >= rotary. rope_table writes such rows for the positions first, first + 1 ..., below
+ * ISO_ROPE_POSITIONS.
+ */
+#define ISO_ROPE_MOST 512 /* dh, at most */
+#define ISO_ROPE_POSITIONS ((size_t)1 << 29)
+struct iso_rope {
+    size_t heads, dh, rotary;
+    int halves;
+    const float *table;
+    size_t ld;
+    const uint32_t *position_rows;
+};
+
 /* fma_peak: `rounds` rounds of fma_peak_flops operations each, from registers only. */
 
 /*

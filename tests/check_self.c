@@ -401,6 +401,44 @@ static void positions_in_float(float *y, size_t ldy, size_t first, size_t count,
     }
 }
 
+static void rope_takes_other_pairs(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
+                                   const struct iso_rope *o) {
+    struct iso_rope other = *o;
+    other.halves = !o->halves; /* the other pairs */
+    good->rope(y, ldy, x, ldx, rows, &other);
+}
+
+static void rope_forgets_rest(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
+                              const struct iso_rope *o) {
+    struct iso_rope one = *o;
+    one.heads = 1, one.dh = o->rotary;
+    for (size_t i = 0; i < rows; i++) {
+        one.table = o->table + (o->position_rows ? o->position_rows[i] : i) * o->ld;
+        one.position_rows = NULL;
+        for (size_t h = 0; h < o->heads; h++)
+            good->rope(y + i * ldy + h * o->dh, ldy, x + i * ldx + h * o->dh, ldx, 1, &one);
+    }
+}
+
+static void rope_fuses(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
+                       const struct iso_rope *o) {
+    const size_t half = o->rotary / 2;
+    good->rope(y, ldy, x, ldx, rows, o);
+    for (size_t i = 0; i < rows && o->halves && y != x && o->heads && half; i++) {
+        const float *c = o->table + (o->position_rows ? o->position_rows[i] : i) * o->ld;
+        y[i * ldy] = fmaf(x[i * ldx], c[0], -(x[i * ldx + half] * c[half]));
+    }
+}
+
+static void rope_table_in_float(float *table, size_t ld, size_t first, size_t count,
+                                const float *inv_freq, size_t rotary, float scaling) {
+    good->rope_table(table, ld, first, count, inv_freq, rotary, scaling);
+    const int error = errno;
+    for (size_t i = 0; i < count && rotary; i++)
+        table[i * ld] = scaling * cosf((float)(first + i) * inv_freq[0]);
+    errno = error;
+}
+
 /* -------------------------------------------------------------- strides, places and small numbers
  */
 
@@ -686,6 +724,10 @@ static const struct broken broken_kernels[] = {
     BROKEN(unary, unary_aliases_badly, "[0]"),
     BROKEN(embed, embed_takes_next_row, "past the right end of table"),
     BROKEN(positions, positions_in_float, "times the bound"),
+    BROKEN(rope, rope_takes_other_pairs, "times the bound"),
+    BROKEN(rope, rope_forgets_rest, "did not write y"),
+    BROKEN(rope, rope_fuses, ", to the bit"),
+    BROKEN(rope_table, rope_table_in_float, "times the bound"),
     BROKEN(gemv, gemv_dislikes_pages, "y["),
     BROKEN(gemm_strip, strip_dislikes_primes, "c[1][0]"),
     BROKEN(softmax, softmax_mask_as_wide_as_x, ""),

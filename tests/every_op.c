@@ -30,12 +30,16 @@ void every_op_init(void) {
     }
 }
 
-static const char *const names[EVERY_OP_COUNT] = {
-    "gemm",      "gemm, transposed", "pack",        "linear",
-    "gemv",      "softmax",          "layernorm",   "rms",
-    "eltwise",   "attention",        "one query",   "embed",
-    "positions", "key panels",       "log-sum-exp", "axpby",
-    "gate"};
+static const char *const names[EVERY_OP_COUNT] = {"gemm",        "gemm, transposed",
+                                                  "pack",        "linear",
+                                                  "gemv",        "softmax",
+                                                  "layernorm",   "rms",
+                                                  "eltwise",     "attention",
+                                                  "one query",   "embed",
+                                                  "positions",   "key panels",
+                                                  "log-sum-exp", "axpby",
+                                                  "gate",        "rope",
+                                                  "rope table"};
 
 const char *every_op_name(size_t op) { return op < EVERY_OP_COUNT ? names[op] : "?"; }
 
@@ -95,6 +99,10 @@ iso_status every_op(float *out, size_t op, const iso_context *x) {
     case 16:
         return iso_gate_f32(out, N / 2, residual, N, residual + N / 2, N, M, N / 2, ISOBIT_ACT_SILU,
                             x);
+    case 17:
+        return iso_rope_f32(out, N, residual, N, M, N / DH, DH, DH - 6, ISOBIT_ROPE_INTERLEAVED,
+                            weights, DH, ids, K, x);
+    case 18: return iso_rope_table_f32(out, N, 1000, M, input, N, 1, x);
     default: return ISOBIT_E_RANGE;
     }
 }

@@ -36,6 +36,8 @@ static const struct {
     /* The double is rounded to a float, whose bits it changes once in 2^29 times. */
     {"positions", "positions", "sin"},
     {"positions", "positions", "cos"},
+    {"rope_table", "rope_table", "sin"},
+    {"rope_table", "rope_table", "cos"},
     /* The first element of a row, which layer norm alone takes from the others. */
     {"rmsnorm", "norm_rows", "first"},
     /* n, which scaling by bits of t does without. */

@@ -44,7 +44,7 @@ static inline float flip_float(float x, struct flip_site *site) {
 static inline double flip_double(double x, struct flip_site *site) {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
-    if (x == 0) /* positions are finite */
+    if (x == 0 || x - x != 0)
         return x;
     bits ^= (uint64_t)flip_hits(site);
     memcpy(&x, &bits, sizeof x);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Canonical orders, epilogues, gates and positions; see oracle_kernels.h.
+ * Canonical orders, epilogues, gates, positions and rotary ones; see oracle_kernels.h.
  */
 #include "oracle_kernels.h"
 
@@ -136,5 +136,26 @@ double iso_oracle_position(double *bound, size_t t, size_t c, size_t d, int layo
     *bound = 0.501 * iso_oracle_ulp(y) + (double)angle * 0x1p-51;
     if (t == 0)
         *bound = ORACLE_EQUAL;
+    return y;
+}
+
+double iso_oracle_rope(double *bound, float *exact, float a, float b, float c, float s,
+                       int second) {
+    const float x = second ? b : a, other = second ? a : -b;
+    const float p = x * c, q = other * s; /* rounded: no test is compiled with contraction */
+    *exact = p + q;
+    const double dp = (double)x * (double)c, dq = (double)other * (double)s, y = dp + dq;
+    /* two products and their sum; the products may be subnormal, and the sum of those is exact */
+    *bound = ORACLE_U * (fabs(dp) + fabs(dq)) + ORACLE_TINY;
+    *bound = (*bound + ORACLE_U * (fabs(y) + *bound)) * (1 + 0x1p-20);
+    return y;
+}
+
+double iso_oracle_rope_table(double *bound, size_t t, float inv_freq, int sine, float scaling) {
+    /* exact, in double too */
+    const long double angle = (long double)((double)t * (double)inv_freq);
+    const double y = (double)((long double)scaling * (sine ? sinl(angle) : cosl(angle)));
+    /* one rounding to f32, and the double before it */
+    *bound = 0.50001 * iso_oracle_ulp(y);
     return y;
 }

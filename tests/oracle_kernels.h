@@ -2,7 +2,7 @@
  *
  * The oracle of what only isobit's kernels have: the canonical orders of gemm and gemv written
  * with fmaf, for which the bits themselves can be predicted and not only their neighbourhood, the
- * epilogue of a product, gates, and positions.
+ * epilogue of a product, gates, positions and rotary ones.
  */
 #ifndef ISOBIT_TESTS_ORACLE_KERNELS_H
 #define ISOBIT_TESTS_ORACLE_KERNELS_H
@@ -30,6 +30,11 @@ float iso_oracle_epilogue_exact(float t, const struct iso_oracle_epilogue *e);
 
 /* --- act(a) b; of NONE and RELU the exact product */
 double iso_oracle_gate(double *bound, double a, double b, int act);
+
+/* --- a c - b s, or if `second` b c + a s: the true value, and the bits by the written order */
+double iso_oracle_rope(double *bound, float *exact, float a, float b, float c, float s, int second);
+/* scaling times the cosine, or sine, of t inv_freq */
+double iso_oracle_rope_table(double *bound, size_t t, float inv_freq, int sine, float scaling);
 
 /* --- one element of a position table; column c of d */
 double iso_oracle_position(double *bound, size_t t, size_t c, size_t d, int layout);

@@ -1553,6 +1553,89 @@ static void embeddings_are_right_every_way(void **state) {
     }
 }
 
+/* The definition, written once more: x cos + rotate_half(x) sin, from the table that is tested
+ * beside it. In place, heads of queries and keys side by side, on several threads. */
+static void rope_turns_pairs_every_way(void **state) {
+    (void)state;
+    enum { P = 90 };
+    static const struct {
+        size_t rows, heads, dh, rotary;
+    } shapes[] = {{1, 1, 2, 2},   {3, 2, 64, 64}, {70, 4, 128, 128}, {5, 3, 80, 32},
+                  {9, 1, 50, 44}, {2, 3, 7, 0},   {2, 1, 512, 510}};
+    float *inv_freq = random_floats(256), *table = floats(P * 513);
+    uint32_t *rows_of = guarded(P * sizeof *rows_of);
+    for (size_t i = 0; i < 256; i++)
+        inv_freq[i] = fabsf(inv_freq[i]);
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        for (int form = 0; form < 4; form++) {
+            const size_t rows = shapes[s].rows, dh = shapes[s].dh, rotary = shapes[s].rotary;
+            const size_t heads = shapes[s].heads, n = heads * dh, ld = n + 3, lt = rotary + 1;
+            const iso_rope_layout layout = form & 1 ? ISOBIT_ROPE_INTERLEAVED : ISOBIT_ROPE_HALF;
+            float *x = random_matrix(rows, n, ld), *y = floats(rows * ld), *e = floats(rows * ld);
+            assert_ok(iso_rope_table_f32(table, lt, 30, P, inv_freq, rotary, 1, NULL));
+            for (size_t i = 0; i < rows; i++) {
+                rows_of[i] = (uint32_t)(random_next() >> 33) % P;
+                const float *c = table + (form & 2 ? rows_of[i] : i) * lt, *t = c + rotary / 2;
+                for (size_t j = 0; j < n; j++) {
+                    const size_t k = j % dh, step = form & 1 ? 1 : rotary / 2;
+                    const size_t pair = form & 1 ? k / 2 : k % (step ? step : 1);
+                    const bool second = form & 1 ? k % 2 : k >= step;
+                    const float *own = x + i * ld + j;
+                    if (k >= rotary) {
+                        e[i * ld + j] = *own;
+                        continue;
+                    }
+                    const float straight = *own * c[pair];
+                    const float across = (second ? own[-(ptrdiff_t)step] : -own[step]) * t[pair];
+                    e[i * ld + j] = straight + across;
+                }
+            }
+            const uint32_t *given = form & 2 ? rows_of : NULL;
+            for (size_t w = 0; w < way_count; w++) {
+                for (size_t i = 0; i < rows * ld; i++)
+                    y[i] = CANARY;
+                assert_ok(iso_rope_f32(y, ld, x, ld, rows, heads, dh, rotary, layout, table, lt,
+                                       given, P, &ways[w].context));
+                assert_same("rope", y, ld, e, ld, rows, n);
+                assert_true(gaps_kept(y, ld, rows, n));
+                memcpy(y, x, ((rows - 1) * ld + n) * sizeof *y);
+                assert_ok(iso_rope_f32(y, ld, y, ld, rows, heads, dh, rotary, layout, table, lt,
+                                       given, P, &ways[w].context));
+                assert_same("rope in place", y, ld, e, ld, rows, n);
+            }
+        }
+}
+
+static void rope_tables_are_right_every_way(void **state) {
+    (void)state;
+    enum { COUNT = 300, ROTARY = 128, LD = ROTARY + 2 };
+    float *inv_freq = random_floats(ROTARY / 2), *first = canaries(COUNT * LD);
+    float *y = canaries(COUNT * LD);
+    for (size_t i = 0; i < ROTARY / 2; i++)
+        inv_freq[i] = powf(500000, -(float)i / (ROTARY / 2));
+    static const size_t firsts[] = {0, 131072 - COUNT, (1 << 20) - 5, (1 << 29) - COUNT};
+    for (size_t f = 0; f < 4; f++) {
+        const float scaling = f % 2 ? 1.25f : 1;
+        for (size_t w = 0; w < (quick ? isa_ways : way_count); w++) {
+            float *to = w ? y : first;
+            assert_ok(iso_rope_table_f32(to, LD, firsts[f], COUNT, inv_freq, ROTARY, scaling,
+                                         &ways[w].context));
+            assert_same(ways[w].name, to, LD, first, LD, COUNT, ROTARY);
+            assert_true(gaps_kept(to, LD, COUNT, ROTARY));
+        }
+        /* any part of the table by itself */
+        assert_ok(iso_rope_table_f32(y, LD, firsts[f] + 23, 9, inv_freq, ROTARY, scaling, NULL));
+        assert_same("table from 23 on", y, LD, first + 23 * LD, LD, 9, ROTARY);
+        for (size_t i = 0; i < COUNT; i++)
+            for (size_t j = 0; j < ROTARY; j++) {
+                double bound,
+                    want = iso_oracle_rope_table(&bound, firsts[f] + i, inv_freq[j % (ROTARY / 2)],
+                                                 j >= ROTARY / 2, scaling);
+                assert_true(fabs((double)first[i * LD + j] - want) <= bound);
+            }
+    }
+}
+
 /* ----------------------------------------------------------------------------- the active set */
 
 static void the_active_set_is_used(void **state) {
@@ -2042,6 +2125,63 @@ static void embeddings_refuse(void **state) {
     refuses(ISOBIT_E_OPTION, POSITIONS(ec, 6, 0, (iso_position_layout)3));
     refuses(ISOBIT_E_OVERFLOW, POSITIONS(ec, huge, 0, ISOBIT_POS_INTERLEAVED));
 #undef POSITIONS
+    struct {
+        size_t ldy, ldx, rows, heads, dh, rotary, ld, count;
+        int layout;
+    } s, good = {24, 24, 4, 3, 8, 6, 6, 8, ISOBIT_ROPE_HALF};
+    uint32_t at[4] = {3, 0, 7, 1};
+#define ROPE(y, x, table, given)                                                                   \
+    iso_rope_f32(y, s.ldy, x, s.ldx, s.rows, s.heads, s.dh, s.rotary, (iso_rope_layout)s.layout,   \
+                 table, s.ld, given, s.count, NULL)
+#define REFUSES(code, member, value)                                                               \
+    do {                                                                                           \
+        s = good, s.member = (value);                                                              \
+        refuses(code, ROPE(ec, ea, eb, at));                                                       \
+    } while (0)
+    s = good;
+    assert_ok(ROPE(ec, ea, eb, at));
+    refuses(ISOBIT_E_NULL, ROPE(NULL, ea, eb, at));
+    refuses(ISOBIT_E_NULL, ROPE(ec, NULL, eb, at));
+    refuses(ISOBIT_E_NULL, ROPE(ec, ea, NULL, at));
+    refuses(ISOBIT_E_ALIAS, ROPE(ec, ec + 1, eb, at));
+    refuses(ISOBIT_E_ALIAS, ROPE(ec, ea, ec + 90, at));
+    REFUSES(ISOBIT_E_LD, ldy, 23);
+    REFUSES(ISOBIT_E_LD, ldx, 23);
+    REFUSES(ISOBIT_E_LD, ld, 5);
+    REFUSES(ISOBIT_E_DIM, rotary, 5);
+    REFUSES(ISOBIT_E_DIM, rotary, 10);
+    REFUSES(ISOBIT_E_DIM, dh, 4);
+    REFUSES(ISOBIT_E_DIM, dh, 514);
+    REFUSES(ISOBIT_E_OPTION, layout, 2);
+    REFUSES(ISOBIT_E_OPTION, layout, -1);
+    REFUSES(ISOBIT_E_OVERFLOW, heads, SIZE_MAX / 8);
+    REFUSES(ISOBIT_E_OVERFLOW, ldy, huge);
+    REFUSES(ISOBIT_E_OVERFLOW, ldx, huge);
+    REFUSES(ISOBIT_E_OVERFLOW, ld, huge);
+    REFUSES(ISOBIT_E_RANGE, count, 7);
+    REFUSES(ISOBIT_E_RANGE, count, 0);
+    s = good, s.count = 3;
+    refuses(ISOBIT_E_RANGE, ROPE(ec, ea, eb, NULL));
+    s = good, at[0] = 8; /* the first one counts too */
+    refuses(ISOBIT_E_RANGE, ROPE(ec, ea, eb, at));
+    s.ldy = 25;
+    refuses(ISOBIT_E_ALIAS, ROPE(ec, ec, eb, NULL)); /* another stride */
+#undef REFUSES
+#undef ROPE
+#define TABLE(y, ld, first, of, rotary, scaling)                                                   \
+    iso_rope_table_f32(y, ld, first, 4, of, rotary, scaling, NULL)
+    assert_ok(TABLE(ec, 6, (1 << 29) - 4, ea, 6, 1));
+    refuses(ISOBIT_E_NULL, TABLE(NULL, 6, 0, ea, 6, 1));
+    refuses(ISOBIT_E_NULL, TABLE(ec, 6, 0, NULL, 6, 1));
+    refuses(ISOBIT_E_LD, TABLE(ec, 5, 0, ea, 6, 1));
+    refuses(ISOBIT_E_DIM, TABLE(ec, 6, 0, ea, 5, 1));
+    refuses(ISOBIT_E_LIMIT, TABLE(ec, 6, (1 << 29) - 3, ea, 6, 1));
+    refuses(ISOBIT_E_LIMIT, TABLE(ec, 6, SIZE_MAX - 1, ea, 6, 1));
+    refuses(ISOBIT_E_OPTION, TABLE(ec, 6, 0, ea, 6, NAN));
+    refuses(ISOBIT_E_OPTION, TABLE(ec, 6, 0, ea, 6, -INFINITY));
+    refuses(ISOBIT_E_OVERFLOW, TABLE(ec, huge, 0, ea, 6, 1));
+    refuses(ISOBIT_E_ALIAS, TABLE(ec, 6, 0, ec + 1, 6, 1));
+#undef TABLE
 }
 
 /* Zero sizes are success for everything, with NULL operands. */
@@ -2062,6 +2202,11 @@ static void nothing_to_do_is_success(void **state) {
     assert_ok(iso_embed_f32(NULL, 0, NULL, 0, NULL, 5, 4, 1, NULL, NULL, 0, NULL));
     assert_ok(iso_positions_f32(NULL, 0, 0, 0, 4, ISOBIT_POS_HALF_D, NULL));
     assert_ok(iso_positions_f32(NULL, 0, 0, 4, 0, ISOBIT_POS_HALF_D, NULL));
+    for (size_t none = 0; none < 3; none++) /* rows, heads, elements */
+        assert_ok(iso_rope_f32(NULL, 0, NULL, 0, none != 0, none != 1, none == 2 ? 0 : 8, 0,
+                               ISOBIT_ROPE_HALF, NULL, 0, NULL, 0, NULL));
+    assert_ok(iso_rope_table_f32(NULL, 0, 0, 0, NULL, 4, 1, NULL));
+    assert_ok(iso_rope_table_f32(NULL, 0, 0, 4, NULL, 0, 1, NULL));
     size_t bytes = 99;
     assert_ok(iso_pack_f32_bytes(&bytes, 0, 0));
     assert_ok(iso_pack_f32(&p, NULL, 0, NULL, 0, 0, 5, 0, NULL));
@@ -2328,6 +2473,11 @@ static iso_status call_rows(void *arg, const iso_context *x) {
         status = iso_logsumexp_f32(p[0], p[0] + ROWS, p[1], COLS, ROWS, COLS, x);
     if (status == ISOBIT_OK)
         status = iso_gate_f32(p[0], COLS, p[1], COLS, p[1], COLS, ROWS, COLS, ISOBIT_ACT_SILU, x);
+    if (status == ISOBIT_OK)
+        status = iso_rope_table_f32(p[0], 64, 3, ROWS, p[1], 64, 1, x);
+    if (status == ISOBIT_OK)
+        status = iso_rope_f32(p[0], 64, p[1], 64, ROWS, 1, 64, 64, ISOBIT_ROPE_INTERLEAVED, p[1],
+                              64, NULL, ROWS, x);
     return status != ISOBIT_OK ? status
                                : iso_positions_f32(p[0], 64, 3, 50, 64, ISOBIT_POS_HALF_D, x);
 }
@@ -2405,6 +2555,8 @@ int main(int argc, char **argv) {
         TEST(attention_by_steps_equals_the_whole),
         TEST(alignment_changes_nothing),
         TEST(embeddings_are_right_every_way),
+        TEST(rope_turns_pairs_every_way),
+        TEST(rope_tables_are_right_every_way),
         TEST(the_active_set_is_used),
         TEST(gemm_refuses),
         TEST(pack_and_linear_refuse),

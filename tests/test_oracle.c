@@ -298,12 +298,52 @@ static void positions(void **unused) {
     }
 }
 
+/* Turned pairs as complex numbers; entries of the table from those of small angles, doubled. */
+static void rotary(void **unused) {
+    (void)unused;
+    for (size_t i = 0; i < 3000; i++) {
+        const float a = random_float(), b = 3 * random_float(), c = random_float();
+        const float s = random_float();
+        long double turned[2] = {0, 0}; /* (a + ib)(c + is) */
+        turned[0] = (long double)a * (long double)c - (long double)b * (long double)s;
+        turned[1] = (long double)b * (long double)c + (long double)a * (long double)s;
+        for (int second = 0; second < 2; second++) {
+            float exact;
+            double bound;
+            const double got = iso_oracle_rope(&bound, &exact, a, b, c, s, second);
+            compare("rope", i, got, turned[second], bound);
+            assert_true(fabs((double)exact - got) <= bound);
+        }
+    }
+    static const size_t times[] = {0, 1, 2, 5, 100, 4095, 65537, (1 << 20) - 1};
+    for (size_t i = 0; i < 400; i++) {
+        const float f = (float)pow(10000, -(double)(i / 8) / 50), scaling = i % 3 ? 1 : 1.0693147f;
+        long double x = 1, y = 0, bx = cosl((long double)f), by = sinl((long double)f);
+        for (size_t t = times[i % 8]; t; t /= 2) {
+            if (t % 2) {
+                const long double next = x * bx - y * by;
+                y = x * by + y * bx, x = next;
+            }
+            const long double twice = bx * bx - by * by;
+            by = 2 * bx * by, bx = twice;
+        }
+        for (int sine = 0; sine < 2; sine++) {
+            double bound;
+            const double got = iso_oracle_rope_table(&bound, times[i % 8], f, sine, scaling);
+            const long double want = (long double)scaling * (sine ? y : x);
+            assert_true(fabsl((long double)got - want) <=
+                        0x1p-52L + 8 * LDBL_EPSILON * (long double)(times[i % 8] + 1));
+            assert_true(bound >= 0.5 * iso_oracle_ulp(got) && bound < 0.51 * iso_oracle_ulp(got));
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(functions), cmocka_unit_test(gates),
         cmocka_unit_test(products),  cmocka_unit_test(softmax_rows),
         cmocka_unit_test(norm_rows), cmocka_unit_test(attention_rows),
-        cmocka_unit_test(positions),
+        cmocka_unit_test(positions), cmocka_unit_test(rotary),
     };
     return cmocka_run_group_tests_name("oracle", tests, NULL, NULL);
 }

@@ -191,6 +191,10 @@ static const char *const each_line[] = {
     "positions_f32,scalar,first7count2d3:ldy4:interleaved,thr1",
     "positions_f32,scalar,first7count2d3:ldy4:half_d,thr1",
     "positions_f32,scalar,first7count2d4:ldy4:half_hm1,thr1",
+    "rope_f32,scalar,rows2H1dh4rotary2:positions2:ldx4:ldy5:half,thr1",
+    "rope_f32,scalar,rows2H1dh4rotary4:positions3:ldx5:ldy4:interleaved:position_rows,thr1",
+    "rope_table_f32,scalar,first7count2rotary4:ld5,thr1",
+    "rope_table_f32,scalar,first7count2rotary4:ld5:scaling,thr1",
     NULL,
 };
 
@@ -265,6 +269,11 @@ static int each_call(void) {
     bad |= iso_positions_f32(out, 4, 7, 2, 3, ISOBIT_POS_INTERLEAVED, &x) != 0;
     bad |= iso_positions_f32(out, 4, 7, 2, 3, ISOBIT_POS_HALF_D, &x) != 0;
     bad |= iso_positions_f32(out, 4, 7, 2, 4, ISOBIT_POS_HALF_HM1, &x) != 0;
+    bad |= iso_rope_f32(out, 5, in, 4, 2, 1, 4, 2, ISOBIT_ROPE_HALF, in, 2, NULL, 2, &x) != 0;
+    bad |=
+        iso_rope_f32(out, 4, in, 5, 2, 1, 4, 4, ISOBIT_ROPE_INTERLEAVED, in, 4, rows, 3, &x) != 0;
+    bad |= iso_rope_table_f32(out, 5, 7, 2, in, 4, 1, &x) != 0;
+    bad |= iso_rope_table_f32(out, 5, 7, 2, in, 4, 0.5f, &x) != 0;
     return bad;
 }
 

@@ -288,6 +288,39 @@ typedef enum iso_position_layout {
 ISOBIT_API iso_status iso_positions_f32(float *y, size_t ldy, size_t first, size_t count, size_t d,
                                         iso_position_layout layout, const iso_context *context);
 
+/*
+ * Rotary position embedding (Su et al. 2021) of rows of heads: element c of a head at
+ * x[row*ldx + head*dh + c], ldx >= heads*dh; y likewise, and it may be x itself. Queries and keys
+ * that lie side by side are heads of one call. Of each head the first `rotary` elements turn in
+ * pairs, the others are copied; `rotary` is even and at most dh, and dh at most 512
+ * (ISOBIT_E_DIM). A pair (a, b) becomes
+ *   (a cos - b sin, b cos + a sin), each product and each sum rounded.
+ *   HALF         pairs are elements i and i + rotary/2 (Llama and GPT-NeoX as in Hugging Face's)
+ *   INTERLEAVED  pairs are elements 2i and 2i + 1      (the first Llama, GPT-J)
+ * table [position_count][ld >= rotary] is that of iso_rope_table_f32; row t turns by row
+ * position_rows[t] of it, or by row t where that is NULL. Every one must be below `position_count`
+ * (ISOBIT_E_RANGE, nothing written).
+ */
+typedef enum iso_rope_layout { ISOBIT_ROPE_HALF = 0, ISOBIT_ROPE_INTERLEAVED } iso_rope_layout;
+
+ISOBIT_API iso_status iso_rope_f32(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
+                                   size_t heads, size_t dh, size_t rotary, iso_rope_layout layout,
+                                   const float *table, size_t ld, const uint32_t *position_rows,
+                                   size_t position_count, const iso_context *context);
+
+/*
+ * Its table, for either layout: row r is of position t = first + r,
+ *   table[i] = scaling cos(t inv_freq[i]),  table[rotary/2 + i] = scaling sin(t inv_freq[i])
+ * for i below rotary/2. table [count][ld >= rotary], inv_freq [rotary/2], as a rule
+ * base^(-2i/rotary). The angle is the exact product, whatever the position, and the result within
+ * 0.50001 ULP of the formula: the nearest float, but where two are nearly as near. scaling is
+ * finite: 1, or what a model calls attention scaling. `rotary` is even (ISOBIT_E_DIM), first +
+ * count at most 2^29 (ISOBIT_E_LIMIT).
+ */
+ISOBIT_API iso_status iso_rope_table_f32(float *table, size_t ld, size_t first, size_t count,
+                                         const float *inv_freq, size_t rotary, float scaling,
+                                         const iso_context *context);
+
 #ifdef __cplusplus
 }
 #endif

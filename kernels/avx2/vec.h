@@ -114,6 +114,10 @@ static inline float vf_hmax(vf v) {
     return _mm_cvtss_f32(_mm_max_ss(q, _mm_shuffle_ps(q, q, 1)));
 }
 
+static inline void vf_swap_pairs(vf *v) {
+    v[0] = _mm256_permute_ps(v[0], 0xb1), v[1] = _mm256_permute_ps(v[1], 0xb1);
+}
+
 static inline void transpose_8x4(float *dst, size_t dst_stride, size_t n, const __m128 *low,
                                  const __m128 *high) {
     __m256 r[4];

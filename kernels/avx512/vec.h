@@ -94,6 +94,10 @@ static inline float vf_hmax(vf v) {
     return _mm_cvtss_f32(_mm_max_ss(q, _mm_shuffle_ps(q, q, 1)));
 }
 
+static inline void vf_swap_pairs(vf *v) {
+    v[0] = _mm512_permute_ps(v[0], 0xb1), v[1] = _mm512_permute_ps(v[1], 0xb1);
+}
+
 /* Halves of rows: row i and row i + 4 of each 8 make a register, so that after the quarters are
  * turned in place only every second one has to move. */
 #define VF_TURN 8

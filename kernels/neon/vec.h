@@ -116,6 +116,8 @@ static inline float vf_hmax(vf v) {
     return a > b ? a : b;
 }
 
+static inline void vf_swap_pairs(vf *v) { v[0] = vrev64q_f32(v[0]), v[1] = vrev64q_f32(v[1]); }
+
 #define VF_TURN 4
 static inline void vf_turn(vf *out, const float *src, size_t stride) {
     float32x4x2_t a = vtrnq_f32(vld1q_f32(src), vld1q_f32(src + stride));

@@ -144,6 +144,12 @@ static inline void vf_transpose(float *dst, size_t dst_stride, const float *src,
     *dst = *src;
 }
 
+/* Of two vectors that follow each other: elements 2i and 2i + 1 change places. */
+static inline void vf_swap_pairs(vf *v) {
+    const vf first = v[0];
+    v[0] = v[1], v[1] = first;
+}
+
 /* out[j] lane i = src[i*stride + j] for i < VF_N, j < VF_TURN, a multiple of 4. */
 #define VF_TURN 4
 static inline void vf_turn(vf *out, const float *src, size_t stride) {

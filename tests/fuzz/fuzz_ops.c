@@ -109,12 +109,14 @@ enum {
     PANELS,
     LOGSUMEXP,
     GATE,
+    ROPE,
+    ROPE_TABLE,
     OPS
 };
 
 typedef struct plan {
     unsigned op, flags;
-    size_t m, n, k, lda, ldb, ldc, ldr;
+    size_t m, n, k, lda, ldb, ldc, ldr, positions;
     float *out[2], *a, *b, *c;
     size_t out_floats[2];
     float scalars[2];
@@ -285,6 +287,36 @@ static void plan_gate(unsigned fill) {
     }
 }
 
+/* m rows of k heads that are n wide, of which ldr elements turn; the table has 40 rows or so. */
+static void plan_rope(unsigned fill) {
+    p.m = dim();
+    p.n = dim();
+    p.k = byte() % 5;
+    p.ldr = byte() > 240 ? dim() : p.n / 2 * 2 - (p.n > 7 ? byte() % 4 * 2 : 0);
+    p.lda = stride(p.k * p.n);
+    p.ldb = stride(p.ldr);
+    p.ldc = p.flags & 4 ? p.lda : stride(p.k * p.n);
+    p.positions = p.flags & 2 ? 40 : p.m;
+    const uint32_t most = (uint32_t)p.positions + (byte() > 240);
+    for (size_t i = 0; i < MOST_IDS; i++)
+        p.rows[i] = next() % (most ? most : 1);
+    p.a = place(2, extent(p.m, p.k * p.n, p.lda), fill);
+    p.b = place(3, extent(p.positions, p.ldr, p.ldb), fill);
+    output(0, extent(p.m, p.k * p.n, p.ldc));
+    if (p.flags & 4) /* in place */
+        p.out[0] = p.a;
+}
+
+static void plan_rope_table(unsigned fill) {
+    p.m = dim();
+    p.n = byte() > 240 ? dim() : dim() / 2 * 2;
+    const unsigned shift = byte() % 26;
+    p.lda = (size_t)byte() << shift; /* the first position */
+    p.ldc = stride(p.n);
+    p.a = place(2, p.n / 2, fill);
+    output(0, extent(p.m, p.n, p.ldc));
+}
+
 static iso_status run(const iso_context *context) {
     const iso_gemm_options gemm = {.size = sizeof gemm,
                                    .trans_a = p.flags & 1,
@@ -335,6 +367,12 @@ static iso_status run(const iso_context *context) {
     case LOGSUMEXP: return iso_logsumexp_f32(p.out[0], p.out[1], p.a, p.lda, p.m, p.n, context);
     case GATE:
         return iso_gate_f32(p.out[0], p.ldc, p.a, p.lda, p.b, p.ldb, p.m, p.n, p.act, context);
+    case ROPE:
+        return iso_rope_f32(p.out[0], p.ldc, p.a, p.lda, p.m, p.k, p.n, p.ldr,
+                            (iso_rope_layout)(p.flags >> 3 & (p.flags & 1 ? 3 : 1)), p.b, p.ldb,
+                            p.flags & 2 ? p.rows : NULL, p.positions, context);
+    case ROPE_TABLE:
+        return iso_rope_table_f32(p.out[0], p.ldc, p.lda, p.m, p.a, p.n, p.scalars[0], context);
     default: return iso_key_panels_append(p.out[0], p.k, p.a, p.lda, p.m, p.n, context);
     }
 }
@@ -380,8 +418,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
         plan_panels(fill);
     else if (p.op == LOGSUMEXP)
         plan_logsumexp(fill);
-    else
+    else if (p.op == GATE)
         plan_gate(fill);
+    else if (p.op == ROPE)
+        plan_rope(fill);
+    else
+        plan_rope_table(fill);
     if (p.op <= ELTWISE && p.op != GEMV) {
         if (p.flags & 32)
             p.bias = place(4, p.n, fill);

@@ -35,7 +35,7 @@ EQUIVALENT = os.path.join(HERE, "equivalent.txt")
 SETS = ["avx2", "avx512", "scalar"]
 KERNELS = ["kernels/templates/" + name + ".h" for name in
            ("attention", "eltwise", "gemm", "gemm_along", "gemm_direct", "gemm_strip", "gemv",
-            "lanes", "math", "norm", "softmax")]
+            "lanes", "math", "norm", "rope", "softmax")]
 KERNELS += ["kernels/%s/%s.h" % (isa, name) for isa in SETS for name in ("vec", "gemm_tile")]
 DISPATCH = ["dispatch/" + name for name in
             ("attention.c", "check.h", "cpu.c", "gemm.c", "info.c", "pool.c", "rows.c", "select.c",
