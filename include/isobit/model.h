@@ -236,14 +236,15 @@ typedef struct iso_generate_options {
     int has_min_p;
     float min_p; /* used when has_min_p: 0 to 1, what is less probable than min_p times the most
                     probable token is left out; default 0 */
-    uint32_t seed[2];    /* 64 bits, the low half first; any value */
-    size_t first_source; /* the number of the first source, for the random numbers: who cuts his
-                            sources into several calls counts on, and gets the same texts */
-    const uint32_t
-        *stop_ids;     /* sequences of ids, each as its length and then its ids; a target
-                          ends with the first of them that it contains. They are compared
-                          with generated tokens only; ISOBIT_E_DIM where lengths do not fit */
-    size_t stop_count; /* numbers in stop_ids, lengths included */
+    uint32_t seed[2]; /* 64 bits, the low half first; any value */
+    /* The number of the first source, for the random numbers: those who cut their sources into
+     * several calls count on, and get the same texts. */
+    size_t first_source;
+    /* Sequences of ids, each as its length and then its ids: a target ends with the first of them
+     * that it contains. They are compared with generated tokens only; ISOBIT_E_DIM where lengths do
+     * not fit. stop_count is the count of all these numbers. */
+    const uint32_t *stop_ids;
+    size_t stop_count;
     /*
      * Called for each token of the result: greedy and sampled ones as soon as they are there, those
      * of a beam search when their source is finished. The positions of one sequence come in order;
