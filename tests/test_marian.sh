@@ -45,6 +45,8 @@ for how in greedy beam; do
     gives "$work/$how" "$how, stdin" "$@" run --model "$data" --beam "$beams"
     : >"$work/in"
     gives "$work/$how" "$how, file" "$@" run --model "$data" --beam "$beams" --input "$work/lines"
+    gives "$work/$how" "$how, a stream" "$@" run --model "$data" --beam "$beams" --stream \
+        --input "$work/lines"
 done
 sed -n 1,2p "$work/greedy" >"$work/two"
 gives "$work/two" 'arguments' "$@" run --model "$data" --beam 1 "$(sed -n 1p "$work/lines")" \
