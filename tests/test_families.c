@@ -810,19 +810,35 @@ static void test_t5_info(void **state) {
     assert_int_equal(info->pad_id, 0);
     assert_int_equal(info->eos_ids[0], 1);
     assert_int_equal(info->default_max_length, 14);
+    /* Products with q, k, v, o, gate and its factor, and back; scores, and as much for values. */
+    enum { S = 5, INNER = 36, D = 24, F = 40 };
+    const uint32_t ids[S] = {3, 4, 5, 6, 1};
+    iso_profile p = {.size = sizeof p};
+    iso_error error = {0};
+    float y[S * D];
+    assert_int_equal(iso_model_set_profile(model, &p), ISOBIT_OK);
+    ok(iso_encode_f32(y, model, ids, S, NULL, &error), &error);
+    assert_true(p.flops == 2.0 * S * (4 * INNER * D + 3 * F * D) + 2.0 * S * S * 2 * INNER);
     iso_model_free(model);
     (void)state;
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tensors_are_needed), cmocka_unit_test(test_shapes_are_checked),
-        cmocka_unit_test(test_encoders),           cmocka_unit_test(test_vectors_alone_or_together),
-        cmocka_unit_test(test_encoder_arguments),  cmocka_unit_test(test_sentence_files),
-        cmocka_unit_test(test_decoders),           cmocka_unit_test(test_decoder_scores),
-        cmocka_unit_test(test_decoder_arguments),  cmocka_unit_test(test_prompts),
-        cmocka_unit_test(test_samples_of_prompts), cmocka_unit_test(test_first_distances),
-        cmocka_unit_test(test_t5_config),          cmocka_unit_test(test_t5_names),
+        cmocka_unit_test(test_tensors_are_needed),
+        cmocka_unit_test(test_shapes_are_checked),
+        cmocka_unit_test(test_encoders),
+        cmocka_unit_test(test_vectors_alone_or_together),
+        cmocka_unit_test(test_encoder_arguments),
+        cmocka_unit_test(test_sentence_files),
+        cmocka_unit_test(test_decoders),
+        cmocka_unit_test(test_decoder_scores),
+        cmocka_unit_test(test_decoder_arguments),
+        cmocka_unit_test(test_prompts),
+        cmocka_unit_test(test_samples_of_prompts),
+        cmocka_unit_test(test_first_distances),
+        cmocka_unit_test(test_t5_config),
+        cmocka_unit_test(test_t5_names),
         cmocka_unit_test(test_t5_info),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,6 +60,8 @@ typedef struct iso_load_options {
  *                     "m2m_100" (M2M100, NLLB-200), "t5" (FLAN-T5, MADLAD-400 too), "mt5", "umt5"
  *   encoders          "bert" (MiniLM too), "roberta", "xlm-roberta", "camembert", "distilbert"
  *   decoders          "gpt2"
+ * Where tie_word_embeddings is true (of t5 and umt5 the default), T5 and its kind scale their
+ * logits, and an lm_head.weight in the file is not used.
  * Position tables that are computed, not read, are limited to 2^26 elements (ISOBIT_E_LIMIT), so
  * that a small file cannot ask for gigabytes.
  */
@@ -75,7 +77,9 @@ typedef struct iso_model_info {
     size_t d, encoder_layers, decoder_layers, encoder_heads, decoder_heads, encoder_ffn,
         decoder_ffn;
     size_t source_vocabulary, target_vocabulary;
-    size_t max_positions; /* the longest source, and the longest target with its start token */
+    /* The longest source, and the longest target with its start token. 2^20 where positions have no
+     * end, as with T5, which takes memory of heads x min(S, 512) x 2 S floats for S tokens. */
+    size_t max_positions;
     uint32_t pad_id, bos_id, decoder_start_id, unk_id;
     const uint32_t *eos_ids;
     size_t eos_count;

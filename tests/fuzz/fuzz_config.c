@@ -13,17 +13,27 @@ static void check_ids(const model_ids *ids, size_t V) {
         FUZZ_CHECK(ids->ids[i] < V);
 }
 
+static void check_stack(const model_config *c, size_t layers, size_t heads, size_t ffn) {
+    if (!layers)
+        return;
+    FUZZ_CHECK(layers <= 512 && heads && ffn && c->head_width <= 512);
+    FUZZ_CHECK(c->head_width || (c->d % heads == 0 && c->d / heads <= 512));
+}
+
 static void check_config(const model_config *c) {
     const model_search *s = &c->search;
     const size_t V = c->target_vocabulary;
-    FUZZ_CHECK(c->d && c->encoder_layers && c->decoder_layers && c->encoder_heads);
-    FUZZ_CHECK(c->decoder_heads && c->encoder_ffn && c->decoder_ffn && c->source_vocabulary && V);
-    FUZZ_CHECK(c->d % c->encoder_heads == 0 && c->d / c->encoder_heads <= 512);
-    FUZZ_CHECK(c->d % c->decoder_heads == 0 && c->d / c->decoder_heads <= 512);
-    FUZZ_CHECK(c->encoder_layers <= 512 && c->decoder_layers <= 512);
+    FUZZ_CHECK(c->d && (c->encoder_layers || c->decoder_layers) && c->source_vocabulary && V);
+    check_stack(c, c->encoder_layers, c->encoder_heads, c->encoder_ffn);
+    check_stack(c, c->decoder_layers, c->decoder_heads, c->decoder_ffn);
+    FUZZ_CHECK(!c->buckets || (c->buckets >= 4 && c->buckets % 2 == 0 && c->buckets <= 65536));
+    FUZZ_CHECK(!c->buckets || c->max_distance > c->buckets / 2);
+    FUZZ_CHECK(c->max_distance <= (size_t)1 << 20);
     FUZZ_CHECK(c->max_positions && c->max_positions <= (size_t)1 << 20);
     FUZZ_CHECK(isfinite(c->norm_eps) && c->norm_eps > 0);
-    FUZZ_CHECK(c->start < V && (s->forced_bos < V || s->forced_bos == MODEL_NO_ID));
+    FUZZ_CHECK(c->start < V ||
+               (c->start == MODEL_NO_ID && !(c->encoder_layers && c->decoder_layers)));
+    FUZZ_CHECK(s->forced_bos < V || s->forced_bos == MODEL_NO_ID);
     FUZZ_CHECK(s->beams && s->beams <= 1024 && s->max_length != 1);
     FUZZ_CHECK(isfinite(s->length_penalty) && isfinite(s->repetition_penalty));
     FUZZ_CHECK(s->repetition_penalty > 0);

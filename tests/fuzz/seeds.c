@@ -115,7 +115,17 @@ static void bin(void) {
 }
 
 static void config(void) {
+    static const char *const other[] = {
+        "{\"model_type\":\"bert\",\"vocab_size\":6}", "{\"model_type\":\"gpt2\"}",
+        "{\"model_type\":\"t5\",\"d_kv\":3,\"num_heads\":5,\"num_decoder_layers\":1,"
+        "\"relative_attention_num_buckets\":8,\"relative_attention_max_distance\":20,"
+        "\"feed_forward_proj\":\"gated-gelu\",\"tie_word_embeddings\":false}"};
     target("fuzz_config");
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        blob b = {0};
+        add(&b, other[i]);
+        seed(&b);
+    }
     for (size_t i = 0; i <= corpus_config_count; i++) {
         blob b = {0};
         char *text = corpus_config_text(i ? &corpus_configs[i - 1] : NULL);
