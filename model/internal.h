@@ -434,10 +434,10 @@ typedef struct model_span {
  * take the place of all: it is the distance that counts.
  */
 typedef struct model_bias {
-    float *values; /* [H][queries][ld]; NULL: there is no bias */
-    float *line;   /* scratch: one head by distance */
-    size_t queries, ld, zero;
-    const float *of; /* the table of the layer that `values` is of */
+    float *values;                   /* [H][queries][ld]; NULL: there is no bias */
+    float *line;                     /* scratch: one head by distance */
+    size_t queries, ld, zero, after; /* the last: keys that follow a query, at most */
+    const float *of;                 /* the table of the layer that `values` is of */
 } model_bias;
 
 /* run.c. `memory`: an arena to go on with, which the run takes over; NULL for a new one. */

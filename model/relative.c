@@ -61,12 +61,15 @@ iso_status model_bias_make(model_bias *bias, model_run *run, const model_stack *
     bias->queries = longest < QUERIES ? longest : QUERIES;
     bias->zero = (longest - 1) / bias->queries * bias->queries;
     bias->ld = bias->zero + (causal ? bias->queries : longest);
+    bias->after = causal ? 0 : longest - 1;
     bias->line = model_alloc(&run->arena, bias->ld + bias->queries, sizeof(float));
     bias->values =
         model_alloc3(&run->arena, stack->H, bias->queries, bias->ld, sizeof *bias->values);
-    return bias->line && bias->values
-               ? ISOBIT_OK
-               : model_fail(run->error, ISOBIT_E_NOMEM, "out of memory for a bias of distances");
+    if (!bias->line || !bias->values)
+        return model_fail(run->error, ISOBIT_E_NOMEM, "out of memory for a bias of distances");
+    /* Keys that nobody sees have places too. */
+    memset(bias->line, 0, (bias->ld + bias->queries) * sizeof *bias->line);
+    return ISOBIT_OK;
 }
 
 void model_bias_set(model_bias *bias, const model_stack *stack, const model_layer *layer) {
@@ -75,7 +78,7 @@ void model_bias_set(model_bias *bias, const model_stack *stack, const model_laye
     const size_t queries = bias->queries, ld = bias->ld, before = bias->zero + queries - 1;
     float *values = bias->values;
     for (size_t h = 0; h < stack->H; h++) {
-        by_distance(bias->line + before, stack, layer->relative, h, before, ld - bias->zero - 1);
+        by_distance(bias->line + before, stack, layer->relative, h, before, bias->after);
         for (size_t r = 0; r < queries; r++, values += ld)
             memcpy(values, bias->line + (queries - 1 - r), ld * sizeof *values);
     }
