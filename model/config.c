@@ -290,8 +290,58 @@ static iso_status check_buckets(const reader *r, const model_config *c) {
     return ISOBIT_OK;
 }
 
+/* "rope_theta", and "rope_scaling" of the types that are known. */
+static iso_status read_rope(const reader *r, model_config *c) {
+    static const char *const key = "rope_scaling";
+    const json_t *scaling = get(r, key);
+    reader in = {r->file, scaling, r->arena, r->error};
+    iso_status status = read_real(r, c->keys->rope_theta, &c->rope_theta, 1, 1);
+    if (status || !scaling)
+        return status;
+    if (!json_is_object(scaling))
+        return wrong(r, key, scaling, "an object");
+    const json_t *type = get(&in, "rope_type") ? get(&in, "rope_type") : get(&in, "type");
+    const char *name = type && json_is_string(type) ? json_string_value(type) : "";
+    /* "dynamic" changes what lies beyond the positions that there are. */
+    if (strcmp(name, "default") == 0 || strcmp(name, "dynamic") == 0)
+        return ISOBIT_OK;
+    const int llama3 = strcmp(name, "llama3") == 0;
+    model_quoted quoted;
+    if (!llama3 && strcmp(name, "linear") != 0)
+        return model_fail(
+            r->error, ISOBIT_E_UNSUPPORTED,
+            "%s: \"rope_scaling\" has the type %s; default, linear, dynamic and llama3 "
+            "are supported",
+            r->file, model_quote(&quoted, name, strlen(name)));
+    double original = 0;
+    if ((status = read_real(&in, "factor", &c->rope.factor, 1, 0)) ||
+        (llama3 &&
+         ((status = read_real(&in, "low_freq_factor", &c->rope.low, 0, 1)) ||
+          (status = read_real(&in, "high_freq_factor", &c->rope.high, 0, 1)) ||
+          (status = read_real(&in, "original_max_position_embeddings", &original, 1, 0)))))
+        return status;
+    c->rope.original = original;
+    if (c->rope.factor == 0 ||
+        (llama3 && (c->rope.low == 0 || original == 0 || c->rope.high <= c->rope.low)))
+        return model_fail(
+            r->error, ISOBIT_E_CONFIG,
+            "%s: \"rope_scaling\" of the type %s lacks numbers, or they contradict each "
+            "other",
+            r->file, name);
+    return ISOBIT_OK;
+}
+
+/* Of grouped queries several heads share keys and values. */
+static iso_status check_key_heads(const reader *r, const model_config *c, size_t H) {
+    return !c->key_heads || H % c->key_heads == 0
+               ? ISOBIT_OK
+               : model_fail(r->error, ISOBIT_E_CONFIG, "%s: \"%s\" %zu does not divide \"%s\" %zu",
+                            r->file, c->keys->key_heads, c->key_heads, c->keys->decoder_heads, H);
+}
+
 static iso_status read_architecture(const reader *r, model_config *c) {
     const model_keys *keys = c->keys;
+    size_t window = SIZE_MAX;
     const struct {
         const char *key;
         size_t *value, most;
@@ -310,6 +360,8 @@ static iso_status read_architecture(const reader *r, model_config *c) {
         {keys->head_width, &c->head_width, MAX_HEAD_WIDTH},
         {keys->buckets, &c->buckets, (size_t)1 << 16},
         {keys->max_distance, &c->max_distance, MAX_POSITIONS},
+        {keys->key_heads, &c->key_heads, (size_t)1 << 16},
+        {keys->window, &window, MAX_POSITIONS},
     };
     iso_status status;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -324,6 +376,13 @@ static iso_status read_architecture(const reader *r, model_config *c) {
         (status = read_flag(r, "scale_embedding", &c->scale_embedding)) ||
         (status = read_flag(r, "share_encoder_decoder_embeddings", &c->share_embeddings)) ||
         (status = read_flag(r, "tie_word_embeddings", &c->tie_logits)))
+        return status;
+    if (keys->window && window < c->max_positions)
+        c->max_positions = window;
+    if ((keys->attention_bias &&
+         (status = read_flag(r, keys->attention_bias, &c->attention_bias))) ||
+        (keys->ffn_bias && (status = read_flag(r, keys->ffn_bias, &c->ffn_bias))) ||
+        (keys->rope_theta && (status = read_rope(r, c))))
         return status;
     if (keys->norm_eps && (status = read_real(r, keys->norm_eps, &c->norm_eps, 0, 1)))
         return status;
@@ -346,7 +405,10 @@ static iso_status read_architecture(const reader *r, model_config *c) {
     }
     if (c->encoder_layers && (status = check_heads(r, c, keys->encoder_heads, c->encoder_heads)))
         return status;
-    return c->decoder_layers ? check_heads(r, c, keys->decoder_heads, c->decoder_heads) : ISOBIT_OK;
+    if (!c->decoder_layers)
+        return ISOBIT_OK;
+    status = check_key_heads(r, c, c->decoder_heads);
+    return status ? status : check_heads(r, c, keys->decoder_heads, c->decoder_heads);
 }
 
 static iso_status check_id(const reader *r, const char *key, uint32_t id, size_t V, int needed) {

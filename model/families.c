@@ -211,6 +211,35 @@ static const model_names gpt2_names = {
     .head = "lm_head.weight",
 };
 
+#define LLAMA_KEYS                                                                                 \
+    .d = "hidden_size", .decoder_layers = "num_hidden_layers",                                     \
+    .decoder_heads = "num_attention_heads", .decoder_ffn = "intermediate_size",                    \
+    .source_vocabulary = "vocab_size", .max_positions = "max_position_embeddings",                 \
+    .activation = "hidden_act", .norm_eps = "rms_norm_eps", .head_width = "head_dim",              \
+    .key_heads = "num_key_value_heads", .rope_theta = "rope_theta"
+static const model_keys llama_keys = {LLAMA_KEYS, .attention_bias = "attention_bias",
+                                      .ffn_bias = "mlp_bias"};
+static const model_keys mistral_keys = {LLAMA_KEYS, .window = "sliding_window"};
+static const model_keys qwen2_keys = {LLAMA_KEYS};
+static const model_names llama_names = {
+    .prefix = "model.",
+    .decoder = {.layers = "model.layers.",
+                .self = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
+                         "self_attn.o_proj"},
+                .self_norm = "input_layernorm",
+                .gate = {"mlp.gate_proj", "mlp.up_proj"},
+                .fc2 = "mlp.down_proj",
+                .ffn_norm = "post_attention_layernorm",
+                .final_norm = "model.norm"},
+    .shared = "model.embed_tokens.weight",
+    .head = "lm_head.weight",
+};
+#define FROM_LLAMA                                                                                 \
+    .names = &llama_names, .d = 4096, .decoder_layers = 32, .decoder_heads = 32,                   \
+    .activation_name = "silu", .norm_eps = 1e-6, .rms_norm = 1, .pre_norm = 1, .final_norm = 1,    \
+    .gated = 1, .rope_theta = 10000, .share_embeddings = 1, .pad = MODEL_NO_ID,                    \
+    .start = MODEL_NO_ID, .unk = MODEL_NO_ID
+
 /* What BART and those that came from its code share. */
 #define FROM_BART                                                                                  \
     .keys = &bart_keys, .names = &bart_names, .d = 1024, .encoder_layers = 12,                     \
@@ -371,6 +400,37 @@ static const model_config families[] = {
      .start = MODEL_NO_ID,
      .unk = MODEL_NO_ID,
      .eos = {(const uint32_t[]){50256}, 1}},
+    /* Touvron et al. 2023, arXiv 2302.13971; Llama 2 and 3 too. */
+    {.family = "llama",
+     .keys = &llama_keys,
+     FROM_LLAMA,
+     .decoder_ffn = 11008,
+     .source_vocabulary = 32000,
+     .max_positions = 2048,
+     .bos = 1,
+     .eos = {(const uint32_t[]){2}, 1}},
+    /* Jiang et al. 2023, arXiv 2310.06825: beyond its window a query would not see all keys, so
+     * there are no more positions than that. */
+    {.family = "mistral",
+     .keys = &mistral_keys,
+     FROM_LLAMA,
+     .decoder_ffn = 14336,
+     .key_heads = 8,
+     .source_vocabulary = 32000,
+     .max_positions = 4096,
+     .bos = 1,
+     .eos = {(const uint32_t[]){2}, 1}},
+    /* Yang et al. 2024, arXiv 2407.10671; Qwen2.5 too. */
+    {.family = "qwen2",
+     .keys = &qwen2_keys,
+     FROM_LLAMA,
+     .must = {{"use_sliding_window", "false"}},
+     .attention_bias = 1,
+     .no_output_bias = 1,
+     .decoder_ffn = 22016,
+     .source_vocabulary = 151936,
+     .max_positions = 32768,
+     .bos = MODEL_NO_ID},
     /* Sanh et al. 2019, arXiv 1910.01108. */
     {.family = "distilbert",
      .keys = &distilbert_keys,
@@ -389,7 +449,7 @@ const model_config *model_family_find(const char *model_type) {
 
 const char *model_family_names(void) {
     return "isobit-transformer, marian, bart, mbart, pegasus, m2m_100, t5, mt5, umt5, bert, "
-           "roberta, xlm-roberta, camembert, gpt2, distilbert";
+           "roberta, xlm-roberta, camembert, distilbert, gpt2, llama, mistral, qwen2";
 }
 
 /* ------------------------------------------------------------------------ names of tensors */
@@ -440,17 +500,34 @@ static iso_status take_norm(model_source *source, const model_config *c, model_n
 
 /* ---------------------------------------------------------------------------------- layers */
 
+/* Queries, keys and values side by side. */
+static iso_status take_qkv(model_source *source, const model_config *c, const model_stack *stack,
+                           model_linear *qkv, const model_stack_names *names, const char *prefix) {
+    const size_t n = stack->H * stack->dh, other_n = stack->Hk * stack->dh;
+    layer_names joined;
+    if (!names->self[1])
+        return take_linear(source, qkv, prefix, names->self, 1, stack->qkv, c->d, c->attention_bias,
+                           c->linear_in_out);
+    if (n == other_n)
+        return take_linear(source, qkv, prefix, names->self, 3, n, c->d, c->attention_bias,
+                           c->linear_in_out);
+    iso_status status = model_take_grouped(
+        source, &qkv->w, join(&joined, prefix, 3, names->self, ".weight"), n, other_n, c->d);
+    if (!status && c->attention_bias)
+        status = model_take_grouped_vector(
+            source, &qkv->bias, join(&joined, prefix, 3, names->self, ".bias"), n, other_n);
+    return status;
+}
+
 static iso_status take_layer(model_source *source, const model_config *c, const model_stack *stack,
                              model_layer *layer, const model_stack_names *names,
                              const char *prefix) {
     const size_t d = c->d, inner = stack->H * stack->dh, f = stack->f;
     const int bias = c->attention_bias, in_out = c->linear_in_out;
-    const size_t parts = names->self[1] ? 3 : 1; /* of q, k and v */
     iso_status status;
-    if ((status = take_linear(source, &layer->self_qkv, prefix, names->self, parts,
-                              3 / parts * inner, d, bias, in_out)) ||
-        (status = take_linear(source, &layer->self_out, prefix, names->self + 3, 1, d, inner, bias,
-                              in_out)) ||
+    if ((status = take_qkv(source, c, stack, &layer->self_qkv, names, prefix)) ||
+        (status = take_linear(source, &layer->self_out, prefix, names->self + 3, 1, d, inner,
+                              bias && !c->no_output_bias, in_out)) ||
         (status = take_norm(source, c, &layer->self_norm, prefix, names->self_norm)))
         return status;
     if (names->cross_norm &&
@@ -674,6 +751,49 @@ static iso_status scale_logits(model_source *source, const model_config *c,
                : status;
 }
 
+/* Slow rates become slower: by the factor, and of "llama3" only those whose wave is longer than
+ * original / low positions, fast ones stay, and between the two there is a ramp. */
+static float stretched(const model_rope *r, float rate) {
+    const double wave = 2 * 3.14159265358979323846 / (double)rate;
+    if (r->factor == 0)
+        return rate;
+    if (r->low == 0 || wave > r->original / r->low)
+        return (float)((double)rate / r->factor);
+    if (wave < r->original / r->high)
+        return rate;
+    const double smooth = (r->original / wave - r->low) / (r->high - r->low);
+    return (float)((1 - smooth) * (double)rate / r->factor + smooth * (double)rate);
+}
+
+/* The angles of rotary embeddings for each position, [positions][dh]: cosines, sines. */
+static iso_status make_rope(model_source *source, const model_config *c, model_stack *stack) {
+    const size_t dh = stack->dh, rows = c->max_positions;
+    if (c->rope_theta == 0 || !stack->layers)
+        return ISOBIT_OK;
+    if (dh % 2)
+        return model_fail(source->error, ISOBIT_E_CONFIG,
+                          "heads of width %zu; rotary embeddings need an even one", dh);
+    if (rows > MAX_COMPUTED / dh)
+        return model_fail(
+            source->error, ISOBIT_E_LIMIT,
+            "rotary embeddings of %zu positions of %zu elements; at most %zu elements "
+            "are supported",
+            rows, dh, MAX_COMPUTED);
+    if (!source->load)
+        return model_source_plan(source, rows, dh);
+    float *table = model_alloc3(source->arena, rows, dh, 1, sizeof(float));
+    float *rates = model_alloc(&source->scratch, dh / 2, sizeof *rates);
+    if (!table || !rates)
+        return model_fail(source->error, ISOBIT_E_NOMEM,
+                          "out of memory for rotary embeddings of %zu positions", rows);
+    for (size_t i = 0; i < dh / 2; i++)
+        rates[i] = stretched(&c->rope, (float)pow(c->rope_theta, -2.0 * (double)i / (double)dh));
+    stack->rope = table;
+    iso_status status = iso_rope_table_f32(table, dh, 0, rows, rates, dh, 1, source->context);
+    return status ? model_fail(source->error, status, "rotary embeddings: %s", iso_strerror(status))
+                  : status;
+}
+
 iso_status model_take_all(iso_model *model, model_source *source) {
     const model_config *c = &model->config;
     const model_names *names = c->names;
@@ -686,7 +806,8 @@ iso_status model_take_all(iso_model *model, model_source *source) {
         (status = take_relative(source, c, encoder, &names->encoder, c->buckets / 2)) ||
         (status = take_relative(source, c, decoder, &names->decoder, c->buckets)) ||
         (status = scale_logits(source, c, decoder)) ||
-        (status = take_positions(source, c, encoder, &names->encoder, NULL)))
+        (status = take_positions(source, c, encoder, &names->encoder, NULL)) ||
+        (status = make_rope(source, c, decoder)))
         return status;
     return take_positions(source, c, decoder, &names->decoder,
                           c->position == MODEL_POS_SINUSOIDS ? encoder->positions : NULL);

@@ -195,6 +195,7 @@ typedef struct model_keys {
         *norm_eps;
     const char *gated_activation; /* instead of `activation`: the name may begin with "gated-" */
     const char *head_width, *buckets, *max_distance;
+    const char *key_heads, *attention_bias, *ffn_bias, *rope_theta, *window;
 } model_keys;
 
 /* A key that must be absent or have this value: true, false, or a text. */
@@ -203,6 +204,12 @@ typedef struct model_must {
 } model_must;
 
 typedef enum model_presence { MODEL_NEVER, MODEL_ALWAYS, MODEL_IF_STORED } model_presence;
+
+/* How rotary embeddings are stretched to more positions: "rope_scaling". */
+typedef struct model_rope {
+    double factor;              /* 0: not at all */
+    double low, high, original; /* of "llama3": low 0 is "linear" */
+} model_rope;
 
 /* What sentence-transformers says of a folder. */
 typedef struct model_sentence {
@@ -255,9 +262,11 @@ typedef struct model_config {
     int embedding_norm; /* a norm on the sum of embedding and position */
     int final_norm;     /* a norm at the end of each stack */
     int attention_bias, ffn_bias;
+    int no_output_bias;     /* attention_bias is for q, k and v only */
     int linear_in_out;      /* matrices are stored [in][out] */
     int gated;              /* act(x W^T) times x V^T, W and V side by side in fc1 */
     size_t head_width;      /* 0: d / heads */
+    size_t key_heads;       /* of self-attention; 0: as many as heads, else a divisor of them */
     int unscaled_attention; /* scores are q k, not q k / sqrt(head width) */
     /* Self-attention with a bias that depends on head and distance: of the encoder's buckets half
      * are for keys before the query, half for those behind it. 0: there is none. */
@@ -272,7 +281,9 @@ typedef struct model_config {
     size_t position_offset;
     int positions_count_offset; /* max_positions in config.json is the number of rows */
     size_t types;               /* rows of a table of token types, of which 0 is used */
-    int scale_embedding;        /* times sqrt(d) */
+    double rope_theta;          /* base of rotary embeddings of queries and keys; 0: none */
+    model_rope rope;
+    int scale_embedding; /* times sqrt(d) */
     int share_embeddings, tie_logits;
     /* Token ids. */
     uint32_t pad, bos, start, unk;
@@ -322,6 +333,9 @@ typedef struct model_layer {
 
 typedef struct model_stack {
     size_t layers, H, dh, f, V; /* 0 layers: there is no such stack */
+    size_t Hk;                  /* heads of keys and values of self-attention: each for H / Hk */
+    size_t qkv;                 /* width of q | k | v: (H + 2 Hk) dh */
+    const float *rope;          /* [max_positions][dh], or NULL */
     float scale;                /* of the scores of attention */
     model_layer *layer;
     const uint32_t *first_distance; /* [buckets] of each bucket of one direction, or NULL */
@@ -377,6 +391,11 @@ const model_tensor *model_source_find(const model_source *source, const char *co
  */
 iso_status model_take_packed(model_source *source, iso_packed *out, const char *const *names,
                              size_t parts, size_t n, size_t k, int in_out);
+/* q [n][k], and k and v of other_n rows: packed [n + 2 other_n][k], and as a vector. */
+iso_status model_take_grouped(model_source *source, iso_packed *out, const char *const *names,
+                              size_t n, size_t other_n, size_t k);
+iso_status model_take_grouped_vector(model_source *source, const float **out,
+                                     const char *const *names, size_t n, size_t other_n);
 iso_status model_take_vector(model_source *source, const float **out, const char *const *names,
                              size_t parts, size_t n, int leading_one);
 iso_status model_take_rows(model_source *source, const float **out, const char *name, size_t n,
@@ -479,7 +498,8 @@ iso_status model_project(model_run *run, float *y, size_t ldy, const float *x, s
 typedef struct model_positionwise {
     const model_stack *embed; /* the stack whose embeddings of `ids` at `positions` are x */
     const uint32_t *ids, *positions;
-    const model_linear *out; /* of the attention that run->h holds, with its norm */
+    const model_stack *rotate; /* the stack whose rotary embeddings turn what `next` gives */
+    const model_linear *out;   /* of the attention that run->h holds, with its norm */
     const model_norm *out_norm;
     const model_layer *feed_forward;
     const model_linear *next; /* into the next attention, with its norm: to run->wide */
@@ -493,12 +513,13 @@ iso_status model_normalize(model_run *run, float *y, size_t ldy, const float *x,
 iso_status model_between(model_run *run, const model_positionwise *p, size_t rows); /* run.c */
 /* The same without dealing out rows: an op after the other. */
 iso_status model_positionwise_rows(model_run *run, const model_positionwise *p, size_t rows);
-/* The bias may be NULL, or have no values. */
-iso_status model_attend_spans(model_run *run, const model_stack *stack, const float *q, size_t ldq,
-                              const float *k, const float *v, size_t ldk, const model_span *spans,
-                              size_t count, int causal, const model_bias *bias);
-iso_status model_attend_workspace(model_run *run, const model_stack *stack, size_t ldq, size_t ldk,
-                                  const model_span *spans, size_t count, int causal,
+/* Hk: heads of k and v. The bias may be NULL, or have no values. */
+iso_status model_attend_spans(model_run *run, const model_stack *stack, size_t Hk, const float *q,
+                              size_t ldq, const float *k, const float *v, size_t ldk,
+                              const model_span *spans, size_t count, int causal,
+                              const model_bias *bias);
+iso_status model_attend_workspace(model_run *run, const model_stack *stack, size_t Hk, size_t ldq,
+                                  size_t ldk, const model_span *spans, size_t count, int causal,
                                   const model_bias *bias);
 
 /* relative.c: how many distances from 0 on share the first bucket, how many the next one, and so

@@ -112,6 +112,17 @@ static iso_status feed_forward(model_run *run, const model_layer *layer, size_t 
     return status;
 }
 
+/* Queries and keys turn by their positions. */
+static iso_status rotate(model_run *run, const model_stack *stack, const uint32_t *positions,
+                         size_t rows) {
+    iso_status status =
+        iso_rope_f32(run->wide, stack->qkv, run->wide, stack->qkv, rows, stack->H + stack->Hk,
+                     stack->dh, stack->dh, ISOBIT_ROPE_HALF, stack->rope, stack->dh, positions,
+                     run->model->config.max_positions, &run->context);
+    model_lap(run, ISOBIT_PROFILE_EMBEDDING);
+    return model_run_fail(run, status, "rotary embedding");
+}
+
 iso_status model_positionwise_rows(model_run *run, const model_positionwise *p, size_t rows) {
     const size_t d = run->model->config.d;
     const float *in;
@@ -126,6 +137,8 @@ iso_status model_positionwise_rows(model_run *run, const model_positionwise *p, 
     if (!status && p->next && !(status = sublayer_begin(run, &in, &ld, p->next_norm, rows)))
         status = model_project(run, run->wide, p->next->w.n, in, ld, p->next, rows, ISOBIT_ACT_NONE,
                                NULL);
+    if (!status && p->next && p->rotate)
+        status = rotate(run, p->rotate, p->positions, rows);
     if (!status && p->last && p->last->gamma)
         status = model_normalize(run, run->x, d, run->x, rows, p->last);
     return status;
@@ -147,9 +160,9 @@ typedef struct piece {
     iso_attention_options options;
 } piece;
 
-static piece make_piece(const model_run *run, const model_stack *stack, const model_span *span,
-                        size_t n, size_t ldq, size_t ldk, int causal, const model_bias *bias,
-                        size_t first) {
+static piece make_piece(const model_run *run, const model_stack *stack, size_t Hk,
+                        const model_span *span, size_t n, size_t ldq, size_t ldk, int causal,
+                        const model_bias *bias, size_t first) {
     const size_t ldo = run->model->columns, dh = stack->dh, left = span->T - first;
     const int biased = bias && bias->values;
     piece p = {.shape = {.B = n,
@@ -171,17 +184,25 @@ static piece make_piece(const model_run *run, const model_stack *stack, const mo
         if (causal) /* there is no bias for keys that nobody sees */
             p.shape.Sk = first + p.shape.Sq;
     }
+    if (Hk != stack->H) { /* one sequence: a group of heads shares keys, and is a batch item */
+        const size_t group = stack->H / Hk;
+        p.shape.B = Hk;
+        p.shape.H = group;
+        p.shape.q.batch = p.shape.o.batch = group * dh;
+        p.shape.k.batch = p.shape.v.batch = dh;
+        p.shape.k.head = p.shape.v.head = 0;
+    }
     return p;
 }
 
-iso_status model_attend_workspace(model_run *run, const model_stack *stack, size_t ldq, size_t ldk,
-                                  const model_span *spans, size_t count, int causal,
+iso_status model_attend_workspace(model_run *run, const model_stack *stack, size_t Hk, size_t ldq,
+                                  size_t ldk, const model_span *spans, size_t count, int causal,
                                   const model_bias *bias) {
     iso_status status = ISOBIT_OK;
     for (size_t i = 0, n; i < count && !status; i += n) {
-        n = run_of_spans(spans + i, count - i);
+        n = Hk == stack->H ? run_of_spans(spans + i, count - i) : 1;
         for (size_t first = 0; first < spans[i].T && !status;) {
-            piece p = make_piece(run, stack, &spans[i], n, ldq, ldk, causal, bias, first);
+            piece p = make_piece(run, stack, Hk, &spans[i], n, ldq, ldk, causal, bias, first);
             size_t bytes;
             status = iso_attention_f32_workspace_bytes(&bytes, &p.shape, &p.options, &run->context);
             if (!status)
@@ -193,16 +214,17 @@ iso_status model_attend_workspace(model_run *run, const model_stack *stack, size
 }
 
 /* To run->h; q rows of ldq; k and v rows of ldk, head after head. */
-iso_status model_attend_spans(model_run *run, const model_stack *stack, const float *q, size_t ldq,
-                              const float *k, const float *v, size_t ldk, const model_span *spans,
-                              size_t count, int causal, const model_bias *bias) {
+iso_status model_attend_spans(model_run *run, const model_stack *stack, size_t Hk, const float *q,
+                              size_t ldq, const float *k, const float *v, size_t ldk,
+                              const model_span *spans, size_t count, int causal,
+                              const model_bias *bias) {
     const size_t ldo = run->model->columns;
     iso_status status = ISOBIT_OK;
     for (size_t i = 0, n; i < count && !status; i += n) {
-        n = run_of_spans(spans + i, count - i);
+        n = Hk == stack->H ? run_of_spans(spans + i, count - i) : 1;
         const size_t at_k = spans[i].first_k;
         for (size_t first = 0; first < spans[i].T && !status;) {
-            piece p = make_piece(run, stack, &spans[i], n, ldq, ldk, causal, bias, first);
+            piece p = make_piece(run, stack, Hk, &spans[i], n, ldq, ldk, causal, bias, first);
             const size_t at_q = spans[i].first_q + first;
             status = iso_attention_f32(run->h + at_q * ldo, q + at_q * ldq, k + at_k * ldk,
                                        v + at_k * ldk, &p.shape, &p.options, &run->context);

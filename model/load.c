@@ -56,6 +56,8 @@ static iso_status make_stack(iso_model *model, model_stack *stack, size_t layers
     stack->H = H;
     stack->dh = model->config.head_width ? model->config.head_width : model->config.d / H;
     stack->scale = model->config.unscaled_attention ? 1 : (float)(1.0 / sqrt((double)stack->dh));
+    stack->Hk = model->config.key_heads ? model->config.key_heads : H;
+    stack->qkv = (H + 2 * stack->Hk) * stack->dh;
     if (model->columns < H * stack->dh)
         model->columns = H * stack->dh;
     const size_t hidden = model->config.gated ? 2 * f : f;

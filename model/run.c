@@ -202,10 +202,10 @@ static iso_status run_block(model_run *part, const struct job *job, size_t b) {
     part->h = run->h + first * run->model->columns;
     if (p.next)
         part->wide = run->wide + first * p.next->w.n;
-    if (p.embed) {
+    if (p.embed)
         p.ids += first;
+    if (p.positions)
         p.positions += first;
-    }
     return model_positionwise_rows(part, &p, end - first);
 }
 

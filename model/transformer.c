@@ -39,6 +39,7 @@ static model_positionwise into(model_positionwise p, const model_stack *stack, s
     if (l < stack->layers) {
         p.next = &stack->layer[l].self_qkv;
         p.next_norm = &stack->layer[l].self_norm;
+        p.rotate = stack->rope ? stack : NULL;
     } else {
         p.last = &stack->final_norm;
     }
@@ -55,8 +56,10 @@ static iso_status begin_stack(model_run *run, const model_stack *stack, const ui
 
 /* What follows the last attention of layer l: its output, FFN, and q | k | v of the next layer. */
 static iso_status end_layer(model_run *run, const model_stack *stack, size_t l,
-                            const model_linear *out, const model_norm *norm, size_t rows) {
-    const model_positionwise p = {.out = out, .out_norm = norm, .feed_forward = &stack->layer[l]};
+                            const model_linear *out, const model_norm *norm,
+                            const uint32_t *positions, size_t rows) {
+    const model_positionwise p = {
+        .positions = positions, .out = out, .out_norm = norm, .feed_forward = &stack->layer[l]};
     const model_positionwise all = into(p, stack, l + 1);
     return model_between(run, &all, rows);
 }
@@ -87,16 +90,17 @@ iso_status model_encode(model_run *run, const uint32_t *ids, const uint32_t *pos
     if (!status)
         status = model_bias_make(&bias, run, stack, longest(spans, count), 0);
     if (!status)
-        status = model_attend_workspace(run, stack, 3 * inner, 3 * inner, spans, count, 0, &bias);
+        status = model_attend_workspace(run, stack, stack->H, 3 * inner, 3 * inner, spans, count, 0,
+                                        &bias);
     if (!status)
         status = begin_stack(run, stack, ids, positions, rows);
     for (size_t l = 0; l < stack->layers && !status; l++) {
         const model_layer *layer = &stack->layer[l];
         model_bias_set(&bias, stack, layer);
-        status = model_attend_spans(run, stack, qkv, 3 * inner, qkv + inner, qkv + 2 * inner,
-                                    3 * inner, spans, count, 0, &bias);
+        status = model_attend_spans(run, stack, stack->H, qkv, 3 * inner, qkv + inner,
+                                    qkv + 2 * inner, 3 * inner, spans, count, 0, &bias);
         if (!status)
-            status = end_layer(run, stack, l, &layer->self_out, &layer->self_norm, rows);
+            status = end_layer(run, stack, l, &layer->self_out, &layer->self_norm, positions, rows);
     }
     return status;
 }
@@ -109,7 +113,7 @@ static void keep_prompt(const model_cache *cache, model_run *run, const model_sp
 iso_status model_decode_whole(model_run *run, const model_decoder_batch *b,
                               struct model_cache *cache) {
     const model_stack *stack = &run->model->decoder;
-    const size_t d = run->model->config.d, inner = stack->H * stack->dh;
+    const size_t d = run->model->config.d, inner = stack->H * stack->dh, ld = stack->qkv;
     const float *qkv = run->wide, *q = run->wide;
     model_bias bias;
     iso_status status = model_run_linear_workspace(run, b->rows);
@@ -118,10 +122,10 @@ iso_status model_decode_whole(model_run *run, const model_decoder_batch *b,
     if (!status)
         status = model_bias_make(&bias, run, stack, longest(b->self, b->count), 1);
     if (!status)
-        status =
-            model_attend_workspace(run, stack, 3 * inner, 3 * inner, b->self, b->count, 1, &bias);
+        status = model_attend_workspace(run, stack, stack->Hk, ld, ld, b->self, b->count, 1, &bias);
     if (!status && b->cross)
-        status = model_attend_workspace(run, stack, inner, 2 * inner, b->cross, b->count, 0, NULL);
+        status = model_attend_workspace(run, stack, stack->H, inner, 2 * inner, b->cross, b->count,
+                                        0, NULL);
     if (!status)
         status = begin_stack(run, stack, b->ids, b->positions, b->rows);
     for (size_t l = 0; l < stack->layers && !status; l++) {
@@ -131,20 +135,23 @@ iso_status model_decode_whole(model_run *run, const model_decoder_batch *b,
             keep_prompt(cache, run, b->self, b->count, l, &status);
         /* masked self-attention: position t sees 0 .. t */
         if (!status)
-            status = model_attend_spans(run, stack, qkv, 3 * inner, qkv + inner, qkv + 2 * inner,
-                                        3 * inner, b->self, b->count, 1, &bias);
+            status = model_attend_spans(run, stack, stack->Hk, qkv, ld, qkv + inner,
+                                        qkv + ld - stack->Hk * stack->dh, ld, b->self, b->count, 1,
+                                        &bias);
         if (!status && !b->cross) {
-            status = end_layer(run, stack, l, &layer->self_out, &layer->self_norm, b->rows);
+            status = end_layer(run, stack, l, &layer->self_out, &layer->self_norm, b->positions,
+                               b->rows);
             continue;
         }
         if (status || (status = self_to_cross(run, layer, b->rows)) ||
             /* attention over the encoder: q [rows][H dh], k | v [memory_rows][2 H dh] */
             (status = model_project(run, b->kv, 2 * inner, b->memory, d, &layer->cross_kv,
                                     b->memory_rows, ISOBIT_ACT_NONE, NULL)) ||
-            (status = model_attend_spans(run, stack, q, inner, b->kv, b->kv + inner, 2 * inner,
-                                         b->cross, b->count, 0, NULL)))
+            (status = model_attend_spans(run, stack, stack->H, q, inner, b->kv, b->kv + inner,
+                                         2 * inner, b->cross, b->count, 0, NULL)))
             break;
-        status = end_layer(run, stack, l, &layer->cross_out, &layer->cross_norm, b->rows);
+        status =
+            end_layer(run, stack, l, &layer->cross_out, &layer->cross_norm, b->positions, b->rows);
     }
     return status;
 }
@@ -161,10 +168,11 @@ iso_status model_logits(model_run *run, float *logits, const float *x, size_t ro
 static int cache_floats(const iso_model *model, size_t beams, size_t T, size_t S, size_t *self_k,
                         size_t *self_v, size_t *cross_k, size_t *cross_v) {
     const size_t H = model->decoder.H, dh = model->decoder.dh, inner = H * dh;
+    const size_t Hk = model->decoder.Hk;
     size_t heads, panels_t = iso_key_panels_floats(T, dh), panels_s = iso_key_panels_floats(S, dh);
-    return panels_t && (panels_s || !S) && !__builtin_mul_overflow(beams, H, &heads) &&
+    return panels_t && (panels_s || !S) && !__builtin_mul_overflow(beams, Hk, &heads) &&
            !__builtin_mul_overflow(heads, panels_t, self_k) &&
-           !__builtin_mul_overflow(T, inner, self_v) &&
+           !__builtin_mul_overflow(T, Hk * dh, self_v) &&
            !__builtin_mul_overflow(beams, *self_v, self_v) &&
            !__builtin_mul_overflow(H, panels_s, cross_k) &&
            !__builtin_mul_overflow(S, inner, cross_v);
@@ -273,24 +281,23 @@ iso_status model_cache_sources(model_cache *cache, model_run *run, const model_s
 static void keep_prompt(const model_cache *cache, model_run *run, const model_span *spans,
                         size_t count, size_t l, iso_status *status) {
     const model_stack *stack = &run->model->decoder;
-    const size_t H = stack->H, dh = stack->dh, inner = H * dh;
-    for (size_t i = 0; i < count * H && !*status; i++) {
-        const size_t b = i / H, h = i % H, r = b * cache->beams, T = spans[b].T;
-        const float *k = run->wide + spans[b].first_q * 3 * inner + inner + h * dh;
-        float *v = self_v(cache, H, l, r, h, dh);
+    const size_t Hk = stack->Hk, dh = stack->dh, inner = stack->H * dh, ld = stack->qkv;
+    for (size_t i = 0; i < count * Hk && !*status; i++) {
+        const size_t b = i / Hk, h = i % Hk, r = b * cache->beams, T = spans[b].T;
+        const float *k = run->wide + spans[b].first_q * ld + inner + h * dh;
+        float *v = self_v(cache, Hk, l, r, h, dh);
         *status = model_run_fail(
-            run,
-            iso_key_panels_append(self_k(cache, H, l, r, h), 0, k, 3 * inner, T, dh, &run->context),
+            run, iso_key_panels_append(self_k(cache, Hk, l, r, h), 0, k, ld, T, dh, &run->context),
             "keys of a prompt");
         for (size_t t = 0; t < T; t++)
-            memcpy(v + t * dh, k + inner + t * 3 * inner, dh * sizeof(float));
+            memcpy(v + t * dh, k + Hk * dh + t * ld, dh * sizeof(float));
     }
     model_lap(run, ISOBIT_PROFILE_CACHE);
 }
 
 void model_cache_copy_beam(model_cache *cache, const iso_model *model, size_t to, size_t from,
                            size_t length) {
-    const size_t H = model->decoder.H, dh = model->decoder.dh;
+    const size_t H = model->decoder.Hk, dh = model->decoder.dh;
     length += cache->prompts[from / cache->beams];
     const size_t panels = iso_key_panels_floats(length, dh) * sizeof(float);
     for (size_t l = 0; l < model->decoder.layers; l++)
@@ -323,17 +330,18 @@ void model_cache_copy_sentence(model_cache *cache, const iso_model *model, size_
 /* The two attention calls of a step, for layer l; `past` keys precede the position. */
 static iso_attention_shape self_shape(const model_cache *c, const model_run *run, size_t rows,
                                       size_t past) {
-    const size_t H = run->model->decoder.H, dh = run->model->decoder.dh, inner = H * dh;
+    const model_stack *stack = &run->model->decoder;
+    const size_t Hk = stack->Hk, dh = stack->dh, group = stack->H / Hk;
     const size_t ldo = run->model->columns;
     return (iso_attention_shape){.B = rows,
-                                 .H = H,
-                                 .Sq = 1,
+                                 .H = Hk,
+                                 .Sq = group, /* the heads that share keys */
                                  .Sk = past + 1,
                                  .dh = dh,
-                                 .q = {3 * inner, dh, 3 * inner},
-                                 .k = {H * c->panels_t, c->panels_t, 0},
-                                 .v = {H * c->T * dh, c->T * dh, dh},
-                                 .o = {ldo, dh, ldo}};
+                                 .q = {stack->qkv, group * dh, dh},
+                                 .k = {Hk * c->panels_t, c->panels_t, 0},
+                                 .v = {Hk * c->T * dh, c->T * dh, dh},
+                                 .o = {ldo, group * dh, dh}};
 }
 static iso_attention_shape cross_shape(const model_cache *c, const model_run *run,
                                        size_t sentences) {
@@ -353,9 +361,11 @@ static iso_attention_options self_options(const model_cache *c, const model_stac
                                           size_t past) {
     iso_attention_options o = {.size = sizeof(iso_attention_options),
                                .scale = stack->scale,
-                               .causal = 1,
+                               .causal = stack->Hk == stack->H,
                                .past = past,
                                .key_panels = 1};
+    if (!o.causal)
+        o.past = 0;
     if (c->bias) {
         o.bias = c->bias + l % c->biases * stack->H * c->T + (c->T - 1 - past);
         o.bias_strides = (iso_strides){0, c->T, c->T};
@@ -404,18 +414,18 @@ struct append {
 static void append_rows(void *arg, size_t task) {
     struct append *t = arg;
     const model_stack *stack = &t->run->model->decoder;
-    const size_t H = stack->H, dh = stack->dh, inner = H * dh;
+    const size_t H = stack->Hk, dh = stack->dh, ld = stack->qkv;
     const iso_context context = {.size = sizeof context, .isa = t->run->context.isa};
     const size_t end = t->rows * (task + 1) / t->tasks;
     for (size_t r = t->rows * task / t->tasks; r < end; r++) {
         const size_t past = t->past + t->cache->prompts[r / t->cache->beams];
         for (size_t h = 0; h < H; h++) {
-            const float *k = t->run->wide + r * 3 * inner + inner + h * dh;
+            const float *k = t->run->wide + r * ld + stack->H * dh + h * dh;
             const iso_status status = iso_key_panels_append(self_k(t->cache, H, t->l, r, h), past,
-                                                            k, 3 * inner, 1, dh, &context);
+                                                            k, ld, 1, dh, &context);
             if (status)
                 atomic_store_explicit(&t->status, (int)status, memory_order_relaxed);
-            memcpy(self_v(t->cache, H, t->l, r, h, dh) + past * dh, k + inner, dh * sizeof(float));
+            memcpy(self_v(t->cache, H, t->l, r, h, dh) + past * dh, k + H * dh, dh * sizeof(float));
         }
     }
 }
@@ -469,9 +479,9 @@ iso_status model_decode_step(model_cache *cache, model_run *run, const uint32_t 
         status = append(cache, run, l, rows, past);
         model_lap(run, ISOBIT_PROFILE_CACHE);
         if (!status)
-            status =
-                iso_attention_f32(run->h, qkv, self_k(cache, H, l, 0, 0),
-                                  self_v(cache, H, l, 0, 0, dh), &self, &self_o, &run->context);
+            status = iso_attention_f32(run->h, qkv, self_k(cache, stack->Hk, l, 0, 0),
+                                       self_v(cache, stack->Hk, l, 0, 0, dh), &self, &self_o,
+                                       &run->context);
         for (size_t r = 0; r < rows; r++)
             model_count(run, 1, cache->key_lengths[r], 2 * inner);
         model_lap(run, ISOBIT_PROFILE_ATTENTION);
@@ -480,7 +490,7 @@ iso_status model_decode_step(model_cache *cache, model_run *run, const uint32_t 
             break;
         }
         if (!cache->S) {
-            status = end_layer(run, stack, l, &layer->self_out, &layer->self_norm, rows);
+            status = end_layer(run, stack, l, &layer->self_out, &layer->self_norm, positions, rows);
             continue;
         }
         if ((status = self_to_cross(run, layer, rows)))
@@ -495,7 +505,7 @@ iso_status model_decode_step(model_cache *cache, model_run *run, const uint32_t 
             model_run_fail(run, status, "attention over the encoder");
             break;
         }
-        status = end_layer(run, stack, l, &layer->cross_out, &layer->cross_norm, rows);
+        status = end_layer(run, stack, l, &layer->cross_out, &layer->cross_norm, positions, rows);
     }
     return status;
 }

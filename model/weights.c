@@ -236,19 +236,23 @@ static iso_status pack_in_out(model_source *source, iso_packed *out, const char 
                : status;
 }
 
-iso_status model_take_packed(model_source *source, iso_packed *out, const char *const *names,
-                             size_t parts, size_t n, size_t k, int in_out) {
-    size_t bytes, rows;
+/* Matrices of n rows, the first one, and other_n, the others, one below the other. */
+static iso_status take_stacked(model_source *source, iso_packed *out, const char *const *names,
+                               size_t parts, size_t n, size_t other_n, size_t k, int in_out) {
+    size_t bytes, rows = n;
     iso_status status = ISOBIT_OK;
     iso_error *error = source->error;
     const model_tensor *t;
+    int overflow = 0;
     for (size_t part = 0; part < parts; part++) {
-        if ((status = find_checked(source, &t, names[part], in_out ? k : n, in_out ? n : k)))
+        const size_t own = part ? other_n : n;
+        if ((status = find_checked(source, &t, names[part], in_out ? k : own, in_out ? own : k)))
             return status;
         if (!source->load)
-            source->parameters += n * k;
+            source->parameters += own * k;
+        overflow |= part && __builtin_add_overflow(rows, other_n, &rows);
     }
-    if (__builtin_mul_overflow(n, parts, &rows) || iso_pack_f32_bytes(&bytes, rows, k))
+    if (overflow || iso_pack_f32_bytes(&bytes, rows, k))
         return model_fail(error, ISOBIT_E_OVERFLOW, "tensor \"%s\" is too large", names[0]);
     if (!source->load) {
         status = model_source_plan(source, bytes / sizeof(float), 1);
@@ -264,16 +268,17 @@ iso_status model_take_packed(model_source *source, iso_packed *out, const char *
     /* Rows of all parts flow through the chunk; it is packed whenever it is full. */
     size_t room = source->chunk_floats / k / 16 * 16, filled = 0, packed = 0;
     for (size_t part = 0; part < parts; part++) {
-        if ((status = find_checked(source, &t, names[part], n, k)))
+        const size_t own = part ? other_n : n;
+        if ((status = find_checked(source, &t, names[part], own, k)))
             return status;
-        for (size_t row = 0; row < n;) {
-            size_t count = n - row < room - filled ? n - row : room - filled;
+        for (size_t row = 0; row < own;) {
+            size_t count = own - row < room - filled ? own - row : room - filled;
             status = read_elements(source, t, source->chunk + filled * k, row * k, count * k);
             if (status)
                 return status;
             row += count;
             filled += count;
-            if (filled == room || (part + 1 == parts && row == n)) {
+            if (filled == room || (part + 1 == parts && row == own)) {
                 iso_packed piece;
                 size_t piece_bytes;
                 if ((status = iso_pack_f32_bytes(&piece_bytes, filled, k)) ||
@@ -289,27 +294,52 @@ iso_status model_take_packed(model_source *source, iso_packed *out, const char *
     return ISOBIT_OK;
 }
 
-iso_status model_take_vector(model_source *source, const float **out, const char *const *names,
-                             size_t parts, size_t n, int leading_one) {
+iso_status model_take_packed(model_source *source, iso_packed *out, const char *const *names,
+                             size_t parts, size_t n, size_t k, int in_out) {
+    return take_stacked(source, out, names, parts, n, n, k, in_out);
+}
+
+iso_status model_take_grouped(model_source *source, iso_packed *out, const char *const *names,
+                              size_t n, size_t other_n, size_t k) {
+    return take_stacked(source, out, names, 3, n, other_n, k, 0);
+}
+
+static iso_status take_vectors(model_source *source, const float **out, const char *const *names,
+                               size_t parts, size_t n, size_t other_n, int leading_one) {
     iso_status status = ISOBIT_OK;
     float *data = NULL;
-    if (source->load && !(data = model_alloc3(source->arena, parts, n, 1, sizeof(float))))
+    size_t all = n;
+    for (size_t part = 1; part < parts; part++)
+        if (__builtin_add_overflow(all, other_n, &all))
+            return model_fail(source->error, ISOBIT_E_OVERFLOW, "\"%s\" is too large", names[0]);
+    if (source->load && !(data = model_alloc(source->arena, all, sizeof(float))))
         return model_fail(source->error, ISOBIT_E_NOMEM, "out of memory for \"%s\"", names[0]);
-    for (size_t part = 0; part < parts && !status; part++) {
+    for (size_t part = 0, at = 0; part < parts && !status; part++) {
         const model_tensor *t;
-        status = find_checked(source, &t, names[part], leading_one ? 1 : n, leading_one ? n : 0);
+        const size_t own = part ? other_n : n;
+        status =
+            find_checked(source, &t, names[part], leading_one ? 1 : own, leading_one ? own : 0);
         if (!status && source->load)
-            status = read_elements(source, t, data + part * n, 0, n);
+            status = read_elements(source, t, data + at, 0, own);
         else if (!status)
-            source->parameters += n;
+            source->parameters += own;
+        at += own;
     }
     *out = data;
     if (status || source->load)
         return status;
-    if (__builtin_mul_overflow(n, parts, &n))
-        return model_fail(source->error, ISOBIT_E_OVERFLOW, "\"%s\" is too large", names[0]);
-    status = model_source_plan(source, n, 1);
+    status = model_source_plan(source, all, 1);
     return status ? status : reserve_chunk(source, 1);
+}
+
+iso_status model_take_vector(model_source *source, const float **out, const char *const *names,
+                             size_t parts, size_t n, int leading_one) {
+    return take_vectors(source, out, names, parts, n, n, leading_one);
+}
+
+iso_status model_take_grouped_vector(model_source *source, const float **out,
+                                     const char *const *names, size_t n, size_t other_n) {
+    return take_vectors(source, out, names, 3, n, other_n, 0);
 }
 
 iso_status model_take_rows(model_source *source, const float **out, const char *name, size_t n,

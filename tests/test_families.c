@@ -44,6 +44,10 @@ static const family families[] = {
     {"minilm", {"pooler.dense.weight"}},
     {"gpt2", {NULL}},
     {"gpt2-untied-f16", {"lm_head.weight"}},
+    {"llama", {"lm_head.weight"}},
+    {"llama3-bf16", {NULL}},
+    {"qwen2-f16", {NULL}},
+    {"mistral", {"lm_head.weight"}},
 };
 
 static void ok(iso_status status, const iso_error *error) {
@@ -394,7 +398,8 @@ static void test_encoder_arguments(void **state) {
 
 /* ------------------------------------------------------------------------------ decoders alone */
 
-static const char *const decoders[] = {"gpt2", "gpt2-untied-f16"};
+static const char *const decoders[] = {"gpt2",        "gpt2-untied-f16", "llama",
+                                       "llama3-bf16", "qwen2-f16",       "mistral"};
 #define DECODERS (sizeof decoders / sizeof *decoders)
 
 static void test_decoders(void **state) {
@@ -823,6 +828,84 @@ static void test_t5_info(void **state) {
     (void)state;
 }
 
+/* --------------------------------------------------------------------------------------- Llama */
+
+#define LLAMA3(numbers) "{\"rope_type\":\"llama3\",\"factor\":8" numbers "}"
+
+static void test_llama_config(void **state) {
+    static const struct {
+        const char *folder, *key, *value;
+        iso_status status;
+        const char *part;
+    } cases[] = {
+        {"llama", "num_key_value_heads", "3", ISOBIT_E_CONFIG,
+         "\"num_key_value_heads\" 3 does not divide \"num_attention_heads\" 4"},
+        {"llama", "num_key_value_heads", "0", ISOBIT_E_CONFIG, "\"num_key_value_heads\" is 0"},
+        {"llama", "num_key_value_heads", "1", ISOBIT_E_SHAPE, "k_proj.weight"},
+        {"llama", "num_key_value_heads", NULL, ISOBIT_E_SHAPE, "k_proj.weight"},
+        {"llama", "head_dim", "7", ISOBIT_E_SHAPE, "q_proj.weight"},
+        {"llama3-bf16", "head_dim", "null", ISOBIT_E_CONFIG, "not a multiple"},
+        {"llama", "attention_bias", "1", ISOBIT_E_CONFIG, "attention_bias"},
+        {"llama", "mlp_bias", "false", ISOBIT_OK, ""},
+        {"qwen2-f16", "attention_bias", "false", ISOBIT_OK, ""}, /* it has no such key */
+        {"qwen2-f16", "use_sliding_window", "true", ISOBIT_E_UNSUPPORTED, "use_sliding_window"},
+        {"llama", "rope_theta", "0", ISOBIT_E_CONFIG, "rope_theta"},
+        {"llama", "rope_theta", "1", ISOBIT_E_CONFIG, "rope_theta"},
+        {"llama", "rope_scaling", "null", ISOBIT_OK, ""},
+        {"llama", "rope_scaling", "2", ISOBIT_E_CONFIG, "rope_scaling"},
+        {"llama", "rope_scaling", "{}", ISOBIT_E_UNSUPPORTED, "the type \"\""},
+        {"llama", "rope_scaling", "{\"rope_type\":\"yarn\",\"factor\":4}", ISOBIT_E_UNSUPPORTED,
+         "\"yarn\"; default, linear, dynamic and llama3"},
+        {"llama", "rope_scaling", "{\"type\":\"dynamic\",\"factor\":4}", ISOBIT_OK, ""},
+        {"llama", "rope_scaling", "{\"rope_type\":\"linear\"}", ISOBIT_E_CONFIG, "lacks numbers"},
+        {"llama", "rope_scaling", "{\"rope_type\":\"linear\",\"factor\":0.5}", ISOBIT_E_CONFIG,
+         "factor"},
+        {"llama", "rope_scaling", LLAMA3(""), ISOBIT_E_CONFIG, "llama3 lacks numbers"},
+        {"llama", "rope_scaling",
+         LLAMA3(",\"low_freq_factor\":4,\"high_freq_factor\":4,"
+                "\"original_max_position_embeddings\":16"),
+         ISOBIT_E_CONFIG, "contradict"},
+        {"llama", "rope_scaling",
+         LLAMA3(",\"low_freq_factor\":1,\"high_freq_factor\":4,"
+                "\"original_max_position_embeddings\":0"),
+         ISOBIT_E_CONFIG, "original_max_position_embeddings"},
+        {"llama", "max_position_embeddings", "1e6", ISOBIT_OK, ""},
+        {"llama", "hidden_act", "\"nonsense\"", ISOBIT_E_UNSUPPORTED, "nonsense"},
+        {"mistral", "sliding_window", "0", ISOBIT_E_CONFIG, "sliding_window"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        iso_error error = {0};
+        const iso_status status =
+            load_changed(cases[i].folder, cases[i].key, cases[i].value, &error);
+        expect(cases[i].status, cases[i].part, status, &error);
+    }
+    (void)state;
+}
+
+/* Beyond its window Mistral would see other keys: there are no such positions. */
+static void test_window(void **state) {
+    iso_model *model = NULL;
+    iso_error error = {0};
+    files f;
+    files_make(&f);
+    blob config = read_file("mistral", "config.json"),
+         weights = read_file("mistral", "model.safetensors");
+    json_t *root = json_loadb((const char *)config.bytes, config.count, 0, NULL);
+    json_object_set_new(root, "sliding_window", json_integer(9));
+    char *text = json_dumps(root, 0);
+    files_text(&f, "config.json", text);
+    files_write(&f, "model.safetensors", weights.bytes, weights.count);
+    ok(iso_model_load(&model, f.directory, NULL, NULL, &error), &error);
+    assert_int_equal(iso_model_get_info(model)->max_positions, 9);
+    iso_model_free(model);
+    files_remove(&f);
+    free(text);
+    json_decref(root);
+    blob_free(&config);
+    blob_free(&weights);
+    (void)state;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tensors_are_needed),
@@ -840,6 +923,8 @@ int main(void) {
         cmocka_unit_test(test_t5_config),
         cmocka_unit_test(test_t5_names),
         cmocka_unit_test(test_t5_info),
+        cmocka_unit_test(test_llama_config),
+        cmocka_unit_test(test_window),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

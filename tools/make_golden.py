@@ -211,7 +211,8 @@ def randomize(model, rng, last_norm):
                 std = 0.7 if positions else embedding
             elif p.dim() == 2:
                 inner = p.shape[0 if isinstance(module, Conv1D) else 1]
-                last = name.split(".")[-1] in ("out_proj", "fc2", "c_proj", "o", "wo")
+                last = name.split(".")[-1] in ("out_proj", "fc2", "c_proj", "o", "wo", "o_proj",
+                                                "down_proj")
                 std = (BRANCH_GAIN if last else 1.3) / math.sqrt(inner)
             else:
                 std = 0.05
@@ -723,6 +724,30 @@ def main():
                  dict(gpt2, n_embd=24, n_head=3, n_inner=40, n_layer=3, tie_word_embeddings=False,
                       activation_function="gelu", **ids), dict(ids, max_length=30, num_beams=3),
                  "F16", "transformer.ln_f")
+
+    llama = {"model_type": "llama", "vocab_size": 50, "hidden_size": 32, "intermediate_size": 48,
+             "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+             "max_position_embeddings": 40, "rope_theta": 100.0}
+    # Heads that share keys, biases everywhere, positions that are stretched.
+    make_decoder("llama", out,
+                 dict(llama, attention_bias=True, mlp_bias=True, tie_word_embeddings=False,
+                      rope_scaling={"rope_type": "linear", "factor": 2.5}, **ids),
+                 dict(ids, max_new_tokens=12), "F32", "model.norm")
+    make_decoder("llama3-bf16", out,
+                 dict(llama, hidden_size=40, num_attention_heads=6, num_key_value_heads=3,
+                      head_dim=12, tie_word_embeddings=True,
+                      rope_scaling={"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+                                    "high_freq_factor": 4.0,
+                                    "original_max_position_embeddings": 16}, **ids),
+                 dict(ids, max_new_tokens=12, num_beams=2), "BF16", "model.norm")
+    make_decoder("qwen2-f16", out,
+                 dict(llama, model_type="qwen2", num_key_value_heads=1, tie_word_embeddings=True,
+                      use_sliding_window=False, **ids),
+                 dict(ids, max_length=30), "F16", "model.norm")
+    make_decoder("mistral", out,
+                 dict(llama, model_type="mistral", num_key_value_heads=4, sliding_window=None,
+                      **ids),
+                 dict(ids, max_new_tokens=12), "F32", "model.norm")
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ typedef struct iso_load_options {
  *   encoder-decoders  "isobit-transformer" (the paper's), "marian", "bart", "mbart", "pegasus",
  *                     "m2m_100" (M2M100, NLLB-200), "t5" (FLAN-T5, MADLAD-400 too), "mt5", "umt5"
  *   encoders          "bert" (MiniLM too), "roberta", "xlm-roberta", "camembert", "distilbert"
- *   decoders          "gpt2"
+ *   decoders          "gpt2", "llama" (2 and 3 too), "mistral" (as far as its window), "qwen2"
  * Where tie_word_embeddings is true (of t5 and umt5 the default), T5 and its kind scale their
  * logits, and an lm_head.weight in the file is not used.
  * Position tables that are computed, not read, are limited to 2^26 elements (ISOBIT_E_LIMIT), so
