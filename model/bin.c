@@ -28,7 +28,7 @@ typedef struct bin {
     const char *name;
     size_t max_bytes;
     model_arena scratch; /* what is over when the file is open */
-    pickle pickle;
+    model_pickle pickle;
     iso_error *error;
 } bin;
 
@@ -164,14 +164,14 @@ static iso_status open_zip(bin *b) {
 /* -------------------------------------------------------------------------------- older form */
 
 /* The pickle at *at of `bytes` bytes; *at goes on behind it. */
-static iso_status next_pickle(bin *b, pickle *p, char *text, size_t bytes, size_t *at) {
+static iso_status next_pickle(bin *b, model_pickle *p, char *text, size_t bytes, size_t *at) {
     iso_status status =
         model_pickle_read(p, &b->scratch, b->name, text + *at, bytes - *at, b->error);
     *at += p->bytes;
     return status;
 }
 
-static iso_status check_system(const bin *b, const pickle *p) {
+static iso_status check_system(const bin *b, const model_pickle *p) {
     const pickle_value *little = model_pickle_find(&p->top, "little_endian");
     if (!little || little->kind != PICKLE_BOOL)
         return bad(b, ISOBIT_E_CONFIG, "it does not say in which order its bytes are");
@@ -182,8 +182,8 @@ static iso_status check_system(const bin *b, const pickle *p) {
 }
 
 /* All pickles of the file, of which `bytes` bytes are in `text`; *data: where storages begin. */
-static iso_status read_pickles(bin *b, pickle *keys, char *text, size_t bytes, size_t *data) {
-    pickle p;
+static iso_status read_pickles(bin *b, model_pickle *keys, char *text, size_t bytes, size_t *data) {
+    model_pickle p;
     size_t at = LEGACY_BYTES;
     iso_status status = next_pickle(b, &p, text, bytes, &at);
     if (status)
@@ -201,7 +201,7 @@ static iso_status read_pickles(bin *b, pickle *keys, char *text, size_t bytes, s
 }
 
 /* The place of each storage, in the order of the keys. */
-static iso_status place_storages(bin *b, const pickle *keys, uint64_t at) {
+static iso_status place_storages(bin *b, const model_pickle *keys, uint64_t at) {
     size_t placed = 0, distinct = 0;
     iso_status status = sort_storages(b);
     if (status)
@@ -262,7 +262,7 @@ static iso_status open_legacy(bin *b) {
     const size_t limit = b->file->bytes < b->max_bytes ? (size_t)b->file->bytes : b->max_bytes;
     for (size_t bytes = FIRST_BYTES < limit ? FIRST_BYTES : limit;;) {
         size_t data = 0;
-        pickle keys;
+        model_pickle keys;
         char *text = model_alloc(&b->checkpoint->arena, bytes, 1);
         if (!text)
             return bad(b, ISOBIT_E_NOMEM, "out of memory for its pickles");

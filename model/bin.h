@@ -97,19 +97,19 @@ struct pickle_piece {
     size_t count;
 };
 
-typedef struct pickle {
+typedef struct model_pickle {
     pickle_value top;          /* what it is about */
     size_t bytes;              /* of the text, its end included */
     pickle_storage **storages; /* [storage_count] each one that was asked for, in that order */
     size_t storage_count;
-} pickle;
+} model_pickle;
 
 /*
  * Reads the pickle at the beginning of `text`, of file `name`. Nothing that it asks for is done:
  * values become the ones above, all else is refused. ISOBIT_E_TRUNCATED when the text ends too
  * early. Values point into the text; they and all else are in the arena.
  */
-iso_status model_pickle_read(pickle *p, model_arena *arena, const char *name, char *text,
+iso_status model_pickle_read(model_pickle *p, model_arena *arena, const char *name, char *text,
                              size_t bytes, iso_error *error);
 /* The value of a key that is a string, or NULL. */
 const pickle_value *model_pickle_find(const pickle_value *dict, const char *key);

@@ -127,7 +127,7 @@ static const struct {
 };
 
 typedef struct reader {
-    pickle *out;
+    model_pickle *out;
     model_arena *arena;
     const char *name;
     char *start, *op, *at, *end; /* op: the operation that is being done */
@@ -553,7 +553,7 @@ static iso_status step(reader *r, unsigned op) {
     }
 }
 
-iso_status model_pickle_read(pickle *p, model_arena *arena, const char *name, char *text,
+iso_status model_pickle_read(model_pickle *p, model_arena *arena, const char *name, char *text,
                              size_t bytes, iso_error *error) {
     reader r = {.out = p,
                 .arena = arena,
@@ -563,7 +563,7 @@ iso_status model_pickle_read(pickle *p, model_arena *arena, const char *name, ch
                 .at = text,
                 .end = text + bytes,
                 .error = error};
-    *p = (pickle){0};
+    *p = (model_pickle){0};
     if (bytes < 2)
         return too_short(&r);
     if ((unsigned char)text[0] != OP_PROTO || text[1] != 2)

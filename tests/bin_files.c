@@ -662,6 +662,8 @@ const bin_legacy_row bin_legacies[] = {
      PART(DATA0 "\4\0\0\0")},
     {"no data", ISOBIT_E_TRUNCATED, "storage \"0\" goes beyond the end", 4, PART("")},
     {"a byte more", ISOBIT_E_HOLE, "goes on behind the last storage", 4, PART(DATA "\0")},
+    {"two sizes", ISOBIT_E_CONFIG, "storage \"0\" is described in two ways", 2,
+     PART(DICT(NAME ROW_MAJOR S("\1", "b") TENSOR(STORAGE("0", "K\5"), "K\0", ")", ")")))},
     {"size wraps", ISOBIT_E_OVERFLOW, "storage \"0\" is too large", 2,
      PART(DICT(NAME TENSOR(STORAGE("0", HUGE), "K\0", "K\6\x85", "K\1\x85") OTHER))},
     {"size beyond the file", ISOBIT_E_TRUNCATED, "storage \"0\" goes beyond the end", 2,

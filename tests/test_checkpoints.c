@@ -9,7 +9,7 @@
 
 #include <isobit/model.h>
 
-#include "internal.h"
+#include "bin.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -557,6 +557,65 @@ static void test_pickles(void **state) {
     (void)state;
 }
 
+/*
+ * The reader alone, in memory of exactly the size, so that a sanitizer sees every byte read too
+ * far; and on each beginning of what is allowed, where the rest is there but not to be read.
+ */
+static void test_pickles_alone(void **state) {
+    for (size_t i = 0; i < bin_pickle_count; i++) {
+        const bin_pickle_row *row = &bin_pickles[i];
+        for (size_t n = 0; n <= row->bytes; n++) {
+            model_arena arena = {0};
+            model_pickle p;
+            iso_error error = {0};
+            const size_t room = row->status ? n : row->bytes;
+            char *text = malloc(room ? room : 1);
+            assert_non_null(text);
+            memcpy(text, row->text, room);
+            const iso_status status = model_pickle_read(&p, &arena, BIN, text, n, &error);
+            if (!row->status && n < row->bytes && status != ISOBIT_E_TRUNCATED)
+                fail_msg("%s, cut at %zu: status %d (%s)", row->name, n, (int)status,
+                         error.message);
+            if (!row->status && n == row->bytes)
+                assert_int_equal(status, ISOBIT_OK);
+            /* The promise on memory: a small multiple of the text. */
+            assert_true(arena.bytes <= 64 * n + 16384);
+            model_arena_free(&arena);
+            free(text);
+        }
+    }
+    (void)state;
+}
+
+/* Small pieces of memory come from larger ones: each kind of them is the one that finds none. */
+static void test_no_memory(void **state) {
+    for (size_t pad = 0; pad < 512; pad++) {
+        blob b = {0};
+        put_text(&b, "\x80\2}(U\1p]");
+        for (size_t i = 0; i < pad; i++)
+            put_text(&b, "K\1\x85"
+                         "a");
+        blob_add(&b, (const char *)bin_good_pair.data + 4, bin_good_pair.bytes - 4);
+        for (memory.failing = 1, memory.count = 0;; memory.failing++, memory.count = 0) {
+            model_arena arena = {0};
+            model_pickle p;
+            iso_error error = {0};
+            const iso_status status =
+                model_pickle_read(&p, &arena, BIN, (char *)b.bytes, b.count, &error);
+            const int all = memory.count < memory.failing;
+            model_arena_free(&arena);
+            if (status != (all ? ISOBIT_OK : ISOBIT_E_NOMEM) || error.status != status)
+                fail_msg("%zu items, allocation %zu: %d (%s)", pad, memory.failing, (int)status,
+                         error.message);
+            if (all)
+                break;
+        }
+        memory.failing = 0;
+        blob_free(&b);
+    }
+    (void)state;
+}
+
 /* Archives of other members than the usual ones. */
 static void test_members(void **state) {
 #define PKL(folder)                                                                                \
@@ -1092,6 +1151,8 @@ int main(void) {
         cmocka_unit_test(test_indices),
         cmocka_unit_test(test_index_limits),
         cmocka_unit_test(test_pickles),
+        cmocka_unit_test(test_pickles_alone),
+        cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_members),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_long_pickles),

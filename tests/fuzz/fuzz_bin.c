@@ -7,7 +7,7 @@
  */
 #include "fuzz.h"
 #include "bin_files.h"
-#include "internal.h"
+#include "bin.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +54,22 @@ static void read_tensor(const model_checkpoint *c, const model_tensor *t) {
     model_arena_free(&arena);
 }
 
+/* In memory of exactly its size. */
+static void read_alone(const uint8_t *data, size_t bytes) {
+    iso_error error = {0};
+    model_arena arena = {0};
+    model_pickle p;
+    char *text = fuzz_copy(data, bytes);
+    const iso_status status = model_pickle_read(&p, &arena, "pickle", text, bytes, &error);
+    if (status)
+        fuzz_check_error(status, &error);
+    else
+        FUZZ_CHECK(p.bytes && p.bytes <= bytes);
+    FUZZ_CHECK(arena.bytes <= 64 * bytes + 16384);
+    model_arena_free(&arena);
+    free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     iso_error error = {0};
     model_checkpoint c;
@@ -75,6 +91,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
                                               model_checkpoint_open, &error);
     } else {
         bin_places places;
+        if (form == 1)
+            read_alone(data, bytes);
         if (form == 0)
             blob_add(&b, data, bytes);
         else
