@@ -829,7 +829,7 @@ const corpus_text corpus_tokenizers[] = {
                "{\"a\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["),
     {"class missing", ISOBIT_E_UNSUPPORTED, "tokenizer_class", "{}", NULL},
     {"class null", ISOBIT_E_UNSUPPORTED, "tokenizer_class", "{\"tokenizer_class\":null}", NULL},
-    {"class other", ISOBIT_E_UNSUPPORTED, "T5Tokenizer", "{\"tokenizer_class\":\"T5Tokenizer\"}",
+    {"class other", ISOBIT_E_UNSUPPORTED, "XLNetTokenizer", "{\"tokenizer_class\":\"XLNetTokenizer\"}",
      NULL},
     {"class without its files", ISOBIT_E_MISSING, "source.spm",
      "{\"tokenizer_class\":\"MarianTokenizer\"}", NULL},

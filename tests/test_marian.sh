@@ -141,8 +141,8 @@ damaged 'no file target.spm' 'no target.spm' 'rm target.spm'
 damaged 'no file vocab.json' 'no vocab.json' 'rm vocab.json'
 damaged 'no file target_vocab.json' 'no second vocabulary' \
     'echo "{\"separate_vocabs\": true}" >tokenizer_config.json'
-damaged 'tokenizer_class "T5Tokenizer" is none' 'another tokenizer' \
-    'echo "{\"tokenizer_class\": \"T5Tokenizer\"}" >tokenizer_config.json'
+damaged 'tokenizer_class "XLNetTokenizer" is none' 'another tokenizer' \
+    'echo "{\"tokenizer_class\": \"XLNetTokenizer\"}" >tokenizer_config.json'
 damaged 'source.spm: not a SentencePiece model' 'cut off' \
     'head -c 3001 source.spm >x && mv x source.spm'
 damaged 'source.spm: not a SentencePiece model' 'text' 'cp config.json source.spm'

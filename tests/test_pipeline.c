@@ -61,7 +61,7 @@ static void test_refused(void **state) {
          ISOBIT_E_UNSUPPORTED},
         {"{" MODEL "," DECODER "}", "without the pre_tokenizer ByteLevel the model \"BPE\"",
          ISOBIT_E_UNSUPPORTED},
-        {"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Metaspace\"}," DECODER "}", "\"Metaspace\"",
+        {"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Digits\"}," DECODER "}", "\"Digits\"",
          ISOBIT_E_UNSUPPORTED},
         {"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"x+\"},"
          "\"behavior\":\"Isolated\"}," DECODER "}",
@@ -72,11 +72,11 @@ static void test_refused(void **state) {
         {"{" MODEL "," PRE "}", "the decoder \"\"", ISOBIT_E_UNSUPPORTED},
         {"{" MODEL "," PRE ",\"decoder\":{\"type\":\"Fuse\"}}", "the decoder \"Fuse\"",
          ISOBIT_E_UNSUPPORTED},
-        {"{" MODEL "," PRE "," DECODER ",\"normalizer\":{\"type\":\"Replace\"}}", "\"Replace\"",
+        {"{" MODEL "," PRE "," DECODER ",\"normalizer\":{\"type\":\"Prepend\"}}", "\"Prepend\"",
          ISOBIT_E_UNSUPPORTED},
         {"{" MODEL "," PRE "," DECODER ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":["
-         "{\"type\":\"NFC\"},{\"type\":\"Precompiled\"}]}}",
-         "\"Precompiled\"", ISOBIT_E_UNSUPPORTED},
+         "{\"type\":\"NFC\"},{\"type\":\"Nmt\"}]}}",
+         "\"Nmt\"", ISOBIT_E_UNSUPPORTED},
         {"{" MODEL "," PRE "," DECODER ",\"post_processor\":{\"type\":\"Odd\"}}", "\"Odd\"",
          ISOBIT_E_UNSUPPORTED},
         {"{" MODEL "," PRE "," DECODER ",\"post_processor\":{\"type\":\"TemplateProcessing\","

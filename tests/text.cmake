@@ -5,9 +5,10 @@ if(NOT ISOBIT_MODEL)
   return()
 endif()
 
-set(tokenizers gpt2 roberta prefix-space llama3 qwen2 bert bert-cased sequence)
+set(tokenizers gpt2 roberta prefix-space llama3 qwen2 bert bert-cased sequence bart nllb nllb-json mbart
+  mbart50 mbart50-json t5 t5-bpe pegasus)
 if(ISOBIT_WITH_SENTENCEPIECE)
-  list(APPEND tokenizers marian)
+  list(APPEND tokenizers marian m2m_100)
 endif()
 isobit_test_program(test_text test_text.c model_files.c)
 target_link_libraries(test_text PRIVATE PkgConfig::JANSSON)

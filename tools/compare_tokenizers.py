@@ -14,6 +14,7 @@ are; exit code 1 if there is one.
 import argparse
 import ctypes
 import json
+import os
 import random
 import sys
 import tempfile
@@ -33,11 +34,23 @@ QWEN2 = LLAMA3.replace("{1,3}", "")
 class Ours:
     """A tokenizer of libisobit_model."""
 
-    def __init__(self, library: ctypes.CDLL, directory: Path) -> None:
+    class Options(ctypes.Structure):
+        _fields_ = [("size", ctypes.c_size_t), ("source", ctypes.c_char_p), ("target", ctypes.c_char_p)]
+
+    def __init__(self, library: ctypes.CDLL, directory: Path, source: str | None = None,
+                 target: str | None = None) -> None:
         self.library, self.handle = library, ctypes.c_void_p()
         error = ctypes.create_string_buffer(512)
-        if library.iso_tokenizer_load(ctypes.byref(self.handle), str(directory).encode(), error):
+        options = Ours.Options(ctypes.sizeof(Ours.Options), source and source.encode(),
+                               target and target.encode())
+        if library.iso_tokenizer_load_with(ctypes.byref(self.handle), str(directory).encode(),
+                                           ctypes.byref(options), error):
             raise ValueError(error.raw[4:].split(b"\0")[0].decode())
+
+    def forced_bos(self) -> int:
+        value = ctypes.c_uint32()
+        self.library.iso_tokenizer_forced_bos(self.handle, ctypes.byref(value))
+        return value.value
 
     def encode(self, text: str) -> list[int] | None:
         """None: no sequence, as for a line that is empty."""
@@ -246,12 +259,134 @@ def marian(library: ctypes.CDLL, lines: list[str], work: Path, kind: str, rule: 
                    len(pieces), lines)
 
 
+# What transformers has families of SentencePiece in: the class, its file, the ids of special pieces,
+# the kind of model, the normal form, a source and a target.
+FAIRSEQ = {"unk_id": 0, "bos_id": 1, "eos_id": 2, "pad_id": -1}
+PAD_FIRST = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
+FAMILIES: dict[str, tuple[str, str, dict[str, int], str, str, str | None, str | None]] = {
+    "nllb": ("NllbTokenizer", "sentencepiece.bpe.model", FAIRSEQ, "bpe", "nmt_nfkc", "fra_Latn", "deu_Latn"),
+    "nllb-unigram": ("NllbTokenizer", "sentencepiece.bpe.model", FAIRSEQ, "unigram", "identity", "zul_Latn", "ace_Arab"),
+    "mbart": ("MBartTokenizer", "sentencepiece.bpe.model", FAIRSEQ, "unigram", "nmt_nfkc", "ro_RO", "en_XX"),
+    "mbart50": ("MBart50Tokenizer", "sentencepiece.bpe.model", FAIRSEQ, "unigram", "nmt_nfkc", "sl_SI", "de_DE"),
+    "m2m_100": ("M2M100Tokenizer", "sentencepiece.bpe.model", FAIRSEQ, "bpe", "nmt_nfkc", "fr", "zu"),
+    "m2m_100-unigram": ("M2M100Tokenizer", "sentencepiece.bpe.model", FAIRSEQ, "unigram", "identity", "en", "af"),
+    "t5": ("T5Tokenizer", "spiece.model", PAD_FIRST, "unigram", "nmt_nfkc", None, None),
+    "t5-bpe": ("T5Tokenizer", "spiece.model", PAD_FIRST, "bpe", "nfkc_cf", None, None),
+    "pegasus": ("PegasusTokenizer", "spiece.model", PAD_FIRST, "unigram", "nmt_nfkc", None, None),
+}
+# Changes of tokenizer_config.json that families are compared with, too.
+VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "nllb": [{"legacy_behaviour": True}], "t5": [{"legacy": False}, {"add_prefix_space": False}, {"extra_ids": 7}],
+    "pegasus": [{"offset": 11}],
+}
+
+
+def train_spm(directory: Path, name: str, size: int, small: bool) -> None:
+    """`small`: of few lines, with few normal forms."""
+    import sentencepiece
+    _, file, ids, kind, rule, _, _ = FAMILIES[name]
+    directory.mkdir(parents=True, exist_ok=True)
+    rules = directory / "rules.tsv"
+    text_corpus.write_rules(rules)
+    forms = {"normalization_rule_tsv": os.path.relpath(rules)} if small and rule != "identity" else {
+        "normalization_rule_name": rule}
+    lines = text_corpus.lines(2000, 5, False)
+    if small:  # of Latin and Greek letters
+        lines = [line for line in lines if all(ord(c) < 0x400 for c in line)]
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines), model_type=kind,
+        model_prefix=os.path.relpath(directory / "spm"), vocab_size=size,
+        character_coverage=0.98 if small else 0.99, num_threads=1, minloglevel=2,
+        hard_vocab_limit=False, **forms, **ids)
+    rules.unlink()
+    (directory / "spm.vocab").unlink()
+    (directory / "spm.model").rename(directory / file)
+
+
+def added_tokens(codes: Iterable[str], first: int) -> dict[str, Any]:
+    """As save_pretrained writes them: languages, then the mask, as NLLB-200 has them."""
+    plain = {"lstrip": False, "normalized": False, "rstrip": False, "single_word": False, "special": True}
+    tokens = {str(i): {"content": t, **plain} for i, t in enumerate(["<s>", "<pad>", "</s>", "<unk>"])}
+    tokens |= {str(first + i): {"content": code, **plain} for i, code in enumerate(codes)}
+    tokens[str(first + len(tokens) - 4)] = {"content": "<mask>", **plain, "lstrip": True, "normalized": True}
+    return tokens
+
+
+def write_family(directory: Path, name: str, size: int, small: bool = False) -> dict[str, Any]:
+    """A directory of the family as it is published; its tokenizer_config.json.  `small`: few languages."""
+    import sentencepiece
+    from transformers.models.m2m_100.tokenization_m2m_100 import FAIRSEQ_LANGUAGE_CODES as M2M
+    from transformers.models.nllb.tokenization_nllb import FAIRSEQ_LANGUAGE_CODES as NLLB
+    train_spm(directory, name, size, small)
+    spm = sentencepiece.SentencePieceProcessor(model_file=str(directory / FAMILIES[name][1]))
+    pieces = [spm.id_to_piece(i) for i in range(spm.get_piece_size())]
+    config: dict[str, Any] = {"tokenizer_class": FAMILIES[name][0]}
+    if name.startswith("nllb"):
+        codes = ["ace_Arab", "deu_Latn", "eng_Latn", "fra_Latn", "zul_Latn"] if small else NLLB
+        config["added_tokens_decoder"] = added_tokens(codes, len(pieces) + 1)
+        config["additional_special_tokens"] = codes
+    if name.startswith("m2m"):
+        tokens = ["<s>", "<pad>", "</s>", "<unk>"] + pieces[3:40] + pieces[45:]
+        (directory / "vocab.json").write_text(json.dumps({t: i for i, t in enumerate(tokens)}) + "\n")
+        (directory / "special_tokens_map.json").write_text(json.dumps(
+            {"additional_special_tokens": [f"__{code}__" for code in M2M["m2m100"]]}) + "\n")
+    (directory / "tokenizer_config.json").write_text(json.dumps(config) + "\n")
+    return config
+
+
+def compare_family(library: ctypes.CDLL, title: str, directory: Path, name: str, lines: list[str]) -> Comparison:
+    from transformers import AutoTokenizer
+    languages = dict(zip(("src_lang", "tgt_lang"), FAMILIES[name][5:]))
+    theirs = AutoTokenizer.from_pretrained(directory, **languages)
+    ours = Ours(library, directory, *FAMILIES[name][5:])
+    result = compare(title, lambda s: theirs(s)["input_ids"],
+                     lambda i: theirs.decode(i, skip_special_tokens=True), ours, len(theirs) + 3, lines)
+    if FAMILIES[name][6]:
+        result.check("id", FAMILIES[name][6], theirs._build_translation_inputs(
+            "a", return_tensors=None, src_lang=FAMILIES[name][5], tgt_lang=FAMILIES[name][6])["forced_bos_token_id"],
+            ours.forced_bos())
+    return result
+
+
+def families(library: ctypes.CDLL, lines: list[str], work: Path, only: list[str]) -> list[Comparison]:
+    """Each family in its published files, with tokenizer.json besides, and with other options."""
+    from transformers import AutoTokenizer
+    results = []
+    for name in only or FAMILIES:
+        config = write_family(work / name, name, 4000)
+        results.append(compare_family(library, name, work / name, name, lines))
+        theirs = AutoTokenizer.from_pretrained(work / name)
+        if theirs.is_fast:
+            theirs.save_pretrained(work / f"{name}-json")
+            results.append(compare_family(library, f"{name} (json)", work / f"{name}-json", name, lines))
+        for variant in VARIANTS.get(name, []):
+            directory = work / f"{name}-{next(iter(variant))}"
+            directory.mkdir()
+            (directory / FAMILIES[name][1]).write_bytes((work / name / FAMILIES[name][1]).read_bytes())
+            (directory / "tokenizer_config.json").write_text(json.dumps(config | variant) + "\n")
+            results.append(compare_family(library, f"{name} {variant}", directory, name, lines))
+    return results
+
+
+def bart(library: ctypes.CDLL, lines: list[str], work: Path) -> list[Comparison]:
+    """Byte-level BPE in a directory of BART: the older files alone, and tokenizer.json."""
+    from transformers import AutoTokenizer
+    write(work / "bart", roberta(2000), {"tokenizer_class": "BartTokenizer"}, True)
+    theirs = AutoTokenizer.from_pretrained(work / "bart")
+    theirs.save_pretrained(work / "bart-json")
+    return [compare(name, lambda s: theirs(s)["input_ids"],
+                    lambda i: theirs.decode(i, skip_special_tokens=True), Ours(library, work / name),
+                    len(theirs), lines) for name in ("bart", "bart-json")]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--library", type=Path, required=True)
     parser.add_argument("--lines", type=int, default=20000)
     parser.add_argument("--characters", action="store_true", help="every code point alone")
     parser.add_argument("--no-marian", action="store_true")
+    parser.add_argument("--family", action="append", default=[], choices=[*FAMILIES, "bart"],
+                        help="these families alone (default: all, and the pipelines)")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     library = ctypes.CDLL(str(options.library.resolve()))
@@ -259,8 +394,13 @@ def main() -> int:
     if options.characters:
         lines = [f"a{chr(c)}b 1{chr(c)}" for c in range(1, 0x30000) if not 0xd800 <= c < 0xe000]
     with tempfile.TemporaryDirectory() as work:
-        results = pipelines(library, lines, Path(work))
-        if not options.no_marian:
+        results = [] if options.family else pipelines(library, lines, Path(work))
+        named = [name for name in options.family if name != "bart"]
+        if named or not options.family:
+            results += families(library, lines, Path(work), named)
+        if not options.family or "bart" in options.family:
+            results += bart(library, lines, Path(work))
+        if not options.no_marian and not options.family:
             for kind, rule in (("unigram", "nmt_nfkc"), ("bpe", "identity"), ("unigram", "nfkc_cf")):
                 results.append(marian(library, lines, Path(work), kind, rule))
     return int(any(r.wrong for r in results))

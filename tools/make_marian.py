@@ -23,10 +23,7 @@ from typing import Any
 import sentencepiece
 import torch
 from make_golden import ROOT, is_varied, weights, write_json, write_safetensors
-
-# Normal forms that are few, so that the table stays small: the real one has 240 kB.
-RULES = {"\uff21": "A", "\uff22": "B", "\ufb01": "fi", "\u00a0": " ", "\t": " ", "\u3000": " ",
-         "\u2028": " ", "\u0009\u0009": " ", "e\u0301": "\u00e9", "\u200b": "", "\u2026": "..."}
+from text_corpus import write_rules
 
 SENTENCES = """\
 The quick brown fox jumps over the lazy dog.
@@ -91,9 +88,7 @@ def make_tokenizer(out: Path) -> list[str]:
             for line in (ROOT / name).read_text(encoding="utf-8").splitlines()]
     words = [line for line in docs if line and line[0].isalpha()]
     rules = out / "rules.tsv"
-    rules.write_text("".join(
-        " ".join(f"{ord(c):X}" for c in a) + "\t" + " ".join(f"{ord(c):X}" for c in b) + "\n"
-        for a, b in RULES.items()))
+    write_rules(rules)
     sentences = SENTENCES.splitlines() * 4
     source = train(out / "source", words[:150] + sentences, "unigram", 260, rules)
     target = train(out / "target", words[150:300] + sentences, "bpe", 240, None)

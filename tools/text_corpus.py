@@ -3,6 +3,7 @@
 """Made-up text in many scripts, and odd text, for the tokenizers' golden files and comparisons."""
 
 import random
+from pathlib import Path
 
 # Name: ranges of letters. Words are drawn from a small set for each script, so that merges exist.
 SCRIPTS: dict[str, list[tuple[int, int]]] = {
@@ -27,9 +28,23 @@ ODD = [
     "[SEP]", "[UNK]", "[mask]", "<|endoftext|>", "<|im_start|>", "<|begin_of_text|>", "##a", "it's", "IT'S", "we'LL", "'Re", "don't",
     "can't", "do not", "\u2019s", "''s", "\t", "\n", "\r\n", " \n ", "\n\n\n", "   ", "      ", " \t \u00a0", "123456789", "1,234.5",
     "\u0661\u0662\u0663", "\u00b2\u2460", "...", "?!", "--", "$^+=`|~", "\u20ac", "\u00a9", "\u3002", "\u300c\u300d", "\u4e00\u4e8c",
+    "<extra_id_0>", " <extra_id_5> ", "<extra_id_99>x", "<extra_id_100>", "<mask_1>", " <mask_2>", "<unk_2>", "en_XX", "xro_RO ",
+    "fra_Latn", " deu_Latn ", "__fr__", " __en__ ", "__xx__", "<s>", "</s>x", "\r\n\u0301", "\u2581\u2581", "\u0600a", "a\u200d", "\u1161",
     "_a_", "a.b@c.de", "https://x.y/z?q=1#f", "\u2581", "\u2581a", "\u0120", "\u010a", "\u1100\u1161\u11a8", "\uac01", "x" * 101, "y" * 100,
     "ab" * 700, "\u4e2d" * 300, "\u0301" * 40, "!" * 200, " " * 70, "\U0001d400\U0001d7d8", "\u0f0b", "\u17d4", "\u02bb", "\u2160",
 ]
+
+
+# Normal forms that are few, so that the table stays small: the real one has 240 kB.
+RULES = {"\uff21": "A", "\uff22": "B", "\ufb01": "fi", "\u00a0": " ", "\t": " ", "\u3000": " ",
+         "\u2028": " ", "\u0009\u0009": " ", "e\u0301": "\u00e9", "\u200b": "", "\u2026": "..."}
+
+
+def write_rules(path: Path) -> None:
+    """RULES as trainers of SentencePiece read them."""
+    path.write_text("".join(
+        " ".join(f"{ord(c):X}" for c in a) + "\t" + " ".join(f"{ord(c):X}" for c in b) + "\n"
+        for a, b in RULES.items()))
 
 
 def words(rng: random.Random, ranges: list[tuple[int, int]]) -> list[str]:

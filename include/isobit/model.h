@@ -326,6 +326,11 @@ ISOBIT_API iso_status iso_model_set_profile(iso_model *model, iso_profile *profi
  *                      and isobit lacks is refused by name
  *   MarianTokenizer    source.spm, target.spm (SentencePiece) and vocab.json: Marian, OPUS-MT.
  *                      Needs a library that was built with ISOBIT_SENTENCEPIECE
+ *   M2M100Tokenizer    sentencepiece.bpe.model and vocab.json; the same holds
+ *   NllbTokenizer, MBartTokenizer, MBart50Tokenizer, T5Tokenizer, PegasusTokenizer, the same with
+ *                      "Fast" at the end
+ *                      tokenizer.json; without it sentencepiece.bpe.model or spiece.model, unigram
+ *                      or BPE. As transformers' "Fast" classes cut text, without SentencePiece
  * ISOBIT_E_UNSUPPORTED for others: use ids. The files are untrusted, as those of a model are.
  */
 typedef struct iso_tokenizer iso_tokenizer;
@@ -333,7 +338,31 @@ ISOBIT_API iso_status iso_tokenizer_load(iso_tokenizer **tokenizer, const char *
                                          iso_error *error);
 ISOBIT_API void iso_tokenizer_free(iso_tokenizer *tokenizer); /* NULL is allowed */
 
-/* Whether the tokenizer has as many tokens as the model: ISOBIT_E_CONFIG if not. */
+/*
+ * Languages, as the tokenizer names them ("eng_Latn", "en_XX"; M2M100: "en"). NULL: what
+ * tokenizer_config.json says (src_lang, tgt_lang), else English as the source and no target.
+ * ISOBIT_E_UNSUPPORTED for one that the tokenizer lacks, and for any where it has none.
+ */
+typedef struct iso_tokenizer_options {
+    size_t size;                                   /* sizeof(iso_tokenizer_options) */
+    const char *source_language, *target_language; /* not kept */
+} iso_tokenizer_options;
+
+/* The same as iso_tokenizer_load with options, or NULL. */
+ISOBIT_API iso_status iso_tokenizer_load_with(iso_tokenizer **tokenizer, const char *directory,
+                                              const iso_tokenizer_options *options,
+                                              iso_error *error);
+/*
+ * The id of the target language, with which generation must begin (forced_bos of
+ * iso_generate_options); UINT32_MAX if there is none.
+ */
+ISOBIT_API iso_status iso_tokenizer_forced_bos(const iso_tokenizer *tokenizer, uint32_t *id);
+
+/*
+ * Whether the tokenizer fits the model: ISOBIT_E_CONFIG if not. It has as many tokens; or the model
+ * has more ids, which some have for the sake of its shape: those give no text (not for
+ * isobit-characters and MarianTokenizer, whose ids are all tokens).
+ */
 ISOBIT_API iso_status iso_tokenizer_fits(const iso_tokenizer *tokenizer, const iso_model *model,
                                          iso_error *error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Byte-level BPE: each byte of a word is a token at first; then the neighbours whose pair has the
- * lowest rank merge, the leftmost first, until no pair is known. A heap of pairs makes that
+ * BPE: each byte of a word, or each character, is a token at first; then the neighbours whose pair
+ * has the lowest rank merge, the leftmost first, until no pair is known. A heap of pairs makes that
  * n log n for words of any length.
  */
 #include "pipeline.h"
@@ -173,15 +173,38 @@ static size_t first_symbols(const text_model *model, text_ids *out, symbol *symb
     return count;
 }
 
-iso_status text_bpe_encode(const text_model *model, text_ids *out, const char *word, size_t bytes) {
-    model_arena scratch = {0};
-    uint32_t whole = MODEL_NO_ID;
-    if (model->ignore_merges && find_word(model, word, bytes, &whole))
-        return ISOBIT_E_NOMEM;
-    if (whole != MODEL_NO_ID && !model->only_added[whole]) {
-        text_put_id(out, whole);
-        return ISOBIT_OK;
+/* The tokens of characters; unknown ones in a row are one token. */
+static size_t first_characters(const text_model *model, text_ids *out, symbol *symbols,
+                               const char *word, size_t bytes) {
+    size_t count = 0;
+    uint32_t code;
+    int unknown = 0;
+    for (size_t at = 0, n; at < bytes; at += n) {
+        n = model_utf8(word + at, bytes - at, &code);
+        uint32_t id = text_vocabulary_find(model->vocabulary, word + at, n);
+        const int known = id != MODEL_NO_ID && !model->only_added[id];
+        if (!known) {
+            id = model->unk;
+            out->unknown += !text_is_bar(word + at, n);
+        }
+        if (!known && unknown)
+            continue;
+        unknown = !known;
+        symbols[count] =
+            (symbol){id, count ? (uint32_t)count - 1 : NO_SYMBOL, (uint32_t)count + 1, 0};
+        count++;
     }
+    if (count)
+        symbols[count - 1].next = NO_SYMBOL;
+    return count;
+}
+
+typedef size_t first(const text_model *model, text_ids *out, symbol *symbols, const char *word,
+                     size_t bytes);
+
+static iso_status put_merged(const text_model *model, text_ids *out, const char *word, size_t bytes,
+                             first *symbols_of) {
+    model_arena scratch = {0};
     symbol few[64];
     candidate few_items[192];
     symbol *symbols = few;
@@ -194,13 +217,29 @@ iso_status text_bpe_encode(const text_model *model, text_ids *out, const char *w
             return ISOBIT_E_NOMEM;
         }
     }
-    const size_t count = first_symbols(model, out, symbols, word, bytes);
+    const size_t count = symbols_of(model, out, symbols, word, bytes);
     merge_all(model, symbols, count, &h);
     for (size_t i = 0; i < count; i++)
         if (!symbols[i].gone)
             text_put_id(out, symbols[i].id);
     model_arena_free(&scratch);
     return ISOBIT_OK;
+}
+
+iso_status text_bpe_encode(const text_model *model, text_ids *out, const char *word, size_t bytes) {
+    uint32_t whole = MODEL_NO_ID;
+    if (model->ignore_merges && find_word(model, word, bytes, &whole))
+        return ISOBIT_E_NOMEM;
+    if (whole != MODEL_NO_ID && !model->only_added[whole]) {
+        text_put_id(out, whole);
+        return ISOBIT_OK;
+    }
+    return put_merged(model, out, word, bytes, first_symbols);
+}
+
+iso_status text_bpe_encode_characters(const text_model *model, text_ids *out, const char *word,
+                                      size_t bytes) {
+    return put_merged(model, out, word, bytes, first_characters);
 }
 
 /* ------------------------------------------------------------------------------------ decode */

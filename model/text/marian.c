@@ -5,62 +5,13 @@
  * ends the sequence. Special tokens that are written out in the text are cut out first, then a
  * target language at the beginning (">>fra<<"). Generated pieces become text through target.spm.
  */
-#include "sentencepiece.h"
-#include "spm_file.h"
-
-#include <stdio.h>
-#include <string.h>
-
-static const char lower_bar[] = "\xe2\x96\x81"; /* stands for a space in pieces */
-enum { BAR_BYTES = sizeof lower_bar - 1 };
+#include "spm_text.h"
 
 typedef struct marian {
     text_spm *spm[2]; /* source.spm, target.spm */
 } marian;
 
 /* ---------------------------------------------------------------------------------- loading */
-
-/* Files of two different models: hardly a piece has an id. A few without one are normal. */
-static iso_status check_pieces(const text_pieces *pieces, const text_vocabulary *v,
-                               const char *spm_name, const char *vocabulary_name,
-                               iso_error *error) {
-    size_t normal = 0, known = 0;
-    for (size_t i = 0; i < pieces->count; i++) {
-        const text_piece *piece = &pieces->pieces[i];
-        if (piece->type != TEXT_PIECE_NORMAL)
-            continue;
-        normal++;
-        known += text_vocabulary_find(v, piece->text, piece->bytes) != MODEL_NO_ID;
-    }
-    if (known >= normal - normal / 2)
-        return ISOBIT_OK;
-    return model_fail(error, ISOBIT_E_CONFIG,
-                      "%s and %s contradict each other: %zu of %zu pieces are in the vocabulary",
-                      spm_name, vocabulary_name, known, normal);
-}
-
-static iso_status load_spm(iso_tokenizer *t, int side, const char *directory,
-                           const char *vocabulary_name, iso_error *error) {
-    const char *name = side == TEXT_SOURCE ? "source.spm" : "target.spm";
-    model_arena arena = {0};
-    model_quoted quoted;
-    text_pieces pieces;
-    char *proto, why[200] = "";
-    size_t bytes;
-    iso_status status =
-        model_file_text(&proto, &bytes, &arena, directory, name, TEXT_MAX_VOCABULARY_BYTES, error);
-    if (!status)
-        status = text_spm_check(&pieces, &arena, name, proto, bytes, error);
-    if (!status)
-        status = check_pieces(&pieces, &t->vocabulary[side], name, vocabulary_name, error);
-    if (!status) {
-        status = text_spm_load(&((marian *)t->state)->spm[side], proto, bytes, why, sizeof why);
-        if (status)
-            (void)model_fail(error, status, "%s: %s", name, model_quote(&quoted, why, strlen(why)));
-    }
-    model_arena_free(&arena);
-    return status;
-}
 
 static iso_status load_vocabulary(iso_tokenizer *t, int side, const char *directory,
                                   const json_t *config, const char *name, iso_error *error) {
@@ -86,6 +37,7 @@ static iso_status load_vocabulary(iso_tokenizer *t, int side, const char *direct
 static iso_status load(iso_tokenizer *t, const text_class *of, const char *directory,
                        const json_t *config, iso_error *error) {
     const int separate = json_is_true(json_object_get(config, "separate_vocabs"));
+    static const char *const spm_names[] = {"source.spm", "target.spm"};
     const char *names[] = {"vocab.json", separate ? "target_vocab.json" : "vocab.json"};
     (void)of;
     marian *m = t->state = model_alloc(&t->arena, 1, sizeof *m);
@@ -97,7 +49,8 @@ static iso_status load(iso_tokenizer *t, const text_class *of, const char *direc
     if (!status && separate)
         status = load_vocabulary(t, TEXT_TARGET, directory, config, names[1], error);
     for (int side = 0; side < 2 && !status; side++)
-        status = load_spm(t, side, directory, names[side], error);
+        status = text_spm_open(&m->spm[side], directory, spm_names[side], &t->vocabulary[side],
+                               names[side], error);
     return status;
 }
 
@@ -109,18 +62,6 @@ static void release(iso_tokenizer *t) {
 
 /* ----------------------------------------------------------------------------------- encode */
 
-static int is_bar(const char *text, size_t bytes) {
-    return bytes >= BAR_BYTES && memcmp(text, lower_bar, BAR_BYTES) == 0;
-}
-
-/* Code points, spaces of SentencePiece not among them. */
-static size_t count_characters(const char *text, size_t bytes) {
-    size_t count = 0;
-    for (size_t i = 0; i < bytes; i++)
-        count += ((unsigned char)text[i] & 0xc0) != 0x80 && !is_bar(text + i, bytes - i);
-    return count;
-}
-
 typedef struct encoding {
     const iso_tokenizer *t;
     text_ids *out;
@@ -131,7 +72,7 @@ static void put_piece(void *to, const char *piece, size_t bytes) {
     uint32_t id = text_vocabulary_find(&e->t->vocabulary[TEXT_SOURCE], piece, bytes);
     if (id == MODEL_NO_ID) {
         id = e->t->unk;
-        e->out->unknown += count_characters(piece, bytes);
+        e->out->unknown += text_count_characters(piece, bytes);
     }
     text_put_id(e->out, id);
 }
@@ -165,7 +106,7 @@ static iso_status put_text(encoding *e, const char *text, size_t bytes) {
         if (code && at + begin == 0)
             put_piece(e, text, code);
         else if (code)
-            e->out->dropped += count_characters(text + at + begin, code);
+            e->out->dropped += text_count_characters(text + at + begin, code);
         else
             begin = line;
         memcpy(rest + used, text + at, begin);
@@ -222,51 +163,23 @@ static iso_status encode(const iso_tokenizer *t, text_ids *out, const char *text
 
 /* ----------------------------------------------------------------------------------- decode */
 
-/* What surrounds a text is taken off as Python's strip() does, and the bars that are left become
- * spaces: those of pieces that target.spm does not know. */
-static void put_decoded(void *to, const char *text, size_t bytes) {
-    static const char broken[] = "\xef\xbf\xbd"; /* U+FFFD: a character that lacks bytes */
-    if (((text_chars *)to)->partial)
-        while (bytes >= 3 && memcmp(text + bytes - 3, broken, 3) == 0)
-            bytes -= 3;
-    size_t begin = bytes, end = 0;
-    uint32_t code;
-    for (size_t at = 0, n; at < bytes; at += n) {
-        n = is_bar(text + at, bytes - at) ? BAR_BYTES : model_utf8(text + at, bytes - at, &code);
-        if (n == BAR_BYTES && is_bar(text + at, bytes - at))
-            code = ' ';
-        if (n && (text_is_space(code) || (code >= 0x1c && code <= 0x1f)))
-            continue;
-        n = n ? n : 1;
-        begin = at < begin ? at : begin;
-        end = at + n;
-    }
-    for (size_t at = begin, next; at < end; at = next) {
-        for (next = at; next < end && !is_bar(text + next, end - next);)
-            next++;
-        text_put_chars(to, text + at, next - at);
-        if (next < end) {
-            text_put_chars(to, " ", 1);
-            next += BAR_BYTES;
-        }
-    }
-}
-
 static iso_status decode(const iso_tokenizer *t, text_chars *out, const uint32_t *ids, size_t count,
                          int side) {
     const text_vocabulary *v = &t->vocabulary[side];
     const marian *m = t->state;
     model_arena scratch = {0};
     const char **pieces = model_alloc(&scratch, count, sizeof *pieces);
+    /* Bars that are left are of pieces that target.spm does not know. */
+    text_stripped to = {out, 1};
     size_t used = 0;
     if (!pieces)
         return ISOBIT_E_NOMEM;
     for (size_t i = 0; i < count; i++)
         if (!v->special[ids[i]])
             pieces[used++] = v->by_id[ids[i]].token;
-    iso_status status = text_spm_decode(m->spm[side], pieces, used, put_decoded, out);
+    iso_status status = text_spm_decode(m->spm[side], pieces, used, text_put_stripped, &to);
     model_arena_free(&scratch);
     return status;
 }
 
-const text_kind text_marian = {load, encode, decode, release};
+const text_kind text_marian = {load, encode, decode, release, 0};

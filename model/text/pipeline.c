@@ -9,6 +9,7 @@
 typedef struct encoding {
     const text_pipeline *p;
     text_ids *out;
+    int first; /* nothing came before this part of the text */
 } encoding;
 
 static iso_status put_words(const text_pipeline *p, text_ids *out, const char *text, size_t bytes) {
@@ -26,11 +27,15 @@ static iso_status put_words(const text_pipeline *p, text_ids *out, const char *t
 
 static iso_status put_part(void *to, const text_added *added, const char *text, size_t bytes) {
     encoding *e = to;
+    const int first = e->first;
     text_buffer with_space = {0};
+    e->first = 0;
     if (added) {
         text_put_id(e->out, added->id);
         return ISOBIT_OK;
     }
+    if (e->p->metaspace.used)
+        return text_metaspace_put(e->p, e->out, text, bytes, first);
     if (!e->p->prefix_space || text[0] == ' ')
         return put_words(e->p, e->out, text, bytes);
     text_buffer_put(&with_space, " ", 1);
@@ -65,13 +70,14 @@ static iso_status put_raw(void *to, const text_added *added, const char *text, s
                             ? ISOBIT_E_NOMEM
                             : text_added_split(&e->p->added, 1, form.text, form.count, put_part, e);
     text_buffer_free(&form);
+    e->first = 0;
     return status;
 }
 
 static iso_status encode(const iso_tokenizer *t, text_ids *out, const char *text, size_t bytes,
                          iso_error *error) {
     const text_pipeline *p = t->state;
-    encoding e = {p, out};
+    encoding e = {p, out, 1};
     const size_t before = out->id_count;
     if (bytes == 0)
         return ISOBIT_OK;
@@ -141,11 +147,19 @@ static iso_status load(iso_tokenizer *t, const text_class *of, const char *direc
         .split = text_split_none,
         .model = {.vocabulary = &t->vocabulary[TEXT_SOURCE], .unk = MODEL_NO_ID, .prefix = ""},
         .cleanup_text = json_is_true(json_object_get(config, "clean_up_tokenization_spaces"))};
-    iso_status status = text_pipeline_json(t, p, directory, &found, error);
-    if (!found)
+    iso_status status = ISOBIT_OK;
+    if (!of->family || !text_family_rebuilds(of->family, config))
+        status = text_pipeline_json(t, p, directory,
+                                    of->family && !text_family_updates(of->family) ? NULL : config,
+                                    &found, error);
+    if (!found && of->family)
+        status = text_pipeline_spm(t, p, of->family, directory, config, error);
+    else if (!found)
         status = of->recipe
                      ? text_pipeline_files(t, p, of->recipe, directory, config, error)
                      : model_fail(error, ISOBIT_E_MISSING, "there is no file tokenizer.json");
+    if (!status && of->family)
+        status = text_pipeline_languages(t, p, of->family, config, error);
     if (!status)
         status = normalize_added(t, p, error);
     if (!status)
@@ -154,4 +168,4 @@ static iso_status load(iso_tokenizer *t, const text_class *of, const char *direc
     return status;
 }
 
-const text_kind text_pipeline_kind = {load, encode, decode, NULL};
+const text_kind text_pipeline_kind = {load, encode, decode, NULL, 1};

@@ -8,6 +8,7 @@
 #ifndef ISOBIT_MODEL_PIPELINE_H
 #define ISOBIT_MODEL_PIPELINE_H
 
+#include "spm_file.h"
 #include "unicode.h"
 
 /* --------------------------------------------------------------------------- added tokens */
@@ -41,6 +42,9 @@ typedef struct text_step {
     void (*run)(const struct text_step *step, text_buffer *out, const char *text, size_t bytes);
     text_form form;                                          /* normal forms of Unicode */
     int clean, chinese_characters, strip_accents, lowercase; /* BERT's */
+    text_charsmap charsmap;                                  /* SentencePiece's */
+    const char *from, *to; /* replaces one by the other; `from` NULL: two spaces and more */
+    int left, right;       /* takes white space off these ends */
 } text_step;
 
 void text_step_form(const text_step *step, text_buffer *out, const char *text, size_t bytes);
@@ -48,6 +52,9 @@ void text_step_lowercase(const text_step *step, text_buffer *out, const char *te
 void text_step_strip_accents(const text_step *step, text_buffer *out, const char *text,
                              size_t bytes);
 void text_step_bert(const text_step *step, text_buffer *out, const char *text, size_t bytes);
+void text_step_charsmap(const text_step *step, text_buffer *out, const char *text, size_t bytes);
+void text_step_replace(const text_step *step, text_buffer *out, const char *text, size_t bytes);
+void text_step_strip(const text_step *step, text_buffer *out, const char *text, size_t bytes);
 
 /* The bytes of the next piece of a text that is not empty, at least 1; *word: 0 if it is dropped.
  */
@@ -76,16 +83,47 @@ typedef struct text_model {
     /* WordPiece */
     const char *prefix; /* of pieces within a word */
     size_t longest_word;
+    /* Unigram */
+    const double *scores; /* by id */
+    double unk_score;
 } text_model;
 
 iso_status text_bpe_encode(const text_model *model, text_ids *out, const char *word, size_t bytes);
 iso_status text_wordpiece_encode(const text_model *model, text_ids *out, const char *word,
                                  size_t bytes);
+/* BPE whose first tokens are characters, as SentencePiece has it; unknown ones in a row are one. */
+iso_status text_bpe_encode_characters(const text_model *model, text_ids *out, const char *word,
+                                      size_t bytes);
+iso_status text_unigram_encode(const text_model *model, text_ids *out, const char *word,
+                               size_t bytes);
+/* The score of unknown characters, once the others are there. */
+void text_unigram_finish(text_model *model);
 /* From pairs of ids; `merges` in the order of their ranks. */
 void text_bpe_sort(text_model *model);
 /* The code point that stands for a byte in vocabularies of byte-level BPE, and back (-1: none). */
 uint32_t text_byte_letter(unsigned char byte);
 int text_letter_byte(uint32_t code);
+
+/* Spaces as SentencePiece has them: U+2581 in tokens, before each word. */
+#define TEXT_BAR "\xe2\x96\x81"
+enum { TEXT_BAR_BYTES = 3 };
+static inline int text_is_bar(const char *text, size_t bytes) {
+    return bytes >= TEXT_BAR_BYTES && memcmp(text, TEXT_BAR, TEXT_BAR_BYTES) == 0;
+}
+
+typedef enum text_prepend {
+    TEXT_PREPEND_NEVER,
+    TEXT_PREPEND_FIRST,
+    TEXT_PREPEND_ALWAYS
+} text_prepend;
+
+typedef struct text_metaspace {
+    int used;             /* instead of a splitter */
+    int words;            /* white space of all kinds separates words, and is dropped */
+    text_prepend prepend; /* a bar to a part of the text: to none, the first one, each */
+    int split;            /* before each bar */
+    text_prepend decoder; /* not NEVER: the bars of the first token are dropped */
+} text_metaspace;
 
 enum { TEXT_MAX_STEPS = 8, TEXT_MAX_AROUND = 8 };
 
@@ -94,6 +132,7 @@ typedef struct text_pipeline {
     text_step steps[TEXT_MAX_STEPS];
     size_t step_count;
     text_splitter *split;
+    text_metaspace metaspace;
     int prefix_space; /* text that does not begin with a space gets one */
     text_model model;
     uint32_t before[TEXT_MAX_AROUND], after[TEXT_MAX_AROUND]; /* special tokens around */
@@ -104,6 +143,10 @@ typedef struct text_pipeline {
     int cleanup_text; /* of the whole text, as tokenizer_config.json may ask */
 } text_pipeline;
 
+/* A part of the text, the first one or another. */
+iso_status text_metaspace_put(const text_pipeline *p, text_ids *out, const char *text, size_t bytes,
+                              int first);
+
 /* Spaces before punctuation and English endings away, as the decoder or transformers does it. */
 void text_tidy(text_buffer *text, int of_decoder);
 
@@ -112,11 +155,28 @@ void text_decode_bytes(const text_pipeline *p, const text_vocabulary *v, text_bu
 void text_decode_wordpiece(const text_pipeline *p, const text_vocabulary *v, text_buffer *out,
                            const uint32_t *ids, size_t count);
 
+void text_decode_metaspace(const text_pipeline *p, const text_vocabulary *v, text_buffer *out,
+                           const uint32_t *ids, size_t count);
+
 /* ---------------------------------------------------------------------------- reading files */
 
-/* tokenizer.json; *found says whether there is one. */
-iso_status text_pipeline_json(iso_tokenizer *t, text_pipeline *p, const char *directory, int *found,
-                              iso_error *error);
+/* tokenizer.json; *found says whether there is one. "added_tokens_decoder" of `config`, or NULL,
+ * may change its added tokens. */
+iso_status text_pipeline_json(iso_tokenizer *t, text_pipeline *p, const char *directory,
+                              const json_t *config, int *found, iso_error *error);
+/* Whether a family takes its file of SentencePiece although there is a tokenizer.json, and whether
+ * "added_tokens_decoder" counts beside that. */
+int text_family_rebuilds(const struct text_family *family, const json_t *config);
+int text_family_updates(const struct text_family *family);
+/* A file of SentencePiece, as a family arranges it. */
+iso_status text_pipeline_spm(iso_tokenizer *t, text_pipeline *p, const struct text_family *family,
+                             const char *directory, const json_t *config, iso_error *error);
+/* The languages that the caller or `config` names: tokens around a source, the first one of a
+ * target. */
+iso_status text_pipeline_languages(iso_tokenizer *t, text_pipeline *p,
+                                   const struct text_family *family, const json_t *config,
+                                   iso_error *error);
+
 /* vocab.json and merges.txt, or vocab.txt. */
 iso_status text_pipeline_files(iso_tokenizer *t, text_pipeline *p, const struct text_recipe *recipe,
                                const char *directory, const json_t *config, iso_error *error);
@@ -128,6 +188,9 @@ iso_status text_pipeline_vocabulary(iso_tokenizer *t, text_pipeline *p, const js
 iso_status text_pipeline_merge(text_pipeline *p, const char *left, size_t left_bytes,
                                const char *right, size_t right_bytes, const char *file,
                                iso_error *error);
+/* Adds [{"id", "content", ...}], or {"id": {"content", ...}}, to a list of added tokens; those that
+ * it has get new properties. 0: no memory, or ids that are none. */
+int text_added_update(json_t *list, const json_t *more);
 /* Byte-level BPE on a vocabulary that has been read, with room for so many merges. */
 iso_status text_pipeline_bpe(iso_tokenizer *t, text_pipeline *p, size_t merges, iso_error *error);
 

@@ -5,6 +5,9 @@
  */
 #include "pipeline.h"
 
+#include <math.h>
+#include <stdlib.h>
+
 static const char file[] = "tokenizer.json";
 
 static iso_status refuse(iso_error *error, const char *part, const char *what) {
@@ -94,9 +97,125 @@ iso_status text_pipeline_vocabulary(iso_tokenizer *t, text_pipeline *p, const js
     return status ? status : read_added(t, p, vocabulary, added, where, error);
 }
 
+/* -------------------------------------------------------------- properties of added tokens */
+
+/* A list of them knows where each is by its text, and that only while it is updated. */
+static int update_one(json_t *list, json_t *places, const json_t *one, const char *key) {
+    static const char *const names[] = {"single_word", "lstrip", "rstrip", "normalized", "special"};
+    const char *token = text_string_or(one, "content", "");
+    const json_t *place = json_object_get(places, token);
+    if (!json_is_object(one) || !token[0])
+        return 1;
+    if (!place) {
+        json_t *copy = json_copy((json_t *)(uintptr_t)one);
+        char *end = NULL;
+        const long long id = key ? strtoll(key, &end, 10) : 0;
+        if (!copy || (key && (*end || end == key)) ||
+            (key && json_object_set_new(copy, "id", json_integer(id))) ||
+            json_array_append_new(list, copy))
+            return 0;
+        return !json_object_set_new(places, token,
+                                    json_integer((json_int_t)json_array_size(list) - 1));
+    }
+    json_t *old = json_array_get(list, (size_t)json_integer_value(place));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        json_t *value = json_object_get(one, names[i]);
+        if (value && json_object_set(old, names[i], value))
+            return 0;
+    }
+    return 1;
+}
+
+int text_added_update(json_t *list, const json_t *more) {
+    json_t *places = json_object(), *one;
+    const char *key;
+    size_t i;
+    int fine = list && places;
+    json_array_foreach(list, i, one) {
+        fine = fine && !json_object_set_new(places, text_string_or(one, "content", ""),
+                                            json_integer((json_int_t)i));
+    }
+    json_array_foreach((json_t *)(uintptr_t)more, i, one) {
+        fine = fine && update_one(list, places, one, NULL);
+    }
+    json_object_foreach((json_t *)(uintptr_t)more, key, one) {
+        fine = fine && update_one(list, places, one, key);
+    }
+    json_decref(places);
+    return fine;
+}
+
+/* ------------------------------------------------------------------------------------ base64 */
+
+static int digit64(char c) {
+    return c >= 'A' && c <= 'Z'   ? c - 'A'
+           : c >= 'a' && c <= 'z' ? c - 'a' + 26
+           : c >= '0' && c <= '9' ? c - '0' + 52
+           : c == '+'             ? 62
+           : c == '/'             ? 63
+                                  : -1;
+}
+
+/* The bytes that a text stands for, written to out [length / 4 * 3]; 0: it is none. */
+static int read_base64(char *out, const char *text, size_t length, size_t *bytes) {
+    uint32_t bits = 0;
+    *bytes = 0;
+    if (length % 4)
+        return 0;
+    const size_t end = length - (length && text[length - 1] == '=') -
+                       (length > 1 && text[length - 2] == '=' && text[length - 1] == '=');
+    for (size_t i = 0; i < end; i++) {
+        const int digit = digit64(text[i]);
+        if (digit < 0)
+            return 0;
+        bits = bits << 6 | (uint32_t)digit;
+        if (i % 4 != 0) /* 6, 4, 2 bits are left over */
+            out[(*bytes)++] = (char)(bits >> (6 - 2 * (i % 4)) & 255);
+    }
+    return 1;
+}
+
+static iso_status read_charsmap(iso_tokenizer *t, text_step *step, const json_t *part,
+                                iso_error *error) {
+    const json_t *map = json_object_get(part, "precompiled_charsmap");
+    size_t bytes = 0;
+    if (json_is_null(map))
+        return ISOBIT_OK;
+    char *decoded = model_alloc(&t->arena, json_string_length(map) + 1, 1);
+    if (!decoded)
+        return model_fail(error, ISOBIT_E_NOMEM, "out of memory for %s", file);
+    if (!json_is_string(map) ||
+        !read_base64(decoded, json_string_value(map), json_string_length(map), &bytes))
+        return damaged(error, "precompiled_charsmap");
+    return text_charsmap_open(&step->charsmap, &t->arena, file, decoded, bytes, error);
+}
+
+static char *copy_text(iso_tokenizer *t, const char *text) {
+    char *copy = model_alloc(&t->arena, strlen(text) + 1, 1);
+    return copy ? strcpy(copy, text) : NULL;
+}
+
+static iso_status read_replace(iso_tokenizer *t, text_step *step, const json_t *part,
+                               iso_error *error) {
+    const json_t *pattern = json_object_get(part, "pattern");
+    const char *regex = text_string_or(pattern, "Regex", NULL);
+    const char *from = text_string_or(pattern, "String", NULL);
+    const char *to = text_string_or(part, "content", NULL);
+    if (!to || (!regex && (!from || !from[0])))
+        return damaged(error, "the normalizer Replace");
+    if (regex && strcmp(regex, " {2,}") != 0)
+        return refuse(error, "the normalizer Replace with the pattern", regex);
+    step->from = regex ? NULL : copy_text(t, from);
+    step->to = copy_text(t, to);
+    if (!step->to || (!regex && !step->from))
+        return model_fail(error, ISOBIT_E_NOMEM, "out of memory for %s", file);
+    return ISOBIT_OK;
+}
+
 /* ------------------------------------------------------------------------------------- steps */
 
-static iso_status read_step(text_pipeline *p, const json_t *part, iso_error *error) {
+static iso_status read_step(iso_tokenizer *t, text_pipeline *p, const json_t *part,
+                            iso_error *error) {
     static const struct {
         const char *type;
         text_step step;
@@ -108,6 +227,9 @@ static iso_status read_step(text_pipeline *p, const json_t *part, iso_error *err
         {"Lowercase", {.run = text_step_lowercase}},
         {"StripAccents", {.run = text_step_strip_accents}},
         {"BertNormalizer", {.run = text_step_bert}},
+        {"Precompiled", {.run = text_step_charsmap}},
+        {"Replace", {.run = text_step_replace}},
+        {"Strip", {.run = text_step_strip}},
     };
     const char *type = type_of(part);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -121,9 +243,57 @@ static iso_status read_step(text_pipeline *p, const json_t *part, iso_error *err
         step->chinese_characters = flag(part, "handle_chinese_chars", 1);
         step->lowercase = flag(part, "lowercase", 1);
         step->strip_accents = flag(part, "strip_accents", step->lowercase);
+        step->left = flag(part, "strip_left", 0);
+        step->right = flag(part, "strip_right", 0);
+        if (step->run == text_step_charsmap)
+            return read_charsmap(t, step, part, error);
+        if (step->run == text_step_replace)
+            return read_replace(t, step, part, error);
         return ISOBIT_OK;
     }
     return refuse(error, "normalizer", type);
+}
+
+/* A bar for a space, in old files and new ones. */
+static iso_status read_prepend(const json_t *part, text_prepend *prepend, iso_error *error) {
+    const char *scheme = text_string_or(part, "prepend_scheme", "always");
+    if (strcmp(text_string_or(part, "replacement", ""), TEXT_BAR) != 0)
+        return refuse(error, "Metaspace with the replacement",
+                      text_string_or(part, "replacement", ""));
+    if (strcmp(scheme, "always") != 0 && strcmp(scheme, "first") != 0 &&
+        strcmp(scheme, "never") != 0)
+        return refuse(error, "Metaspace with the prepend_scheme", scheme);
+    *prepend = !flag(part, "add_prefix_space", 1) || scheme[0] == 'n' ? TEXT_PREPEND_NEVER
+               : scheme[0] == 'f'                                     ? TEXT_PREPEND_FIRST
+                                                                      : TEXT_PREPEND_ALWAYS;
+    return ISOBIT_OK;
+}
+
+/* Metaspace, maybe after WhitespaceSplit. */
+static iso_status read_metaspace(text_pipeline *p, const json_t *root, int *used,
+                                 iso_error *error) {
+    text_metaspace *m = &p->metaspace;
+    const json_t *part;
+    *used = 0;
+    for (size_t i = 0; (part = member(root, "pretokenizers", i)); i++) {
+        const int words = strcmp(type_of(part), "WhitespaceSplit") == 0;
+        if (!words && strcmp(type_of(part), "Metaspace") != 0)
+            return i ? refuse(error, "with Metaspace the pre_tokenizer", type_of(part)) : ISOBIT_OK;
+        if (i && (words || m->used))
+            return refuse(error, "a second pre_tokenizer", type_of(part));
+        *used = 1;
+        m->words = m->words || words;
+        if (words)
+            continue;
+        m->used = 1;
+        m->split = flag(part, "split", 1);
+        iso_status status = read_prepend(part, &m->prepend, error);
+        if (status)
+            return status;
+    }
+    return *used && !m->used
+               ? refuse(error, "without Metaspace the pre_tokenizer", "WhitespaceSplit")
+               : ISOBIT_OK;
 }
 
 /* Either BERT's, or a regular expression that is known and ByteLevel. */
@@ -232,9 +402,16 @@ static iso_status read_bpe(iso_tokenizer *t, text_pipeline *p, const json_t *mod
             return refuse(error, "in the model BPE", empty[i]);
     if (json_number_value(json_object_get(model, "dropout")) != 0)
         return refuse(error, "in the model BPE", "dropout");
-    if (is_true(model, "byte_fallback") || is_true(model, "fuse_unk"))
-        return refuse(error, "in the model BPE", "byte_fallback or fuse_unk");
+    if (is_true(model, "byte_fallback") || is_true(model, "fuse_unk") != p->metaspace.used)
+        return refuse(error, "in the model BPE",
+                      p->metaspace.used ? "byte_fallback, or no fuse_unk"
+                                        : "byte_fallback or fuse_unk");
+    if (p->metaspace.used && (p->model.unk == MODEL_NO_ID || is_true(model, "ignore_merges")))
+        return refuse(error, "with the pre_tokenizer Metaspace the model BPE with",
+                      "ignore_merges or no unk_token");
     iso_status status = text_pipeline_bpe(t, p, json_array_size(merges), error);
+    if (p->metaspace.used)
+        p->model.encode = text_bpe_encode_characters;
     for (size_t i = 0; !status && (one = json_array_get(merges, i)); i++)
         status = read_merge(p, one, error);
     text_bpe_sort(&p->model);
@@ -262,6 +439,47 @@ static iso_status read_wordpiece(iso_tokenizer *t, text_pipeline *p, const json_
     return ISOBIT_OK;
 }
 
+/* The scores, in the order of the ids. */
+static iso_status read_unigram(iso_tokenizer *t, text_pipeline *p, const json_t *model,
+                               iso_error *error) {
+    const json_t *list = json_object_get(model, "vocab"), *one;
+    const size_t count = json_array_size(list);
+    size_t unk = 0;
+    double *scores = model_alloc(&t->arena, t->vocabulary[TEXT_SOURCE].count, sizeof *scores);
+    if (!scores)
+        return model_fail(error, ISOBIT_E_NOMEM, "out of memory for %s", file);
+    if (is_true(model, "byte_fallback"))
+        return refuse(error, "in the model Unigram", "byte_fallback");
+    for (size_t i = 0; (one = json_array_get(list, i)); i++) {
+        scores[i] = json_number_value(json_array_get(one, 1));
+        if (!json_is_number(json_array_get(one, 1)) || !isfinite(scores[i]))
+            return damaged(error, "a score of the vocabulary");
+    }
+    if (!count || !model_json_size(json_object_get(model, "unk_id"), 0, count - 1, &unk))
+        return damaged(error, "unk_id");
+    p->model.unk = (uint32_t)unk;
+    p->model.scores = scores;
+    p->model.encode = text_unigram_encode;
+    text_unigram_finish(&p->model);
+    return ISOBIT_OK;
+}
+
+/* The vocabulary of Unigram, a list of [token, score], as an object of ids. */
+static json_t *unigram_ids(const json_t *list) {
+    json_t *object = json_object();
+    const json_t *one;
+    for (size_t i = 0; object && (one = json_array_get(list, i)); i++) {
+        const char *token = json_string_value(json_array_get(one, 0));
+        if (!token || strlen(token) != json_string_length(json_array_get(one, 0)) ||
+            json_object_get(object, token) ||
+            json_object_set_new(object, token, json_integer((json_int_t)i))) {
+            json_decref(object);
+            return NULL;
+        }
+    }
+    return object;
+}
+
 static iso_status read_model(iso_tokenizer *t, text_pipeline *p, const json_t *model,
                              int byte_level, iso_error *error) {
     const char *type = type_of(model), *unk = text_string_or(model, "unk_token", "");
@@ -270,8 +488,12 @@ static iso_status read_model(iso_tokenizer *t, text_pipeline *p, const json_t *m
         type = json_object_get(model, "merges") ? "BPE" : "WordPiece";
     p->model.unk =
         unk[0] ? text_vocabulary_find(p->model.vocabulary, unk, strlen(unk)) : MODEL_NO_ID;
-    if (strcmp(type, "BPE") == 0 && byte_level)
+    if (strcmp(type, "BPE") == 0 && (byte_level || p->metaspace.used))
         return read_bpe(t, p, model, error);
+    if (strcmp(type, "Unigram") == 0 && p->metaspace.used)
+        return read_unigram(t, p, model, error);
+    if (p->metaspace.used)
+        return refuse(error, "with the pre_tokenizer Metaspace the model", type);
     if (strcmp(type, "WordPiece") == 0 && !byte_level)
         return read_wordpiece(t, p, model, error);
     return refuse(error,
@@ -331,27 +553,56 @@ static iso_status read_around(text_pipeline *p, const json_t *root, iso_error *e
 static iso_status read_decoder(text_pipeline *p, const json_t *part, int byte_level,
                                iso_error *error) {
     const char *type = type_of(part);
-    if (strcmp(type, byte_level ? "ByteLevel" : "WordPiece") != 0)
+    const char *wanted = p->metaspace.used ? "Metaspace" : byte_level ? "ByteLevel" : "WordPiece";
+    if (strcmp(type, wanted) != 0)
         return refuse(error, "for this model the decoder", type);
+    if (p->metaspace.used) {
+        p->decode = text_decode_metaspace;
+        return read_prepend(part, &p->metaspace.decoder, error);
+    }
     p->cleanup = !byte_level && flag(part, "cleanup", 1);
     if (!byte_level && strcmp(text_string_or(part, "prefix", "##"), p->model.prefix) != 0)
         return refuse(error, "a decoder with the prefix", text_string_or(part, "prefix", "##"));
     return ISOBIT_OK;
 }
 
-static iso_status read_root(iso_tokenizer *t, text_pipeline *p, const json_t *root,
-                            iso_error *error) {
-    const json_t *model = json_object_get(root, "model"), *part;
-    const json_t *vocabulary = json_object_get(model, "vocab");
-    const json_t *normalizer = json_object_get(root, "normalizer");
-    int byte_level;
+/* The tokens, with those that are added. */
+static iso_status read_tokens(iso_tokenizer *t, text_pipeline *p, const json_t *root,
+                              const json_t *config, iso_error *error) {
+    const json_t *model = json_object_get(root, "model");
+    json_t *vocabulary = json_object_get(model, "vocab"), *made = NULL;
+    json_t *added = json_object_get(root, "added_tokens"), *fresh = NULL;
+    if (json_is_array(vocabulary) && strcmp(type_of(model), "Unigram") == 0) {
+        vocabulary = made = unigram_ids(vocabulary);
+        if (!made)
+            return damaged(error, "the vocabulary");
+    }
     if (!json_is_object(vocabulary))
         return refuse(error, "the model", type_of(model));
-    iso_status status = text_pipeline_vocabulary(
-        t, p, vocabulary, json_object_get(root, "added_tokens"), file, error);
-    for (size_t i = 0; !status && (part = member(normalizer, "normalizers", i)); i++)
-        status = read_step(p, part, error);
+    if (!json_is_array(added))
+        added = fresh = json_array();
+    iso_status status = ISOBIT_OK;
+    if (!text_added_update(added, json_object_get(config, "added_tokens_decoder")))
+        status = model_fail(error, ISOBIT_E_CONFIG,
+                            "tokenizer_config.json: added_tokens_decoder is not as expected");
     if (!status)
+        status = text_pipeline_vocabulary(t, p, vocabulary, added, file, error);
+    json_decref(made);
+    json_decref(fresh);
+    return status;
+}
+
+static iso_status read_root(iso_tokenizer *t, text_pipeline *p, const json_t *root,
+                            const json_t *config, iso_error *error) {
+    const json_t *model = json_object_get(root, "model"), *part;
+    const json_t *normalizer = json_object_get(root, "normalizer");
+    int byte_level = 0, metaspace = 0;
+    iso_status status = read_tokens(t, p, root, config, error);
+    for (size_t i = 0; !status && (part = member(normalizer, "normalizers", i)); i++)
+        status = read_step(t, p, part, error);
+    if (!status)
+        status = read_metaspace(p, json_object_get(root, "pre_tokenizer"), &metaspace, error);
+    if (!status && !metaspace)
         status = read_splitter(p, json_object_get(root, "pre_tokenizer"), &byte_level, error);
     if (!status)
         status = read_model(t, p, model, byte_level, error);
@@ -362,14 +613,14 @@ static iso_status read_root(iso_tokenizer *t, text_pipeline *p, const json_t *ro
     return status;
 }
 
-iso_status text_pipeline_json(iso_tokenizer *t, text_pipeline *p, const char *directory, int *found,
-                              iso_error *error) {
+iso_status text_pipeline_json(iso_tokenizer *t, text_pipeline *p, const char *directory,
+                              const json_t *config, int *found, iso_error *error) {
     json_t *root;
     iso_status status =
         text_json_optional(&root, directory, file, TEXT_MAX_VOCABULARY_BYTES, error);
     *found = status || root;
     if (root)
-        status = read_root(t, p, root, error);
+        status = read_root(t, p, root, config, error);
     json_decref(root);
     return status;
 }

@@ -2,9 +2,9 @@
  *
  * See spm_file.h. A .spm file is a protobuf message; what is checked here is what the library takes
  * for granted. The field numbers are those of SentencePiece's ModelProto:
- *   1 pieces {1 text, 2 score, 3 type}        2 trainer {3 model type, 44 text of the unknown
- * piece} 3, 5 normaliser, denormaliser {2 charsmap: u32 bytes of a double array, the array, then
- * strings}
+ *   1 pieces {1 text, 2 score, 3 type}        2 trainer {3 model type, 40 number, 44 surface and 45
+ * text of the unknown piece} 3, 5 normaliser, denormaliser {2 charsmap: u32 bytes of a double
+ * array, the array, then strings}
  */
 #include "spm_file.h"
 
@@ -15,8 +15,6 @@
 enum {
     MAX_PIECE_BYTES = 1024,
     MAX_NESTED = 32, /* the library keeps so many prefixes of a place in the text */
-    UNIGRAM = 1,
-    BPE = 2
 };
 
 typedef struct span {
@@ -219,16 +217,48 @@ static iso_status check_charsmap(const reader *r, span map) {
     return check_ways(r, units, trie_bytes / 4, (size_t)(map.end - units) - trie_bytes);
 }
 
-static iso_status check_normalizer(const reader *r, span message) {
+/* The last table counts, as everywhere in protobuf. */
+static iso_status check_normalizer(const reader *r, span message, span *map) {
     field f;
     iso_status status = ISOBIT_OK;
     while (!status && length(message)) {
         if (!read_field(&message, &f))
             return refuse(r, "the normaliser is damaged");
-        if (f.number == 2 && f.type == BYTES)
+        if (f.number == 2 && f.type == BYTES) {
             status = check_charsmap(r, f.bytes);
+            *map = f.bytes;
+        }
     }
     return status;
+}
+
+iso_status text_charsmap_open(text_charsmap *map, model_arena *arena, const char *name,
+                              const char *bytes, size_t count, iso_error *error) {
+    const reader r = {name, arena, error};
+    const span all = {(const unsigned char *)bytes, (const unsigned char *)bytes + count};
+    *map = (text_charsmap){0};
+    iso_status status = count ? check_charsmap(&r, all) : ISOBIT_OK;
+    if (status || !count)
+        return status;
+    const size_t trie_bytes = (size_t)little_endian(all.at, 4);
+    *map = (text_charsmap){all.at + 4, bytes + 4 + trie_bytes, count - 4 - trie_bytes};
+    return ISOBIT_OK;
+}
+
+const char *text_charsmap_find(const text_charsmap *map, const char *text, size_t bytes) {
+    if (!map->units)
+        return NULL;
+    size_t node = offset_of(unit(map->units, 0));
+    for (size_t i = 0; i < bytes && text[i]; i++) {
+        const unsigned char c = (unsigned char)text[i];
+        const uint32_t u = unit(map->units, node ^ c);
+        if (label_of(u) != c)
+            return NULL;
+        node = (node ^ c) ^ offset_of(u);
+        if (has_leaf(u))
+            return map->strings + (unit(map->units, node) & 0x7fffffff);
+    }
+    return NULL;
 }
 
 /* ----------------------------------------------------------------------------------- pieces */
@@ -265,7 +295,7 @@ static iso_status read_piece(const reader *r, span message, text_piece *piece, s
         (void)snprintf(what, sizeof what, damaged, number, why);
         return refuse(r, what);
     }
-    *piece = (text_piece){(const char *)text.at, length(text), (text_piece_type)type};
+    *piece = (text_piece){(const char *)text.at, length(text), (text_piece_type)type, score};
     return ISOBIT_OK;
 }
 
@@ -297,9 +327,9 @@ static iso_status check_nesting(const reader *r, const text_pieces *all) {
     return ISOBIT_OK;
 }
 
-static iso_status check_trainer(const reader *r, span message) {
+static iso_status check_trainer(const reader *r, text_pieces *all, span message) {
     field f;
-    uint64_t model = UNIGRAM;
+    uint64_t model = TEXT_SPM_UNIGRAM;
     while (length(message)) {
         if (!read_field(&message, &f))
             return refuse(r, "the trainer's part is damaged");
@@ -307,8 +337,17 @@ static iso_status check_trainer(const reader *r, span message) {
             model = f.value;
         if (f.number == 44 && f.type == BYTES && !is_text(f.bytes))
             return refuse(r, "the text of the unknown piece is not valid UTF-8");
+        if (f.number == 40 && f.type == VARINT)
+            all->unk = f.value;
+        if (f.number == 45 && f.type == BYTES) {
+            if (!is_text(f.bytes))
+                return refuse(r, "the name of the unknown piece is not valid UTF-8");
+            all->unk_text = (const char *)f.bytes.at;
+            all->unk_bytes = length(f.bytes);
+        }
     }
-    if (model != UNIGRAM && model != BPE)
+    all->model = (text_spm_model)model;
+    if (model != TEXT_SPM_UNIGRAM && model != TEXT_SPM_BPE)
         return model_fail(r->error, ISOBIT_E_UNSUPPORTED,
                           "%s: a SentencePiece model of type %llu; 1 (unigram) and 2 (BPE) are "
                           "supported",
@@ -320,8 +359,9 @@ iso_status text_spm_check(text_pieces *pieces, model_arena *arena, const char *n
                           const char *proto, size_t bytes, iso_error *error) {
     const reader r = {name, arena, error};
     const span all = {(const unsigned char *)proto, (const unsigned char *)proto + bytes};
+    span map = {all.at, all.at}, other = map;
     field f;
-    *pieces = (text_pieces){0};
+    *pieces = (text_pieces){.model = TEXT_SPM_UNIGRAM, .unk_text = "<unk>", .unk_bytes = 5};
     for (span rest = all; length(rest); pieces->count += f.number == 1 && f.type == BYTES)
         if (!read_field(&rest, &f))
             return refuse(&r, "not a SentencePiece model, or damaged");
@@ -339,10 +379,12 @@ iso_status text_spm_check(text_pieces *pieces, model_arena *arena, const char *n
             status = read_piece(&r, f.bytes, &pieces->pieces[at], at);
             at++;
         } else if (f.number == 2) {
-            status = check_trainer(&r, f.bytes);
+            status = check_trainer(&r, pieces, f.bytes);
         } else if (f.number == 3 || f.number == 5) {
-            status = check_normalizer(&r, f.bytes);
+            status = check_normalizer(&r, f.bytes, f.number == 3 ? &map : &other);
         }
     }
+    pieces->charsmap = (const char *)map.at;
+    pieces->charsmap_bytes = length(map);
     return status ? status : check_nesting(&r, pieces);
 }

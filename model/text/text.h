@@ -90,6 +90,7 @@ typedef struct text_class {
     const char *model_type; /* or NULL */
     const struct text_kind *kind;
     const struct text_recipe *recipe; /* what its older files do not say, or NULL */
+    const struct text_family *family; /* the same of files of SentencePiece, and of languages */
 } text_class;
 
 typedef struct text_kind {
@@ -101,16 +102,38 @@ typedef struct text_kind {
     iso_status (*decode)(const iso_tokenizer *t, text_chars *out, const uint32_t *ids, size_t count,
                          int side);
     void (*free)(iso_tokenizer *t); /* what is not in the arena; NULL: nothing */
+    int surplus;                    /* a model may have more ids than tokens: no text */
 } text_kind;
 
-extern const text_kind text_characters, text_marian, text_pipeline_kind;
+extern const text_kind text_characters, text_marian, text_m2m, text_pipeline_kind;
 extern const struct text_recipe text_gpt2, text_roberta, text_qwen2, text_bert;
+extern const struct text_family text_nllb, text_mbart, text_mbart50, text_t5, text_pegasus;
+
+/* ------------------------------------------------------------------------------- languages */
+
+/* In the order of their ids, NULL at the end. */
+extern const char *const text_nllb_languages[],
+    *const text_mbart_languages[], *const text_m2m_languages[], *const text_wmt21_languages[];
+
+/* Some of the languages that a tokenizer has, for a message. */
+enum { TEXT_LANGUAGES_NAMED = 6 };
+typedef struct text_languages {
+    char text[TEXT_LANGUAGES_NAMED * 16];
+    size_t used, count;
+} text_languages;
+void text_languages_add(text_languages *known, const char *name, size_t bytes);
+/* `name`: quoted. */
+iso_status text_languages_fail(const text_languages *known, const char *name, iso_error *error);
+/* An error if the caller names languages where there are none. */
+iso_status text_languages_none(const iso_tokenizer *t, iso_error *error);
 
 struct iso_tokenizer {
     const text_kind *kind;
     text_vocabulary vocabulary[2]; /* of sources and of targets; often the same */
     uint32_t eos, unk;
-    void *state; /* of the kind */
+    uint32_t forced_bos;                           /* MODEL_NO_ID: none */
+    void *state;                                   /* of the kind */
+    const char *source_language, *target_language; /* of the caller, or NULL; while loading */
     model_arena arena;
 };
 

@@ -8,16 +8,22 @@
 #include <string.h>
 
 static const text_class classes[] = {
-    {"isobit-characters", NULL, &text_characters, NULL},
-    {"MarianTokenizer", "marian", &text_marian, NULL},
-    {"GPT2Tokenizer", "gpt2", &text_pipeline_kind, &text_gpt2},
-    {"RobertaTokenizer", "roberta", &text_pipeline_kind, &text_roberta},
-    {"BartTokenizer", "bart", &text_pipeline_kind, &text_roberta},
-    {"Qwen2Tokenizer", "qwen2", &text_pipeline_kind, &text_qwen2},
-    {"BertTokenizer", "bert", &text_pipeline_kind, &text_bert},
-    {"DistilBertTokenizer", "distilbert", &text_pipeline_kind, &text_bert},
-    {"PreTrainedTokenizer", "llama", &text_pipeline_kind, NULL},
-    {"LlamaTokenizer", NULL, &text_pipeline_kind, NULL},
+    {"isobit-characters", NULL, &text_characters, NULL, NULL},
+    {"MarianTokenizer", "marian", &text_marian, NULL, NULL},
+    {"GPT2Tokenizer", "gpt2", &text_pipeline_kind, &text_gpt2, NULL},
+    {"RobertaTokenizer", "roberta", &text_pipeline_kind, &text_roberta, NULL},
+    {"BartTokenizer", "bart", &text_pipeline_kind, &text_roberta, NULL},
+    {"Qwen2Tokenizer", "qwen2", &text_pipeline_kind, &text_qwen2, NULL},
+    {"BertTokenizer", "bert", &text_pipeline_kind, &text_bert, NULL},
+    {"DistilBertTokenizer", "distilbert", &text_pipeline_kind, &text_bert, NULL},
+    {"PreTrainedTokenizer", "llama", &text_pipeline_kind, NULL, NULL},
+    {"LlamaTokenizer", NULL, &text_pipeline_kind, NULL, NULL},
+    {"NllbTokenizer", NULL, &text_pipeline_kind, NULL, &text_nllb},
+    {"M2M100Tokenizer", "m2m_100", &text_m2m, NULL, NULL},
+    {"MBartTokenizer", "mbart", &text_pipeline_kind, NULL, &text_mbart},
+    {"MBart50Tokenizer", NULL, &text_pipeline_kind, NULL, &text_mbart50},
+    {"T5Tokenizer", "t5", &text_pipeline_kind, NULL, &text_t5},
+    {"PegasusTokenizer", "pegasus", &text_pipeline_kind, NULL, &text_pegasus},
 };
 enum { CLASSES = sizeof classes / sizeof classes[0] };
 
@@ -29,33 +35,44 @@ static int is_class(const char *name, const char *of) {
     return strncmp(name, of, n) == 0 && (name[n] == 0 || strcmp(name + n, "Fast") == 0);
 }
 
+/* The class of that name, or of a model_type; NULL: none. */
+static const text_class *class_of(const char *name, const char *model_type) {
+    for (int i = 0; i < CLASSES; i++)
+        if (name[0] ? is_class(name, classes[i].name)
+                    : classes[i].model_type && strcmp(model_type, classes[i].model_type) == 0)
+            return &classes[i];
+    return NULL;
+}
+
 static iso_status find_class(const text_class **of, const char *directory, const json_t *config,
                              iso_error *error) {
     model_quoted quoted;
-    const char *name = text_string_or(config, "tokenizer_class", "");
     json_t *model = NULL;
-    const int by_class = name[0] != 0;
-    if (!by_class) {
+    const char *file = "tokenizer_config.json",
+               *name = text_string_or(config, "tokenizer_class", "");
+    const char *type = "";
+    if (!name[0]) {
         const iso_status status =
             text_json_optional(&model, directory, "config.json", TEXT_MAX_CONFIG_BYTES, error);
         if (status)
             return status;
-        name = text_string_or(model, "model_type", "");
+        file = "config.json";
+        name = text_string_or(model, "tokenizer_class", "");
+        type = text_string_or(model, "model_type", "");
     }
-    *of = NULL;
-    for (int i = 0; i < CLASSES && !*of; i++)
-        if (by_class ? is_class(name, classes[i].name)
-                     : classes[i].model_type && strcmp(name, classes[i].model_type) == 0)
-            *of = &classes[i];
-    model_quote(&quoted, name, strlen(name));
+    *of = class_of(name, type);
+    const int by_class = name[0] != 0;
+    model_quote(&quoted, by_class ? name : type, strlen(by_class ? name : type));
     json_decref(model);
     if (*of)
         return ISOBIT_OK;
+    if (by_class)
+        return model_fail(error, ISOBIT_E_UNSUPPORTED,
+                          "%s: tokenizer_class %s is none that isobit has; use token ids", file,
+                          quoted.text);
     return model_fail(error, ISOBIT_E_UNSUPPORTED,
-                      by_class ? "tokenizer_config.json: tokenizer_class %s is none that isobit "
-                                 "has; use token ids"
-                               : "tokenizer_config.json has no tokenizer_class, and isobit none "
-                                 "for the model_type %s; use token ids",
+                      "tokenizer_config.json has no tokenizer_class, and isobit none for the "
+                      "model_type %s; use token ids",
                       quoted.text);
 }
 
@@ -71,25 +88,47 @@ static iso_status read_tokenizer(iso_tokenizer *t, const char *directory, json_t
     if (status)
         return status;
     t->kind = of->kind;
-    return t->kind->load(t, of, directory, *config, error);
+    status = of->family || of->kind == &text_m2m ? ISOBIT_OK : text_languages_none(t, error);
+    return status ? status : t->kind->load(t, of, directory, *config, error);
 }
 
-iso_status iso_tokenizer_load(iso_tokenizer **tokenizer, const char *directory, iso_error *error) {
+iso_status iso_tokenizer_load_with(iso_tokenizer **tokenizer, const char *directory,
+                                   const iso_tokenizer_options *options, iso_error *error) {
+    iso_tokenizer_options own = {.size = sizeof own};
     if (!tokenizer || !directory)
         return model_fail(error, ISOBIT_E_NULL, "tokenizer and directory must not be NULL");
+    if (options && !MODEL_OPTIONS(options, own, target_language))
+        return model_fail(error, ISOBIT_E_SIZE, "the options have an unknown size");
     model_arena arena = {0};
     iso_tokenizer *t = model_alloc(&arena, 1, sizeof *t);
     if (!t)
         return model_fail(error, ISOBIT_E_NOMEM, "out of memory");
-    *t = (iso_tokenizer){.arena = arena, .eos = MODEL_NO_ID, .unk = MODEL_NO_ID};
+    *t = (iso_tokenizer){.arena = arena,
+                         .eos = MODEL_NO_ID,
+                         .unk = MODEL_NO_ID,
+                         .forced_bos = MODEL_NO_ID,
+                         .source_language = own.source_language,
+                         .target_language = own.target_language};
     json_t *config = NULL;
     iso_status status = read_tokenizer(t, directory, &config, error);
     json_decref(config);
+    t->source_language = t->target_language = NULL; /* the caller's */
     if (status)
         iso_tokenizer_free(t);
     else
         *tokenizer = t;
     return status;
+}
+
+iso_status iso_tokenizer_load(iso_tokenizer **tokenizer, const char *directory, iso_error *error) {
+    return iso_tokenizer_load_with(tokenizer, directory, NULL, error);
+}
+
+iso_status iso_tokenizer_forced_bos(const iso_tokenizer *tokenizer, uint32_t *id) {
+    if (!tokenizer || !id)
+        return ISOBIT_E_NULL;
+    *id = tokenizer->forced_bos;
+    return ISOBIT_OK;
 }
 
 void iso_tokenizer_free(iso_tokenizer *tokenizer) {
@@ -110,7 +149,8 @@ iso_status iso_tokenizer_fits(const iso_tokenizer *tokenizer, const iso_model *m
     for (int side = 0; side < 2; side++) {
         const size_t tokens = tokenizer->vocabulary[side].count;
         const size_t ids = side ? info->target_vocabulary : info->source_vocabulary;
-        if (tokens != ids)
+        /* Rows that a model has for the sake of its shape. */
+        if (tokens > ids || (tokens < ids && !tokenizer->kind->surplus))
             return model_fail(error, ISOBIT_E_CONFIG,
                               "the tokenizer has %zu tokens, but the %s vocabulary of the model "
                               "has %zu",
@@ -189,15 +229,37 @@ void text_put_chars(text_chars *out, const char *text, size_t bytes) {
     out->used += bytes;
 }
 
+/* The ids that are tokens. */
+static iso_status without_surplus(model_arena *scratch, const uint32_t **ids, size_t *count,
+                                  size_t tokens) {
+    size_t kept = 0;
+    uint32_t *known = model_alloc(scratch, *count, sizeof *known);
+    if (!known)
+        return ISOBIT_E_NOMEM;
+    for (size_t i = 0; i < *count; i++)
+        if ((*ids)[i] < tokens)
+            known[kept++] = (*ids)[i];
+    *ids = known;
+    *count = kept;
+    return ISOBIT_OK;
+}
+
 static iso_status decode(const iso_tokenizer *tokenizer, int side, int partial, const uint32_t *ids,
                          size_t count, char *text, size_t bytes, size_t *needed) {
     if (!tokenizer || (!ids && count) || (!text && bytes))
         return ISOBIT_E_NULL;
-    for (size_t i = 0; i < count; i++)
-        if (ids[i] >= tokenizer->vocabulary[side].count)
-            return ISOBIT_E_RANGE;
+    const size_t tokens = tokenizer->vocabulary[side].count;
+    model_arena scratch = {0};
+    iso_status status = ISOBIT_OK;
+    for (size_t i = 0; i < count && !status; i++)
+        if (ids[i] >= tokens)
+            status = tokenizer->kind->surplus ? without_surplus(&scratch, &ids, &count, tokens)
+                                              : ISOBIT_E_RANGE;
+    if (status)
+        return status;
     text_chars out = {.text = text, .room = bytes, .cut = bytes == 0, .partial = partial};
-    iso_status status = tokenizer->kind->decode(tokenizer, &out, ids, count, side);
+    status = tokenizer->kind->decode(tokenizer, &out, ids, count, side);
+    model_arena_free(&scratch);
     if (bytes)
         text[out.used] = 0;
     if (status)

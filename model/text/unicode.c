@@ -82,6 +82,24 @@ void text_buffer_free(text_buffer *b) {
     *b = (text_buffer){0};
 }
 
+/* ---------------------------------------------------------------------------------- clusters */
+
+size_t text_grapheme(const char *text, size_t bytes) {
+    uint32_t code = 0, next = 0;
+    utf8proc_int32_t state = 0;
+    size_t end = model_utf8(text, bytes, &code);
+    for (size_t n; end < bytes; end += n, code = next) {
+        /* Most text is made of these, and they stand alone. */
+        if (code >= ' ' && code < 0x7f && (unsigned char)text[end] < 0x80)
+            break;
+        n = model_utf8(text + end, bytes - end, &next);
+        if (utf8proc_grapheme_break_stateful((utf8proc_int32_t)code, (utf8proc_int32_t)next,
+                                             &state))
+            break;
+    }
+    return end;
+}
+
 /* ------------------------------------------------------------------------------------- forms */
 
 void text_normalize(text_buffer *out, const char *text, size_t bytes, text_form form) {

@@ -13,7 +13,8 @@ int text_is_punctuation(uint32_t code); /* P */
 int text_is_accent(uint32_t code);      /* Mn */
 int text_is_mark(uint32_t code);        /* M */
 int text_is_other(uint32_t code);       /* C, but for code points that are not assigned */
-int text_is_word(uint32_t code);        /* what regular expressions call \w */
+size_t text_grapheme(const char *text, size_t bytes); /* the bytes of the first cluster */
+int text_is_word(uint32_t code);                      /* what regular expressions call \w */
 
 /* The same as tokenizers see it in StripAccents, and in BERT's steps (old_unicode.c). */
 int text_is_old_mark(uint32_t code);
