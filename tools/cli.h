@@ -40,6 +40,7 @@ enum {
     OPT_MAX_LENGTH = 1 << 2,
     OPT_THREADS = 1 << 3,
     OPT_ISA = 1 << 4,
+    OPT_LANGUAGES = 1 << 24,
     OPT_SCORES = 1 << 5,
     OPT_JSON = 1 << 6,
     OPT_HEX = 1 << 7,
@@ -70,6 +71,7 @@ struct given_real {
 };
 
 struct options {
+    const char *from, *to; /* languages */
     const char *model, *isa, *attention, *text, *also, *input;
     size_t beam, max_length, threads, layer; /* 0: not given */
     size_t samples;                          /* 0: not given */
@@ -114,6 +116,8 @@ struct session {
 
 int session_open(struct session *session, const struct options *options, bool text);
 void session_close(struct session *session);
+/* Lets targets begin with their language, if the tokenizer has one. */
+void session_begin(const struct session *session, iso_generate_options *how);
 
 /* Sets the instruction set of the context from --isa and ISOBIT_ISA. */
 int choose_isa(iso_context *context, const struct options *options);

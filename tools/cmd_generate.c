@@ -259,6 +259,7 @@ static int loop(struct session *session, const struct options *options, batch_pa
     struct progress progress;
     progress_start(&progress);
     int code = 0;
+    session_begin(session, &how);
     while (code == 0 && batch_read(batch, input, session, parse, &code)) {
         if (options->attention != NULL && picture->lengths.count == 0 &&
             !keep_for_picture(picture, batch))

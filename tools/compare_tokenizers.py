@@ -291,8 +291,8 @@ def train_spm(directory: Path, name: str, size: int, small: bool) -> None:
     forms = {"normalization_rule_tsv": os.path.relpath(rules)} if small and rule != "identity" else {
         "normalization_rule_name": rule}
     lines = text_corpus.lines(2000, 5, False)
-    if small:  # of Latin and Greek letters
-        lines = [line for line in lines if all(ord(c) < 0x400 for c in line)]
+    if small:
+        lines = [line for line in lines if all(ord(c) < 0x100 for c in line)]
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(lines), model_type=kind,
         model_prefix=os.path.relpath(directory / "spm"), vocab_size=size,

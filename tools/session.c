@@ -47,13 +47,27 @@ int session_open(struct session *session, const struct options *options, bool te
         return usage("--layer %zu: the model has %zu decoder layers", options->layer,
                      session->info->decoder_layers);
     if (text) {
-        status = iso_tokenizer_load(&session->tokenizer, options->model, &error);
+        const iso_tokenizer_options languages = {.size = sizeof languages,
+                                                 .source_language = options->from,
+                                                 .target_language = options->to};
+        status = iso_tokenizer_load_with(&session->tokenizer, options->model, &languages, &error);
         if (status == ISOBIT_OK)
             status = iso_tokenizer_fits(session->tokenizer, session->model, &error);
         if (status != ISOBIT_OK)
             return fail_error(&error, status);
     }
     return 0;
+}
+
+void session_begin(const struct session *session, iso_generate_options *how) {
+    uint32_t first = UINT32_MAX;
+    if (session->tokenizer != NULL)
+        (void)iso_tokenizer_forced_bos(session->tokenizer, &first);
+    /* Some models of mBART have the language as their start token: once is enough. */
+    if (first == UINT32_MAX || first == session->info->decoder_start_id)
+        return;
+    how->has_forced_bos = 1;
+    how->forced_bos = first;
 }
 
 void session_close(struct session *session) {
