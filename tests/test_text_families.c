@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tokenizers of families with SentencePiece's files: which language stands where, what the files of
+ * a directory may say about it, and directories that are damaged, one thing at a time: one clear
+ * sentence each.
+ */
+#include "model_files.h"
+#include "spm_writer.h"
+
+#include <isobit/model.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *read_data(const char *name, const char *file, size_t *count) {
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/text/%s/%s", ISOBIT_TEST_DATA, name, file);
+    FILE *from = fopen(path, "rb");
+    if (!from)
+        return NULL;
+    char *data = malloc(1 << 17);
+    assert_non_null(data);
+    *count = fread(data, 1, 1 << 17, from);
+    assert_true(*count < 1 << 17);
+    assert_int_equal(fclose(from), 0);
+    return data;
+}
+
+/* A copy of tests/data/text/NAME. */
+static void copy(files *f, const char *name) {
+    static const char *const all[] = {
+        "sentencepiece.bpe.model", "spiece.model",          "vocab.json",
+        "tokenizer.json",          "tokenizer_config.json", "special_tokens_map.json"};
+    files_make(f);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        size_t count = 0;
+        char *data = read_data(name, all[i], &count);
+        if (data)
+            files_write(f, all[i], data, count);
+        free(data);
+    }
+}
+
+typedef struct trial {
+    const char *name;   /* of the directory */
+    const char *config; /* tokenizer_config.json, NULL: as it is */
+    const char *from, *to;
+    iso_status status;
+    const char *says;         /* part of the sentence; or the source of "ab", in tokens */
+    const char *target;       /* the first token of targets, NULL: none */
+    const char *other, *text; /* another file, and what it has; NULL: it is removed */
+} trial;
+
+static void source(const iso_tokenizer *t, const char *text, char *tokens, size_t room) {
+    uint32_t ids[64];
+    size_t count, length, sequences, at = 0;
+    assert_int_equal(
+        iso_tokenizer_encode(t, text, strlen(text), ids, 64, &count, &length, 1, &sequences, NULL),
+        ISOBIT_OK);
+    for (size_t i = 0; i < count; i++)
+        at += (size_t)snprintf(tokens + at, room - at, "%s%s", i ? " " : "",
+                               iso_tokenizer_token(t, ids[i]));
+    assert_true(at < room);
+}
+
+static void try_one(const trial *r) {
+    files f;
+    iso_error error = {0};
+    iso_tokenizer *t = NULL;
+    char tokens[256], path[160];
+    uint32_t first = 0;
+    const iso_tokenizer_options options = {
+        .size = sizeof options, .source_language = r->from, .target_language = r->to};
+    copy(&f, r->name);
+    if (r->config)
+        files_text(&f, "tokenizer_config.json", r->config);
+    if (r->other && r->text) {
+        files_text(&f, r->other, r->text);
+    } else if (r->other) {
+        files_path(&f, r->other, path, sizeof path);
+        assert_int_equal(remove(path), 0);
+    }
+    const iso_status status = iso_tokenizer_load_with(&t, f.directory, &options, &error);
+    if (status != r->status || !status != (t != NULL) ||
+        (status && (error.status != status || !strstr(error.message, r->says))))
+        fail_msg("%s %s, from %s: %d \"%s\"", r->name, r->config, r->from, (int)status,
+                 error.message);
+    if (t) {
+        source(t, "ab", tokens, sizeof tokens);
+        if (strcmp(tokens, r->says) != 0)
+            fail_msg("%s %s, from %s: \"%s\"", r->name, r->config, r->from, tokens);
+        assert_int_equal(iso_tokenizer_forced_bos(t, &first), ISOBIT_OK);
+        if (r->target)
+            assert_string_equal(iso_tokenizer_token(t, first), r->target);
+        else
+            assert_int_equal(first, UINT32_MAX);
+    }
+    iso_tokenizer_free(t);
+    files_remove(&f);
+}
+
+#define CLASS(name, more) "{\"tokenizer_class\":\"" name "\"" more "}"
+#define BAR "\xe2\x96\x81"
+#define AB " " BAR "a b "
+#define NLLB CLASS("NllbTokenizer", ",\"additional_special_tokens\":[\"eng_Latn\",\"x_y\"]")
+
+static void test_languages(void **state) {
+    static const trial rows[] = {
+        /* NLLB-200: the language first, or last as it was once. */
+        {"nllb", NULL, NULL, NULL, 0, "eng_Latn" AB "</s>", NULL, NULL, NULL},
+        {"nllb", NULL, "fra_Latn", "zul_Latn", 0, "fra_Latn" AB "</s>", "zul_Latn", NULL, NULL},
+        {"nllb", NLLB, "x_y", "eng_Latn", 0, "x_y" AB "</s>", "eng_Latn", NULL, NULL},
+        {"nllb", CLASS("NllbTokenizer", ""), NULL, "ace_Arab", 0, "eng_Latn" AB "</s>", "ace_Arab",
+         NULL, NULL},
+        {"nllb", CLASS("NllbTokenizerFast", ",\"src_lang\":\"deu_Latn\",\"tgt_lang\":\"fra_Latn\""),
+         NULL, NULL, 0, "deu_Latn" AB "</s>", "fra_Latn", NULL, NULL},
+        {"nllb", CLASS("NllbTokenizer", ",\"src_lang\":\"deu_Latn\",\"tgt_lang\":\"fra_Latn\""),
+         "ell_Grek", "zho_Hans", 0, "ell_Grek" AB "</s>", "zho_Hans", NULL, NULL},
+        {"nllb", CLASS("NllbTokenizer", ",\"src_lang\":null,\"legacy_behaviour\":true"), NULL, NULL,
+         0, BAR "a b </s> eng_Latn", NULL, NULL, NULL},
+        {"nllb-json", NULL, "fra_Latn", "zul_Latn", 0, "fra_Latn" AB "</s>", "zul_Latn", NULL,
+         NULL},
+        {"nllb", NULL, "xx", NULL, ISOBIT_E_UNSUPPORTED,
+         "no language \"xx\"; it has 5, for example ace_Arab deu_Latn eng_Latn fra_Latn zul_Latn",
+         NULL, NULL, NULL},
+        {"nllb", NULL, NULL, "<mask>", ISOBIT_E_UNSUPPORTED, "no language \"<mask>\"; it has 5",
+         NULL, NULL, NULL},
+        {"nllb-json", NULL, NULL, "", ISOBIT_E_UNSUPPORTED, "no language \"\"; it has 5", NULL,
+         NULL, NULL},
+        {"nllb", CLASS("NllbTokenizer", ""), NULL, "eng", ISOBIT_E_UNSUPPORTED, "it has 202", NULL,
+         NULL, NULL},
+        /* mBART has it last, mBART-50 first. */
+        {"mbart", NULL, NULL, NULL, 0, BAR "a b </s> en_XX", NULL, NULL, NULL},
+        {"mbart", NULL, "zh_CN", "ro_RO", 0, BAR "a b </s> zh_CN", "ro_RO", NULL, NULL},
+        {"mbart", NULL, "sl_SI", NULL, ISOBIT_E_UNSUPPORTED, "it has 25, for example ar_AR", NULL,
+         NULL, NULL},
+        {"mbart50", NULL, "sl_SI", "ar_AR", 0, "sl_SI" AB "</s>", "ar_AR", NULL, NULL},
+        {"mbart50-json", NULL, "sl_SI", "ar_AR", 0, "sl_SI" AB "</s>", "ar_AR", NULL, NULL},
+        {"mbart", "{}", NULL, NULL, 0, BAR "a b </s> en_XX", NULL, "config.json",
+         "{\"model_type\":\"mbart\"}"},
+        {"mbart", "{}", NULL, NULL, 0, "en_XX" AB "</s>", NULL, "config.json",
+         "{\"model_type\":\"mbart\",\"tokenizer_class\":\"MBart50Tokenizer\"}"},
+        {"mbart", "{}", NULL, NULL, ISOBIT_E_UNSUPPORTED, "config.json: tokenizer_class \"Odd\"",
+         NULL, "config.json", "{\"tokenizer_class\":\"Odd\"}"},
+        /* None. */
+        {"t5", NULL, NULL, NULL, 0, BAR "a b </s>", NULL, NULL, NULL},
+        {"t5", NULL, "en", NULL, ISOBIT_E_UNSUPPORTED, "no languages to choose from", NULL, NULL,
+         NULL},
+        {"pegasus", NULL, NULL, "en", ISOBIT_E_UNSUPPORTED, "no languages to choose from", NULL,
+         NULL, NULL},
+        {"llama3", NULL, NULL, "en", ISOBIT_E_UNSUPPORTED, "no languages to choose from", NULL,
+         NULL, NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        try_one(&rows[i]);
+}
+
+static void test_m2m(void **state) {
+    static const trial rows[] = {
+        {"m2m_100", NULL, NULL, NULL, 0, "__en__" AB "</s>", NULL, NULL, NULL},
+        {"m2m_100", NULL, "zu", "fr", 0, "__zu__" AB "</s>", "__fr__", NULL, NULL},
+        {"m2m_100", CLASS("M2M100Tokenizer", ",\"src_lang\":\"de\",\"tgt_lang\":\"af\""), NULL,
+         NULL, 0, "__de__" AB "</s>", "__af__", NULL, NULL},
+        {"m2m_100", CLASS("M2M100Tokenizer", ",\"language_codes\":\"wmt21\""), "de", "ha", 0,
+         "__de__" AB "</s>", "__ha__", NULL, NULL},
+        {"m2m_100", CLASS("M2M100Tokenizer", ",\"language_codes\":\"wmt21\""), "fr", NULL,
+         ISOBIT_E_UNSUPPORTED, "no language \"fr\"; it has 8, for example en ha is ja cs ru", NULL,
+         NULL, NULL},
+        {"m2m_100", "{}", NULL, NULL, 0, "__en__" AB "</s>", NULL, "config.json",
+         "{\"model_type\":\"m2m_100\"}"},
+        {"m2m_100", NULL, "eng_Latn", NULL, ISOBIT_E_UNSUPPORTED, "it has 100, for example af am",
+         NULL, NULL, NULL},
+        {"m2m_100", NULL, NULL,
+         "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567",
+         ISOBIT_E_UNSUPPORTED, "it has 100", NULL, NULL, NULL},
+        {"m2m_100", CLASS("M2M100Tokenizer", ",\"language_codes\":\"zz\""), NULL, NULL,
+         ISOBIT_E_UNSUPPORTED, "language_codes \"zz\"", NULL, NULL, NULL},
+        {"m2m_100", NULL, NULL, NULL, ISOBIT_E_MISSING, "vocab.json", NULL, "vocab.json", NULL},
+        {"m2m_100", NULL, NULL, NULL, ISOBIT_E_MISSING, "sentencepiece.bpe.model", NULL,
+         "sentencepiece.bpe.model", NULL},
+        {"m2m_100", NULL, NULL, NULL, ISOBIT_E_CONFIG, "not a SentencePiece model", NULL,
+         "sentencepiece.bpe.model", "x"},
+        {"m2m_100", NULL, NULL, NULL, ISOBIT_E_CONFIG, "contradict each other", NULL, "vocab.json",
+         "{\"</s>\":0,\"<unk>\":1,\"<pad>\":2}"},
+        {"m2m_100", NULL, NULL, NULL, ISOBIT_E_MISSING, "no token \"<pad>\"", NULL, "vocab.json",
+         "{\"</s>\":0,\"<unk>\":1}"},
+        {"m2m_100", NULL, NULL, NULL, ISOBIT_E_CONFIG, "is not a whole number below 102", NULL,
+         "vocab.json", "{\"</s>\":0,\"<unk>\":200}"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        try_one(&rows[i]);
+}
+
+/* What the files beside a file of SentencePiece say. */
+static void test_files(void **state) {
+    static const trial rows[] = {
+        {"t5", NULL, NULL, NULL, ISOBIT_E_MISSING, "spiece.model", NULL, "spiece.model", NULL},
+        {"t5", NULL, NULL, NULL, ISOBIT_E_CONFIG, "spiece.model: not a SentencePiece model", NULL,
+         "spiece.model", "x"},
+        {"t5", CLASS("T5Tokenizer", ",\"eos_token\":\"zz\""), NULL, NULL, 0, BAR "a b zz", NULL,
+         NULL, NULL},
+        {"t5", CLASS("T5Tokenizer", ",\"extra_ids\":-1"), NULL, NULL, ISOBIT_E_CONFIG,
+         "extra_ids is not a whole number", NULL, NULL, NULL},
+        {"t5", CLASS("T5Tokenizer", ",\"extra_ids\":\"1\""), NULL, NULL, ISOBIT_E_CONFIG,
+         "extra_ids is not a whole number", NULL, NULL, NULL},
+        {"t5", CLASS("T5Tokenizer", ",\"extra_ids\":70000"), NULL, NULL, ISOBIT_E_CONFIG,
+         "extra_ids is not a whole number up to 65536", NULL, NULL, NULL},
+        {"t5",
+         CLASS("T5Tokenizer",
+               ",\"extra_ids\":2,\"additional_special_tokens\":[\"<extra_id_0>\",\"y\"]"),
+         NULL, NULL, ISOBIT_E_CONFIG, "extra_ids is 2, but additional_special_tokens has 1 of them",
+         NULL, NULL, NULL},
+        {"t5", CLASS("T5Tokenizer", ",\"additional_special_tokens\":[\"b\"]"), NULL, NULL, 0,
+         BAR "a b </s>", NULL, NULL, NULL},
+        {"t5", CLASS("T5Tokenizer", ",\"added_tokens_decoder\":{\"x\":{\"content\":\"y\"}}"), NULL,
+         NULL, ISOBIT_E_CONFIG, "added_tokens_decoder is not as expected", NULL, NULL, NULL},
+        {"t5", CLASS("T5Tokenizer", ",\"added_tokens_decoder\":{\"5\":{\"content\":\"yyyy\"}}"),
+         NULL, NULL, ISOBIT_E_DUPLICATE, "of another", NULL, NULL, NULL},
+        {"t5",
+         CLASS("T5Tokenizer",
+               ",\"added_tokens_decoder\":{\"330\":{\"content\":\"ab\",\"special\":false}}"),
+         NULL, NULL, 0, "ab </s>", NULL, NULL, NULL},
+        {"t5", NULL, NULL, NULL, 0, "ab </s>", NULL, "added_tokens.json", "{\"ab\":330}"},
+        {"t5", NULL, NULL, NULL, ISOBIT_E_JSON, "added_tokens.json", NULL, "added_tokens.json",
+         "x"},
+        {"t5", NULL, NULL, NULL, ISOBIT_E_JSON, "special_tokens_map.json", NULL,
+         "special_tokens_map.json", "["},
+        {"t5", NULL, NULL, NULL, 0, "ab </s>", NULL, "special_tokens_map.json",
+         "{\"additional_special_tokens\":[{\"content\":\"ab\"}]}"},
+        {"pegasus", NULL, NULL, NULL, 0, BAR "a b </s>", NULL, NULL, NULL},
+        {"pegasus", CLASS("PegasusTokenizer", ",\"mask_token_sent\":null,\"offset\":0"), NULL, NULL,
+         0, BAR "a b </s>", NULL, NULL, NULL},
+        {"pegasus", CLASS("PegasusTokenizer", ",\"offset\":1.5"), NULL, NULL, ISOBIT_E_CONFIG,
+         "offset is not a whole number", NULL, NULL, NULL},
+        {"pegasus", CLASS("PegasusTokenizer", ",\"pad_token\":\"</s>\""), NULL, NULL,
+         ISOBIT_E_DUPLICATE, "spiece.model: two tokens are \"</s>\"", NULL, NULL, NULL},
+        {"bart", NULL, NULL, NULL, ISOBIT_E_MISSING, "vocab.json", NULL, "vocab.json", NULL},
+        /* tokenizer_config.json may change what tokenizer.json has. */
+        {"nllb-json",
+         CLASS("NllbTokenizer", ",\"added_tokens_decoder\":{\"350\":{\"content\":\"ab\"}}"), NULL,
+         NULL, 0, "eng_Latn ab </s>", NULL, NULL, NULL},
+        {"nllb-json",
+         CLASS("NllbTokenizer", ",\"added_tokens_decoder\":{\"\":{\"content\":\"y\"}}"), NULL, NULL,
+         ISOBIT_E_CONFIG, "added_tokens_decoder is not as expected", NULL, NULL, NULL},
+        {"nllb-json", CLASS("NllbTokenizer", ",\"eos_token\":\"zz\""), NULL, NULL, ISOBIT_E_MISSING,
+         "no token \"zz\"", NULL, NULL, NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        try_one(&rows[i]);
+}
+
+/* ------------------------------------------------------------------- pieces that make no sense */
+
+static void refused(const files *f, const char *title, const bytes *b, const char *config,
+                    iso_status status, const char *says) {
+    iso_error error = {0};
+    iso_tokenizer *t = NULL;
+    files_write(f, "spiece.model", b->data, b->count);
+    files_write(f, "sentencepiece.bpe.model", b->data, b->count);
+    files_text(f, "tokenizer_config.json", config);
+    const iso_status got = iso_tokenizer_load(&t, f->directory, &error);
+    if (got != status || (got && !strstr(error.message, says)))
+        fail_msg("%s: %d \"%s\"", title, (int)got, error.message);
+    iso_tokenizer_free(t);
+}
+
+/* The part of the trainer: model, number and name of the unknown piece. */
+static void trainer(bytes *b, unsigned model, uint64_t unk, const char *name) {
+    static bytes message;
+    message.count = 0;
+    number_field(&message, 3, model);
+    number_field(&message, 40, unk);
+    if (name)
+        field(&message, 45, name, strlen(name));
+    field(b, 2, message.data, message.count);
+}
+
+static void test_pieces(void **state) {
+    static const char t5[] = CLASS("T5Tokenizer", ""), nllb[] = CLASS("NllbTokenizer", ""),
+                      pegasus[] = CLASS("PegasusTokenizer", "");
+    static bytes b;
+    files f;
+    (void)state;
+    files_make(&f);
+    b.count = 0;
+    good_pieces(&b);
+    refused(&f, "the end of a text is added", &b, t5, ISOBIT_OK, "");
+    piece(&b, "</s>", 4, 0, TEXT_PIECE_CONTROL);
+    refused(&f, "good", &b, t5, ISOBIT_OK, "");
+    refused(&f, "good", &b, pegasus, ISOBIT_E_DUPLICATE, "two tokens are \"</s>\"");
+    const size_t good = b.count;
+    piece(&b, "a", 1, minus_one, TEXT_PIECE_NORMAL);
+    refused(&f, "twice", &b, t5, ISOBIT_E_DUPLICATE, "spiece.model: two tokens are \"a\"");
+    b.count = good;
+    piece(&b, "<extra_id_7>", 12, minus_one, TEXT_PIECE_NORMAL);
+    refused(&f, "extra", &b, t5, ISOBIT_E_DUPLICATE, "two tokens are \"<extra_id_7>\"");
+    for (unsigned model = 1; model < 3; model++) {
+        b.count = good;
+        trainer(&b, model, 0, "<unk>");
+        refused(&f, "named", &b, t5, ISOBIT_OK, "");
+        b.count = good;
+        trainer(&b, model, 5, "zz");
+        refused(&f, "another number", &b, t5, model == 1 ? ISOBIT_OK : ISOBIT_E_MISSING,
+                "the unknown piece is not in it");
+        b.count = good;
+        trainer(&b, model, 105, "zz");
+        refused(&f, "beyond", &b, t5, ISOBIT_E_MISSING, "spiece.model: the unknown piece");
+        b.count = good;
+        trainer(&b, model, UINT64_MAX, "zz");
+        refused(&f, "far beyond", &b, t5, ISOBIT_E_MISSING, "spiece.model: the unknown piece");
+    }
+    b.count = good;
+    trainer(&b, 1, 0, "\xff");
+    refused(&f, "no text", &b, t5, ISOBIT_E_CONFIG, "the name of the unknown piece");
+    b.count = 0;
+    piece(&b, "<unk>", 5, 0, TEXT_PIECE_UNKNOWN);
+    piece(&b, "<s>", 3, 0, TEXT_PIECE_CONTROL);
+    refused(&f, "two pieces", &b, pegasus, ISOBIT_E_CONFIG, "has no more than 2 pieces");
+    piece(&b, "</s>", 4, 0, TEXT_PIECE_CONTROL);
+    refused(&f, "three pieces", &b, nllb, ISOBIT_E_CONFIG, "has no more than 3 pieces");
+    piece(&b, "a", 1, 0, TEXT_PIECE_NORMAL);
+    refused(&f, "four pieces", &b, nllb, ISOBIT_OK, "");
+    refused(&f, "no mask", &b, CLASS("MBartTokenizer", ",\"mask_token\":null"), ISOBIT_OK, "");
+    /* Each piece of n letters is made in n - 1 ways. */
+    static char letters[1024];
+    b.count = 0;
+    memset(letters, 'a', sizeof letters);
+    piece(&b, "<unk>", 5, 0, TEXT_PIECE_UNKNOWN);
+    piece(&b, "</s>", 4, 0, TEXT_PIECE_CONTROL);
+    trainer(&b, 2, 0, NULL);
+    for (size_t n = 1; n <= 300; n++)
+        piece(&b, letters, n, 0, TEXT_PIECE_NORMAL);
+    refused(&f, "a few ways", &b, t5, ISOBIT_OK, "");
+    files_remove(&f);
+}
+
+static void test_options(void **state) {
+    files f;
+    iso_error error = {0};
+    iso_tokenizer *t = NULL;
+    struct {
+        iso_tokenizer_options known;
+        size_t more;
+    } newer = {{.size = sizeof newer}, 0};
+    (void)state;
+    copy(&f, "nllb");
+    assert_int_equal(iso_tokenizer_load_with(&t, f.directory, &newer.known, &error), ISOBIT_E_SIZE);
+    newer.known.size = sizeof newer.known - sizeof(char *);
+    assert_int_equal(iso_tokenizer_load_with(&t, f.directory, &newer.known, &error), ISOBIT_E_SIZE);
+    assert_null(t);
+    assert_int_equal(iso_tokenizer_load_with(NULL, f.directory, NULL, &error), ISOBIT_E_NULL);
+    assert_int_equal(iso_tokenizer_load_with(&t, NULL, NULL, &error), ISOBIT_E_NULL);
+    assert_int_equal(iso_tokenizer_load_with(&t, f.directory, NULL, &error), ISOBIT_OK);
+    iso_tokenizer_free(t);
+    files_remove(&f);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_languages),
+        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_options),
+    };
+    const struct CMUnitTest with_spm[] = {cmocka_unit_test(test_m2m)};
+    (void)argv;
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    if (argc > 1) /* any argument: libsentencepiece is there */
+        failed += cmocka_run_group_tests(with_spm, NULL, NULL);
+    return failed != 0;
+}
