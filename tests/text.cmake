@@ -38,4 +38,6 @@ if(TARGET isobit_cli)
   isobit_test(cli_marian sh ${CMAKE_CURRENT_SOURCE_DIR}/test_marian.sh ${PROJECT_SOURCE_DIR}
               ${ISOBIT_WITH_SENTENCEPIECE} ${CMAKE_CROSSCOMPILING_EMULATOR}
               $<TARGET_FILE:isobit_cli>)
+  isobit_test(cli_languages sh ${CMAKE_CURRENT_SOURCE_DIR}/test_languages.sh ${PROJECT_SOURCE_DIR}
+              ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:isobit_cli>)
 endif()

@@ -392,7 +392,7 @@ def main() -> int:
     library = ctypes.CDLL(str(options.library.resolve()))
     lines = text_corpus.lines(options.lines, 7, True)
     if options.characters:
-        lines = [f"a{chr(c)}b 1{chr(c)}" for c in range(1, 0x30000) if not 0xd800 <= c < 0xe000]
+        lines = [f"a{chr(c)}b 1{chr(c)} A{chr(c)}\uff21{chr(c)}\u0301" for c in range(1, 0x30000) if not 0xd800 <= c < 0xe000]
     with tempfile.TemporaryDirectory() as work:
         results = [] if options.family else pipelines(library, lines, Path(work))
         named = [name for name in options.family if name != "bart"]

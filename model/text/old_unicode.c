@@ -2,7 +2,8 @@
  *
  * Categories as Hugging Face's tokenizers have them: in BERT's steps those of Unicode 8, where
  * marks, signs and format characters that came later were not assigned; in StripAccents those of
- * Unicode 9 or so. tools/compare_tokenizers.py --characters looks at each code point.
+ * Unicode 9 or so; in clusters of characters those of Unicode 16. tools/compare_tokenizers.py
+ * --characters looks at each code point.
  */
 #include "unicode.h"
 
@@ -91,4 +92,13 @@ int text_is_bert_control(uint32_t code) {
     if (code == 0 || code == 0xfffd)
         return 1;
     return code != '\t' && code != '\n' && code != '\r' && text_is_other(code) && !is_younger(code);
+}
+
+int text_is_new_mark(uint32_t code) {
+    static const range marks[] = {{0x897, 0x897},     {0x10d69, 0x10d6d}, {0x10efc, 0x10efc},
+                                  {0x113b8, 0x113c0}, {0x113c2, 0x113c2}, {0x113c5, 0x113c5},
+                                  {0x113c7, 0x113ca}, {0x113cc, 0x113d0}, {0x113d2, 0x113d2},
+                                  {0x113e1, 0x113e2}, {0x11f5a, 0x11f5a}, {0x1611e, 0x1612f},
+                                  {0x1e5ee, 0x1e5ef}};
+    return code >= 0x897 && is_in(code, marks, sizeof marks / sizeof *marks);
 }

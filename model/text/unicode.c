@@ -85,6 +85,7 @@ void text_buffer_free(text_buffer *b) {
 /* ---------------------------------------------------------------------------------- clusters */
 
 size_t text_grapheme(const char *text, size_t bytes) {
+    enum { GRAVE = 0x300 }; /* any mark will do */
     uint32_t code = 0, next = 0;
     utf8proc_int32_t state = 0;
     size_t end = model_utf8(text, bytes, &code);
@@ -93,6 +94,7 @@ size_t text_grapheme(const char *text, size_t bytes) {
         if (code >= ' ' && code < 0x7f && (unsigned char)text[end] < 0x80)
             break;
         n = model_utf8(text + end, bytes - end, &next);
+        next = text_is_new_mark(next) ? GRAVE : next;
         if (utf8proc_grapheme_break_stateful((utf8proc_int32_t)code, (utf8proc_int32_t)next,
                                              &state))
             break;
