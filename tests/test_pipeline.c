@@ -523,13 +523,65 @@ static void test_long_word(void **state) {
     files_remove(&f);
 }
 
+/* clean_up_tokenization_spaces takes spaces away: nothing that was shown may go. */
+static void test_partial_tidy(void **state) {
+    static const char json[] =
+        "{\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"\xe2\x96\x81\",0],[\"'\",0],"
+        "[\"n\",0],[\"t\",0],[\".\",0],[\"v\",0],[\"e\",0],[\"abcd\",0]]}," META
+        ",\"decoder\":{\"type\":\"Metaspace\",\"replacement\":\"\xe2\x96\x81\",\"prepend_scheme\":"
+        "\"never\"}}";
+    enum { LENGTH = 9 };
+    (void)state;
+    files f;
+    iso_error error = {0};
+    iso_status status;
+    uint32_t random = 1;
+    size_t shown = 0;
+    files_make(&f);
+    files_text(&f, "tokenizer.json", json);
+    iso_tokenizer *t = load(&f,
+                            "{\"tokenizer_class\":\"PreTrainedTokenizerFast\","
+                            "\"clean_up_tokenization_spaces\":true}",
+                            &status, &error);
+    assert_int_equal(status, ISOBIT_OK);
+    for (uint32_t n = 0; n < 20000; n++) {
+        uint32_t ids[LENGTH];
+        char whole[64], part[64], before[64] = "";
+        for (size_t i = 0; i < LENGTH; i++) {
+            random = random * 1664525 + 1013904223;
+            /* Most of them the space and the apostrophe, or the letters after them. */
+            ids[i] = n < 10000                ? random >> 29
+                     : (random >> 24) % 8 < 5 ? (random >> 20) % 2
+                                              : 5 + i % 2;
+        }
+        assert_int_equal(iso_tokenizer_decode(t, ids, LENGTH, whole, sizeof whole, NULL),
+                         ISOBIT_OK);
+        for (size_t k = 0; k <= LENGTH; k++) {
+            assert_int_equal(iso_tokenizer_decode_partial(t, ids, k, part, sizeof part, NULL),
+                             ISOBIT_OK);
+            if (strncmp(part, whole, strlen(part)) != 0 ||
+                strncmp(before, part, strlen(before)) != 0)
+                fail_msg("\"%s\", then \"%s\", at last \"%s\"", before, part, whole);
+            (void)strcpy(before, part);
+        }
+        shown += strlen(part);
+    }
+    assert_true(shown > 20000);
+    const uint32_t words[] = {7, 0, 5, 0, 7, 0};
+    decodes(t, words, 6, "abcd v abcd ", "abcd v abcd");
+    decodes(t, words, 5, "abcd v abcd", "abcd v abcd");
+    decodes(t, words, 3, "abcd v", "abcd");
+    iso_tokenizer_free(t);
+    files_remove(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused),         cmocka_unit_test(test_older_files),
         cmocka_unit_test(test_vocab_txt),       cmocka_unit_test(test_lacks),
         cmocka_unit_test(test_order_of_merges), cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_long_word),       cmocka_unit_test(test_unigram),
-        cmocka_unit_test(test_metaspace),
+        cmocka_unit_test(test_metaspace),       cmocka_unit_test(test_partial_tidy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,8 +104,11 @@ static iso_status decode(const iso_tokenizer *t, text_chars *out, const uint32_t
     const text_pipeline *p = t->state;
     text_buffer text = {.partial = out->partial};
     p->decode(p, &t->vocabulary[side], &text, ids, count);
-    if (p->cleanup_text)
+    if (p->cleanup_text) {
+        if (text.partial)
+            text_hold(&text);
         text_tidy(&text, 0);
+    }
     const int failed = text.failed;
     if (!failed)
         text_put_chars(out, text.text ? text.text : "", text.count);

@@ -149,6 +149,8 @@ iso_status text_metaspace_put(const text_pipeline *p, text_ids *out, const char 
 
 /* Spaces before punctuation and English endings away, as the decoder or transformers does it. */
 void text_tidy(text_buffer *text, int of_decoder);
+/* Before that, of a text that still grows: takes off its end what more text may change. */
+void text_hold(text_buffer *text);
 
 void text_decode_bytes(const text_pipeline *p, const text_vocabulary *v, text_buffer *out,
                        const uint32_t *ids, size_t count);

@@ -93,6 +93,29 @@ void text_tidy(text_buffer *text, int of_decoder) {
             replace(text, untidy[i][0], untidy[i][1]);
 }
 
+/*
+ * What is tidied begins with a space and has four bytes at most, so a word of that length, or none
+ * before it, ends all doubt. A space ends it, too, unless what goes before it can become a part of
+ * something: " ' " loses its spaces, and may so make an ending.
+ */
+static int is_settled(const text_buffer *text, size_t end) {
+    enum { LONGEST = 4 };
+    size_t word = end;
+    while (word > 0 && text->text[word - 1] != ' ')
+        word--;
+    if (word == 0 || end - word >= LONGEST)
+        return 1;
+    return end < text->count && !strchr(" 'n", text->text[end - 1]);
+}
+
+void text_hold(text_buffer *text) {
+    size_t end = text->count;
+    while (!is_settled(text, end))
+        while (text->text[--end] != ' ')
+            ;
+    text->count = end;
+}
+
 void text_decode_wordpiece(const text_pipeline *p, const text_vocabulary *v, text_buffer *out,
                            const uint32_t *ids, size_t count) {
     const size_t prefix = strlen(p->model.prefix);
