@@ -159,6 +159,22 @@ static void tokenizer(void) {
     }
 }
 
+/* A file of the tests' tokenizers, which must be there. */
+static size_t read_text(const char *name, unsigned char *bytes, size_t room) {
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/text/%s", ISOBIT_TEST_DATA, name);
+    FILE *file = fopen(path, "rb");
+    const size_t count = file ? fread(bytes, 1, room, file) : 0;
+    if (!count || count == room || fclose(file) != 0) {
+        (void)fprintf(stderr, "cannot read %s\n", path);
+        exit(1);
+    }
+    return count;
+}
+
+enum { ROOM = 1 << 15 };
+static const char odd_text[] = "The \xef\xac\x81rst fox\t>>fra<< \xf0\x9f\xa6\x8a e\xcc\x81";
+
 /* Small tokenizers of each kind, and texts that meet what they have. */
 static void pipeline(void) {
 #define BPE                                                                                        \
@@ -207,6 +223,17 @@ static void pipeline(void) {
     split(&b);
     add(&b, text);
     seed(&b);
+    static const char *const jsons[] = {"nllb-json/tokenizer.json", "mbart50-json/tokenizer.json"};
+    static unsigned char bytes[ROOM];
+    for (int i = 0; i < 2; i++) {
+        const size_t count = read_text(jsons[i], bytes, sizeof bytes);
+        add(&b, "j");
+        blob_add(&b, bytes, count);
+        split(&b);
+        add(&b, odd_text);
+        add(&b, " a  <mask> xsl_SI </s>\xc3\xa9");
+        seed(&b);
+    }
     add(&b, "w[UNK]\n[CLS]\n[SEP]\na\n##b\n\xc3\xa9\n");
     split(&b);
     add(&b, text);
@@ -215,25 +242,72 @@ static void pipeline(void) {
 
 /* The files of the tiny Marian model, and each of them damaged in places. */
 static void spm(void) {
-    static const char *const names[] = {"source.spm", "target.spm"};
-    static unsigned char bytes[8192];
+    static unsigned char bytes[ROOM];
     target("fuzz_spm");
     for (int i = 0; i < 2; i++) {
-        FILE *file = fopen(i ? ISOBIT_TEST_DATA "/text/marian/target.spm"
-                             : ISOBIT_TEST_DATA "/text/marian/source.spm",
-                           "rb");
-        const size_t count = file ? fread(bytes, 1, sizeof bytes, file) : 0;
-        if (!count || fclose(file) != 0) {
-            (void)fprintf(stderr, "cannot read %s\n", names[i]);
-            exit(1);
-        }
+        const size_t count =
+            read_text(i ? "marian/target.spm" : "marian/source.spm", bytes, sizeof bytes);
         for (size_t k = 0; k <= 256; k++) {
             blob b = {0};
             const size_t at = k * 977 % count;
             const unsigned char was = bytes[at];
             if (k)
                 bytes[at] ^= (unsigned char)(1u << k % 8);
-            add(&b, "The \xef\xac\x81rst fox\t>>fra<< \xf0\x9f\xa6\x8a e\xcc\x81");
+            add(&b, odd_text);
+            split(&b);
+            blob_add(&b, bytes, k % 16 == 15 ? at : count);
+            seed(&b);
+            bytes[at] = was;
+        }
+    }
+}
+
+/* The same of families, and what may stand beside their files. */
+static void family(void) {
+    static const struct {
+        const char *pieces, *vocabulary, *config, *map, *added;
+    } rows[] = {
+        {"nllb/sentencepiece.bpe.model", NULL,
+         "{\"tokenizer_class\":\"NllbTokenizer\",\"src_lang\":\"a_b\",\"legacy_behaviour\":true}",
+         "{\"additional_special_tokens\":[\"a_b\",\"c_d\"]}", "{\"a_b\":221,\"c_d\":222}"},
+        {"nllb/sentencepiece.bpe.model", NULL,
+         "{\"tokenizer_class\":\"NllbTokenizer\",\"src_lang\":\"a_b\",\"tgt_lang\":\"fra_Latn\","
+         "\"added_tokens_decoder\":{\"300\":{\"content\":\"a_b\",\"special\":true,\"lstrip\":true,"
+         "\"rstrip\":true}},\"clean_up_tokenization_spaces\":true}",
+         "", ""},
+        {"mbart/sentencepiece.bpe.model", NULL,
+         "{\"tokenizer_class\":\"MBart50Tokenizer\",\"tgt_lang\":\"sl_SI\"}", "", ""},
+        {"t5/spiece.model", NULL, "{\"tokenizer_class\":\"T5Tokenizer\",\"extra_ids\":3}", "",
+         "{\"fox\":999}"},
+        {"t5-bpe/spiece.model", NULL,
+         "{\"tokenizer_class\":\"T5Tokenizer\",\"legacy\":false,\"extra_ids\":0}", "", ""},
+        {"pegasus/spiece.model", NULL, "{\"tokenizer_class\":\"PegasusTokenizer\",\"offset\":5}",
+         "{\"mask_token\":\"<m>\"}", ""},
+        {"m2m_100/sentencepiece.bpe.model", "m2m_100/vocab.json",
+         "{\"tokenizer_class\":\"M2M100Tokenizer\",\"src_lang\":\"de\",\"tgt_lang\":\"fr\"}", "",
+         ""},
+    };
+    static unsigned char bytes[ROOM], vocabulary[ROOM];
+    target("fuzz_family");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const size_t count = read_text(rows[i].pieces, bytes, sizeof bytes);
+        const size_t ids = rows[i].vocabulary ? read_text(rows[i].vocabulary, vocabulary, ROOM) : 0;
+        for (size_t k = 0; k <= 32; k++) {
+            blob b = {0};
+            const size_t at = k * 977 % count;
+            const unsigned char was = bytes[at];
+            if (k)
+                bytes[at] ^= (unsigned char)(1u << k % 8);
+            add(&b, rows[i].config);
+            split(&b);
+            add(&b, rows[i].map);
+            split(&b);
+            add(&b, rows[i].added);
+            split(&b);
+            blob_add(&b, vocabulary, ids);
+            split(&b);
+            add(&b, odd_text);
+            add(&b, " a  <mask> x<extra_id_0>a_b </s>\xc3\xa9");
             split(&b);
             blob_add(&b, bytes, k % 16 == 15 ? at : count);
             seed(&b);
@@ -299,6 +373,7 @@ int main(int argc, char **argv) {
     config();
     tokenizer();
     spm();
+    family();
     pipeline();
     model();
     ops();
