@@ -87,8 +87,8 @@ typedef struct reader {
     const char *directory;
     const json_t *config, *map; /* tokenizer_config.json, special_tokens_map.json or NULL */
     text_pieces pieces;
-    json_t *ids, *added;
-    float *scores; /* by id */
+    json_t *ids, *added, *known; /* `known`: an object with the tokens of the list `added` */
+    float *scores;               /* by id */
     size_t count, room;
     iso_error *error;
 } reader;
@@ -186,20 +186,23 @@ static iso_status put_tokens(reader *r, size_t extra, size_t offset) {
 
 /* ------------------------------------------------------------------------------ added tokens */
 
-static int has_token(const json_t *list, const char *token) {
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (strcmp(text_string_or(json_array_get(list, i), "content", ""), token) == 0)
-            return 1;
-    return 0;
+static int has_token(const reader *r, const char *token) {
+    return json_object_get(r->known, token) != NULL;
+}
+
+/* Takes over `one`; NULL: no memory. */
+static int append(reader *r, const char *token, json_t *one) {
+    return one && !json_array_append_new(r->added, one) &&
+           !json_object_set_new(r->known, token, json_true());
 }
 
 /* A token that is not in the list yet; with an id behind all others, if it has none. */
-static int add_token(json_t *list, const char *token, int special, int is_mask, int normalized) {
-    if (!token || !token[0] || has_token(list, token))
+static int add_token(reader *r, const char *token, int special, int is_mask, int normalized) {
+    if (!token || !token[0] || has_token(r, token))
         return 1;
-    return !json_array_append_new(list, json_pack("{s:s, s:b, s:b, s:b}", "content", token,
-                                                  "special", special, "lstrip", is_mask,
-                                                  "normalized", is_mask ? normalized : !special));
+    return append(r, token,
+                  json_pack("{s:s, s:b, s:b, s:b}", "content", token, "special", special, "lstrip",
+                            is_mask, "normalized", is_mask ? normalized : !special));
 }
 
 /* Control pieces are special, those of users are not; both are found as they are written. */
@@ -211,9 +214,9 @@ static int add_pieces(reader *r) {
             continue;
         memcpy(token, piece->text, piece->bytes); /* at most 1024 */
         token[piece->bytes] = 0;
-        json_t *one = json_pack("{s:s, s:b, s:b}", "content", token, "special",
-                                piece->type == TEXT_PIECE_CONTROL, "normalized", 0);
-        if (!one || json_array_append_new(r->added, one))
+        if (!append(r, token,
+                    json_pack("{s:s, s:b, s:b}", "content", token, "special",
+                              piece->type == TEXT_PIECE_CONTROL, "normalized", 0)))
             return 0;
     }
     return 1;
@@ -234,14 +237,14 @@ static int add_additional(reader *r, const char *containing) {
     int fine = 1;
     for (size_t i = 0; fine && (one = json_array_get(list, i)); i++)
         if (!containing || strstr(name_of(one), containing))
-            fine = add_token(r->added, name_of(one), 1, 0, 0);
+            fine = add_token(r, name_of(one), 1, 0, 0);
     return fine;
 }
 
 static int add_names(reader *r, const char *const *names, size_t count) {
     int fine = 1;
     for (size_t i = 0; names && names[i] && (!count || i < count) && fine; i++)
-        fine = add_token(r->added, names[i], 1, 0, 0);
+        fine = add_token(r, names[i], 1, 0, 0);
     return fine;
 }
 
@@ -250,7 +253,7 @@ static int add_numbered(reader *r, const char *format, size_t from, size_t to) {
     int fine = 1;
     for (size_t i = from; i < to && fine; i++) {
         (void)snprintf(token, sizeof token, format[0] == 'e' ? "<extra_id_%zu>" : "<unk_%zu>", i);
-        fine = add_token(r->added, token, 1, 0, 0);
+        fine = add_token(r, token, 1, 0, 0);
     }
     return fine;
 }
@@ -267,15 +270,15 @@ static int add_special(reader *r, size_t extra, size_t offset) {
     int fine = 1;
     for (size_t i = 0; i < sizeof first / sizeof *first && fine; i++)
         if (!first[i].of_fairseq || (fairseq && (first[i].of_fairseq == 1 || f->has_bos)))
-            fine = add_token(r->added, special(r, first[i].key, first[i].token), 1, 0, 0);
+            fine = add_token(r, special(r, first[i].key, first[i].token), 1, 0, 0);
     /* NLLB has its languages before the mask, although transformers would add them after it. */
     const int own = fairseq && !(f->added_languages && json_is_array(additional(r)));
     if (f->added_languages)
         fine =
             fine && (own ? add_names(r, f->languages, f->language_count) : add_additional(r, NULL));
     if (f->mask)
-        fine = fine && add_token(r->added, special(r, "mask_token", f->mask), 1, fairseq,
-                                 f->normalized_mask);
+        fine =
+            fine && add_token(r, special(r, "mask_token", f->mask), 1, fairseq, f->normalized_mask);
     if (f->layout == PEGASUS)
         fine =
             fine &&
@@ -294,21 +297,19 @@ static int add_special(reader *r, size_t extra, size_t offset) {
 static int add_older(reader *r, const json_t *older) {
     const char *token;
     json_t *id;
-    json_t *named = json_array();
-    json_t *keep = r->added;
-    r->added = named;
-    int fine = named && add_special(r, 0, 0);
-    r->added = keep;
+    reader named = *r;
+    named.added = json_array();
+    named.known = json_object();
+    int fine = named.added && named.known && add_special(&named, 0, 0);
     json_object_foreach((json_t *)(uintptr_t)older, token, id) {
-        const int is_special = has_token(named, token);
-        json_t *one = has_token(r->added, token)
-                          ? NULL
-                          : json_pack("{s:s, s:b, s:b, s:O}", "content", token, "special",
-                                      is_special, "normalized", !is_special, "id", id);
-        fine = fine && (has_token(r->added, token) || (one && !json_array_append(r->added, one)));
-        json_decref(one);
+        const int is_special = has_token(&named, token);
+        fine = fine && (has_token(r, token) ||
+                        append(r, token,
+                               json_pack("{s:s, s:b, s:b, s:O}", "content", token, "special",
+                                         is_special, "normalized", !is_special, "id", id)));
     }
-    json_decref(named);
+    json_decref(named.added);
+    json_decref(named.known);
     return fine;
 }
 
@@ -335,8 +336,9 @@ static iso_status add_tokens(reader *r, size_t extra, size_t offset) {
     const json_t *decoder = json_object_get(r->config, "added_tokens_decoder");
     json_t *older = NULL;
     r->added = json_array();
+    r->known = json_object();
     iso_status status = ISOBIT_OK;
-    if (!r->added || !add_pieces(r))
+    if (!r->added || !r->known || !add_pieces(r))
         return no_memory(r);
     if (!json_is_object(decoder))
         status = text_json_optional(&older, r->directory, "added_tokens.json",
@@ -344,6 +346,10 @@ static iso_status add_tokens(reader *r, size_t extra, size_t offset) {
     else if (text_family_updates(r->family) && !text_added_update(r->added, decoder))
         status = model_fail(r->error, ISOBIT_E_CONFIG,
                             "tokenizer_config.json: added_tokens_decoder is not as expected");
+    json_t *one;
+    for (size_t i = 0; !status && (one = json_array_get(r->added, i)); i++)
+        if (json_object_set_new(r->known, text_string_or(one, "content", ""), json_true()))
+            status = no_memory(r);
     const int fine = status || ((!older || add_older(r, older)) && add_special(r, extra, offset) &&
                                 number_tokens(r));
     json_decref(older);
@@ -554,6 +560,7 @@ iso_status text_pipeline_spm(iso_tokenizer *t, text_pipeline *p, const struct te
     json_decref(map);
     json_decref(r.ids);
     json_decref(r.added);
+    json_decref(r.known);
     model_arena_free(&scratch);
     return status;
 }
