@@ -107,12 +107,13 @@ static int update_one(json_t *list, json_t *places, const json_t *one, const cha
     if (!json_is_object(one) || !token[0])
         return 1;
     if (!place) {
-        json_t *copy = json_copy((json_t *)(uintptr_t)one);
         char *end = NULL;
         const long long id = key ? strtoll(key, &end, 10) : 0;
-        if (!copy || (key && (*end || end == key)) ||
-            (key && json_object_set_new(copy, "id", json_integer(id))) ||
-            json_array_append_new(list, copy))
+        if (key && (*end || end == key))
+            return 0;
+        json_t *copy = json_copy((json_t *)(uintptr_t)one);
+        if (!copy || json_array_append_new(list, copy) ||
+            (key && json_object_set_new(copy, "id", json_integer(id))))
             return 0;
         return !json_object_set_new(places, token,
                                     json_integer((json_int_t)json_array_size(list) - 1));
