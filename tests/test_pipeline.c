@@ -269,6 +269,8 @@ static void test_unigram(void **state) {
     encodes(&f, WAYS("[\"\xe2\x96\x81\",0],[\"a\",-4],[\"aa\",-1],[\"aaa\",2]"), "aaaa", "bce");
     encodes(&f, WAYS("[\"\xe2\x96\x81\",0],[\"a\",-1],[\"aa\",-2]"), "aaa", "bcd");
     encodes(&f, WAYS("[\"\xe2\x96\x81\",0],[\"a\",-2],[\"aa\",-2]"), "aaa", "bcd");
+    /* An unknown character costs 10 more than any token. */
+    encodes(&f, WAYS("[\"\xe2\x96\x81\",0],[\"a\",5],[\"ab\",-3]"), "ab", "bd");
     /* Nothing is less than the least score, which is that of the unknown token, too. */
     encodes(&f, WAYS("[\"\xe2\x96\x81\",99],[\"ab\",60]"), "ab", "bc");
     /* Unknown characters may score better than a token; together they are that token. */
@@ -309,6 +311,17 @@ static void test_metaspace(void **state) {
             "\"\xe2\x96\x81\",\"prepend_scheme\":\"first\"}," META_END
             ",\"added_tokens\":[{\"content\":\"<x>\",\"id\":9,\"special\":true}]}",
             "a<x>a", "dbjb");
+    encodes(&f,
+            "{" UNIGRAM ",\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":"
+            "\"\xe2\x96\x81\",\"prepend_scheme\":\"first\"}," META_END
+            ",\"added_tokens\":[{\"content\":\"<x>\",\"id\":9,\"special\":true}]}",
+            "<x>a", "jb");
+    encodes(&f,
+            "{" UNIGRAM ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":"
+            "\"WhitespaceSplit\"},{\"type\":\"Metaspace\",\"replacement\":\"\xe2\x96\x81\","
+            "\"prepend_scheme\":\"first\"}]}," META_END
+            ",\"added_tokens\":[{\"content\":\"<x>\",\"id\":9,\"special\":true}]}",
+            "a b<x>a", "dbcjb");
     /* White space of all kinds separates words. */
     encodes(
         &f,
@@ -523,6 +536,60 @@ static void test_long_word(void **state) {
     files_remove(&f);
 }
 
+/* A table of normal forms whose only key is "A", for "a": length, double array, string. */
+static void charsmap_json(char *json, size_t bytes) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static unsigned char map[4 + 4 * 256 + 2 + 2]; /* and to a multiple of 3 */
+    const size_t used = 4 + 4 * 256 + 2;
+    const uint32_t from = 'A' | ('A' ^ 200u) << 10 | 1 << 8, to = 0x80000000;
+    size_t at = (size_t)snprintf(json, bytes,
+                                 "{" UNIGRAM "," META "," META_END
+                                 ",\"normalizer\":{\"type\":\"Precompiled\","
+                                 "\"precompiled_charsmap\":\"");
+    map[1] = 4;
+    for (int i = 0; i < 4; i++) {
+        map[4 + 4 * 'A' + i] = (unsigned char)(from >> 8 * i);
+        map[4 + 4 * 200 + i] = (unsigned char)(to >> 8 * i);
+    }
+    map[used - 2] = 'a';
+    for (size_t i = 0; i < used; i += 3) {
+        const uint32_t three = (uint32_t)map[i] << 16 | (uint32_t)map[i + 1] << 8 | map[i + 2];
+        for (size_t k = 0; k < 4; k++)
+            json[at++] = i + k > used ? '=' : digits[three >> (18 - 6 * k) & 63];
+    }
+    (void)snprintf(json + at, bytes - at, "\"}}");
+}
+
+/*
+ * A mark belongs to the letter before it, and goes with it where the table has a form of the
+ * letter; six bytes are no longer looked up together. So does tokenizers.
+ */
+static void test_clusters(void **state) {
+    static char json[2048];
+    (void)state;
+    files f;
+    files_make(&f);
+    charsmap_json(json, sizeof json);
+    encodes(&f, json, "AbA", "dbcb");
+    encodes(&f, json,
+            "A\xcc\x81"
+            "b",
+            "dbc");
+    encodes(&f, json,
+            "A\xe0\xa2\x97"
+            "b",
+            "dbc"); /* U+0897, a mark of Unicode 16 */
+    encodes(&f, json,
+            "A\xcc\x81\xcc\x81\xcc\x81"
+            "b",
+            "dbac");
+    encodes(&f, json,
+            "a\xcc\x81"
+            "b",
+            "dbac");
+    files_remove(&f);
+}
+
 /* clean_up_tokenization_spaces takes spaces away: nothing that was shown may go. */
 static void test_partial_tidy(void **state) {
     static const char json[] =
@@ -582,6 +649,7 @@ int main(void) {
         cmocka_unit_test(test_order_of_merges), cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_long_word),       cmocka_unit_test(test_unigram),
         cmocka_unit_test(test_metaspace),       cmocka_unit_test(test_partial_tidy),
+        cmocka_unit_test(test_clusters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -193,6 +193,40 @@ static void test_m2m(void **state) {
         try_one(&rows[i]);
 }
 
+/* A token that the file of SentencePiece lacks keeps its bar, as transformers gives it. */
+static void test_m2m_bar(void **state) {
+    static const char more[] = ",\"" BAR "qq\":";
+    static char changed[1 << 14];
+    char *vocabulary, text[32];
+    size_t count = 0;
+    files f;
+    iso_error error = {0};
+    iso_tokenizer *t = NULL;
+    uint32_t id = 0;
+    (void)state;
+    copy(&f, "m2m_100");
+    vocabulary = read_data("m2m_100", "vocab.json", &count);
+    assert_non_null(vocabulary);
+    while (count && vocabulary[count - 1] != '}')
+        count--;
+    size_t tokens = 0;
+    for (size_t i = 0; i + 3 < count; i++)
+        tokens += memcmp(vocabulary + i, "\": ", 3) == 0 && vocabulary[i + 3] >= '0' &&
+                  vocabulary[i + 3] <= '9';
+    (void)snprintf(changed, sizeof changed, "%.*s%s%zu}", (int)count - 1, vocabulary, more, tokens);
+    free(vocabulary);
+    files_text(&f, "vocab.json", changed);
+    if (iso_tokenizer_load(&t, f.directory, &error))
+        fail_msg("%s", error.message);
+    while (iso_tokenizer_token(t, id) && strcmp(iso_tokenizer_token(t, id), BAR "qq") != 0)
+        id++;
+    const uint32_t ids[] = {id, id};
+    assert_int_equal(iso_tokenizer_decode(t, ids, 2, text, sizeof text, NULL), ISOBIT_OK);
+    assert_string_equal(text, BAR "qq" BAR "qq");
+    iso_tokenizer_free(t);
+    files_remove(&f);
+}
+
 /* What the files beside a file of SentencePiece say. */
 static void test_files(void **state) {
     static const trial rows[] = {
@@ -365,7 +399,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_options),
     };
-    const struct CMUnitTest with_spm[] = {cmocka_unit_test(test_m2m)};
+    const struct CMUnitTest with_spm[] = {cmocka_unit_test(test_m2m),
+                                          cmocka_unit_test(test_m2m_bar)};
     (void)argv;
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     if (argc > 1) /* any argument: libsentencepiece is there */
