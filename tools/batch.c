@@ -95,29 +95,42 @@ void batch_warn_rest(const struct batch *batch) {
     if (batch->lacking_lines > NAMED_LINES)
         warn("in all, %llu lines without %llu characters that the vocabulary lacks",
              batch->lacking_lines, batch->lacking_characters);
+    if (batch->cut_lines > 0)
+        warn("%llu line%s cut to %zu tokens, line %llu first", batch->cut_lines,
+             batch->cut_lines == 1 ? " was" : "s were", batch->cut_to, batch->first_cut);
 }
 
-bool batch_parse_text(struct batch *batch, const struct session *session, const struct line *line) {
-    if (memchr(line->text, '\0', line->bytes) != NULL)
-        return REFUSE(batch, "holds a NUL byte; the input must be text in UTF-8");
+/* The sequences of a text, behind those that the batch has; they do not count yet. */
+static bool encode(struct batch *batch, const struct session *session, const char *text,
+                   size_t bytes, size_t *id_count, size_t *sequences) {
     iso_error error = {0};
-    size_t id_count = 0, sequences = 0;
     iso_status status;
+    *id_count = *sequences = 0;
+    if (memchr(text, '\0', bytes) != NULL)
+        return REFUSE(batch, "holds a NUL byte; the input must be text in UTF-8");
     do {
-        if (!ids_grow(&batch->sources, id_count) || !sizes_grow(&batch->source_lengths, sequences))
+        if (!ids_grow(&batch->sources, *id_count) ||
+            !sizes_grow(&batch->source_lengths, *sequences))
             return refuse_memory(batch);
         size_t id_room = batch->sources.capacity - batch->sources.count;
         size_t sequence_room = batch->source_lengths.capacity - batch->source_lengths.count;
-        status = iso_tokenizer_encode(
-            session->tokenizer, line->text, line->bytes, batch->sources.data + batch->sources.count,
-            id_room, &id_count, batch->source_lengths.data + batch->source_lengths.count,
-            sequence_room, &sequences, &error);
+        status = iso_tokenizer_encode(session->tokenizer, text, bytes,
+                                      batch->sources.data + batch->sources.count, id_room, id_count,
+                                      batch->source_lengths.data + batch->source_lengths.count,
+                                      sequence_room, sequences, &error);
         /* "Too small" without a larger need would be a defect; it must not loop for ever. */
-        if (status == ISOBIT_E_WORKSPACE && id_count <= id_room && sequences <= sequence_room)
+        if (status == ISOBIT_E_WORKSPACE && *id_count <= id_room && *sequences <= sequence_room)
             break;
     } while (status == ISOBIT_E_WORKSPACE);
     if (status != ISOBIT_OK)
         return REFUSE(batch, "%s", error.message[0] != '\0' ? error.message : iso_strerror(status));
+    return true;
+}
+
+bool batch_parse_text(struct batch *batch, const struct session *session, const struct line *line) {
+    size_t id_count, sequences;
+    if (!encode(batch, session, line->text, line->bytes, &id_count, &sequences))
+        return false;
     const size_t *lengths = batch->source_lengths.data + batch->source_lengths.count;
     for (size_t i = 0; i < sequences; i++)
         if (!check_length(batch, session, "source", lengths[i], 0))
@@ -128,6 +141,103 @@ bool batch_parse_text(struct batch *batch, const struct session *session, const 
         return refuse_memory(batch);
     batch->sources.count += id_count;
     batch->source_lengths.count += sequences;
+    return true;
+}
+
+/* ------------------------------------------------------------------------- text for vectors */
+
+/* White space as Python's str.strip() has it. */
+static const char *const spaces[] = {" ",
+                                     "\t",
+                                     "\n",
+                                     "\v",
+                                     "\f",
+                                     "\r",
+                                     "\x1c",
+                                     "\x1d",
+                                     "\x1e",
+                                     "\x1f",
+                                     "\xc2\x85",
+                                     "\xc2\xa0",
+                                     "\xe1\x9a\x80",
+                                     "\xe2\x80\x80",
+                                     "\xe2\x80\x81",
+                                     "\xe2\x80\x82",
+                                     "\xe2\x80\x83",
+                                     "\xe2\x80\x84",
+                                     "\xe2\x80\x85",
+                                     "\xe2\x80\x86",
+                                     "\xe2\x80\x87",
+                                     "\xe2\x80\x88",
+                                     "\xe2\x80\x89",
+                                     "\xe2\x80\x8a",
+                                     "\xe2\x80\xa8",
+                                     "\xe2\x80\xa9",
+                                     "\xe2\x80\xaf",
+                                     "\xe2\x81\x9f",
+                                     "\xe3\x80\x80"};
+
+/* The bytes of the white space that begins or ends a text; 0: none. */
+static size_t space_at(const char *text, size_t bytes, bool end) {
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
+        size_t n = strlen(spaces[i]);
+        if (n <= bytes && memcmp(end ? text + bytes - n : text, spaces[i], n) == 0)
+            return n;
+    }
+    return 0;
+}
+
+/* Of nothing: the special tokens around it, which an encoder alone has one of on each side. */
+static bool encode_nothing(struct batch *batch, const struct session *session) {
+    size_t id_count, sequences;
+    if (!encode(batch, session, "a", 1, &id_count, &sequences))
+        return false;
+    if (session->info->decoder_layers != 0 || sequences != 1 || id_count != 3)
+        return REFUSE(batch, "has no tokens");
+    uint32_t *ids = batch->sources.data + batch->sources.count;
+    ids[1] = ids[2];
+    batch->source_lengths.data[batch->source_lengths.count] = 2;
+    return true;
+}
+
+/* Leaves the special token at the end where it is. */
+static bool cut(struct batch *batch, const struct session *session, const struct line *line,
+                size_t *length) {
+    size_t most = session->info->sentence_max_length;
+    if (*length <= most)
+        return true;
+    if (batch->lacking == LACKING_STRICT)
+        return REFUSE(batch, "%zu tokens, but vectors are made of at most %zu (--strict)", *length,
+                      most);
+    uint32_t *ids = batch->sources.data + batch->sources.count;
+    ids[most - 1] = ids[*length - 1];
+    *length = most;
+    if (batch->cut_lines++ == 0)
+        batch->first_cut = line->number;
+    batch->cut_to = most;
+    return true;
+}
+
+bool batch_parse_sentence(struct batch *batch, const struct session *session,
+                          const struct line *line) {
+    const char *text = line->text;
+    size_t bytes = line->bytes, id_count, sequences;
+    for (size_t n; (n = space_at(text, bytes, false)) != 0; bytes -= n)
+        text += n;
+    for (size_t n; (n = space_at(text, bytes, true)) != 0;)
+        bytes -= n;
+    if (!encode(batch, session, text, bytes, &id_count, &sequences) ||
+        (sequences == 0 && !encode_nothing(batch, session)))
+        return false;
+    if (sequences > 1)
+        return REFUSE(batch, "%zu sequences of tokens, where a vector needs one", sequences);
+    size_t *length = batch->source_lengths.data + batch->source_lengths.count;
+    if (!cut(batch, session, line, length) || !judge_lacking(batch, session, line))
+        return false;
+    if (!push_size(&batch->line_sequences, 1))
+        return refuse_memory(batch);
+    batch->sources.count += *length;
+    batch->source_lengths.count++;
     return true;
 }
 

@@ -6,6 +6,7 @@
  *   output.c   stdout with its errors, text widths       digest.c   the hash of results
  *   progress.c the line on stderr                        svg.c      the attention picture
  *   random_model.c  a model to measure                   stream.c   text that is shown as it comes
+ *   target.c   files that appear at once
  * Functions that return int return an exit code: 0, 1 (failed) or 2 (wrong usage); whoever finds
  * an error prints its one line, through fail() or usage().
  */
@@ -57,7 +58,10 @@ enum {
     OPT_STRICT = 1 << 18,
     OPT_SAMPLING = 1 << 19, /* --sample and all that goes with it */
     OPT_STREAM = 1 << 20,
-    OPT_ABOUT = 1 << 21 /* --model, which may be left out */
+    OPT_ABOUT = 1 << 21, /* --model, which may be left out */
+    OPT_POOLING = 1 << 22,
+    OPT_NPY = 1 << 23,
+    OPT_TOP = 1 << 24
 };
 
 /* Where 0 is a value like any other. */
@@ -74,11 +78,12 @@ struct options {
     const char *from, *to; /* languages */
     const char *model, *isa, *attention, *text, *also, *input;
     size_t beam, max_length, threads, layer; /* 0: not given */
-    size_t samples;                          /* 0: not given */
+    size_t samples, top;                     /* 0: not given */
     struct given_number top_k, seed;
     struct given_real temperature, top_p, min_p;
     double seconds; /* 0: not given */
     bool scores, json, hex, digest, row, base, env, strict, sample, stream;
+    const char *pooling, *normalize, *npy;
     int count; /* what is left: lines given as arguments */
     char **arguments;
 };
@@ -102,6 +107,8 @@ int cmd_score(const struct options *options);
 int cmd_demo(const struct options *options);
 int cmd_bench(const struct options *options);
 int cmd_check(int argc, char **argv);
+int cmd_embed(const struct options *options);
+int cmd_fill(const struct options *options);
 
 /* ---------------------------------------------------------------------------------- session */
 
@@ -112,12 +119,18 @@ struct session {
     iso_tokenizer *tokenizer; /* NULL unless asked for */
     iso_pool *pool;
     iso_context context;
+    uint32_t mask_id; /* of fill; set by it */
 };
 
-int session_open(struct session *session, const struct options *options, bool text);
+/* What a command cannot do without, beside the model. */
+enum { NEEDS_TEXT = 1, NEEDS_ENCODER = 2, NEEDS_DECODER = 4, NEEDS_MASKED_HEAD = 8 };
+int session_open(struct session *session, const struct options *options, unsigned needs);
 void session_close(struct session *session);
 /* Lets targets begin with their language, if the tokenizer has one. */
 void session_begin(const struct session *session, iso_generate_options *how);
+
+/* The token that stands for a missing one; UINT32_MAX: the tokenizer has none. */
+uint32_t find_mask(const iso_tokenizer *tokenizer);
 
 /* Sets the instruction set of the context from --isa and ISOBIT_ISA. */
 int choose_isa(iso_context *context, const struct options *options);
@@ -189,12 +202,17 @@ struct batch {
     double returned; /* when batch_read last gave something */
     enum lacking lacking;
     unsigned long long lacking_lines, lacking_characters; /* of which characters were left out */
+    unsigned long long cut_lines, first_cut; /* lines that were too long, and the first of them */
+    size_t cut_to;                           /* so many tokens */
     char error[700]; /* why the line after the last one cannot be used; "" when it can */
 };
 
 typedef bool (*batch_parser)(struct batch *batch, const struct session *session,
                              const struct line *line);
 bool batch_parse_text(struct batch *batch, const struct session *session, const struct line *line);
+/* One sequence for each line, cut as sentence-transformers cuts. */
+bool batch_parse_sentence(struct batch *batch, const struct session *session,
+                          const struct line *line);
 bool batch_parse_ids(struct batch *batch, const struct session *session, const struct line *line);
 bool batch_parse_pair(struct batch *batch, const struct session *session, const struct line *line);
 
@@ -236,6 +254,19 @@ char *decode_source(const struct session *session, const uint32_t *ids, size_t c
 /* Generates one sequence and prints its text, or its ids, as they come. */
 int stream_sequence(const struct session *session, const iso_generate_options *how,
                     const uint32_t *source, size_t length);
+
+/* ----------------------------------------------------------------------------------- target */
+
+/* A file that appears when it is complete. */
+struct target {
+    FILE *file;
+    char *path, *temporary; /* of the file itself, links followed; NULL: written as it is */
+};
+/* False, and errno, if it cannot be written; then nothing needs to be closed. */
+bool target_open(struct target *target, const char *path);
+/* False, and errno, if anything was lost on the way; then nothing has changed. */
+bool target_close(struct target *target);
+void target_discard(struct target *target); /* instead: nothing has changed */
 
 /* ----------------------------------------------------------------------------------- digest */
 

@@ -18,7 +18,7 @@
 #include "peaks.h"
 #endif
 
-enum { SOURCE_TOKENS = 32, TARGET_TOKENS = 32, CASES = 6 };
+enum { SOURCE_TOKENS = 32, TARGET_TOKENS = 32, CASES = 6, ENCODER_CASES = 2 };
 static const double default_seconds = 2;
 
 static const char *const kind_names[ISOBIT_PROFILE_KINDS] = {
@@ -26,8 +26,8 @@ static const char *const kind_names[ISOBIT_PROFILE_KINDS] = {
 
 struct bench {
     struct session session;
-    double seconds; /* for each case */
-    size_t threads;
+    double seconds;        /* for each case */
+    size_t threads, cases; /* without a decoder the first ENCODER_CASES */
     uint32_t *sources;
     size_t *lengths;
     float *output;
@@ -198,10 +198,11 @@ static void print_text(const struct bench *b, const struct result *results) {
     printf("model    %s: d %zu, heads %zu, ffn %zu, layers %zu + %zu, vocabulary %zu; %.1f million "
            "parameters\n",
            i->family, i->d, i->encoder_heads, i->encoder_ffn, i->encoder_layers, i->decoder_layers,
-           i->target_vocabulary, (double)i->parameters * 1e-6);
+           i->decoder_layers != 0 ? i->target_vocabulary : i->source_vocabulary,
+           (double)i->parameters * 1e-6);
     printf("runs on  %s, threads %zu\n\n", iso_isa_name(b->session.context.isa), b->threads);
     printf("%-24s %9s %9s %9s  %s\n", "", "tokens/s", "ms", "GFLOP/s", "of the bound");
-    for (size_t c = 0; c < CASES; c++) {
+    for (size_t c = 0; c < b->cases; c++) {
         const struct result *r = &results[c];
         printf("%-24s %9.0f %9.3f %9.1f  ", r->name, r->rate, 1e3 * measured(r), speed(r));
         if (r->bound <= 0)
@@ -219,7 +220,7 @@ static void print_text(const struct bench *b, const struct result *results) {
     printf("%-24s", "% of the time");
     for (int k = 0; k < ISOBIT_PROFILE_KINDS; k++)
         printf(" %9s", kind_names[k]);
-    for (size_t c = 0; c < CASES; c++) {
+    for (size_t c = 0; c < b->cases; c++) {
         printf("\n%-24s", results[c].name);
         for (int k = 0; k < ISOBIT_PROFILE_KINDS; k++)
             printf(" %9.1f", 100 * results[c].kinds[k] / results[c].kind);
@@ -265,7 +266,7 @@ static int print_json(const struct bench *b, const struct result *results) {
     json_object_set_new(object, "weight_bytes", json_integer((json_int_t)i->weight_bytes));
     json_object_set_new(object, "isa", json_string(iso_isa_name(b->session.context.isa)));
     json_object_set_new(object, "threads", json_integer((json_int_t)b->threads));
-    for (size_t c = 0; c < CASES; c++)
+    for (size_t c = 0; c < b->cases; c++)
         json_array_append_new(cases, json_result(&results[c]));
     json_object_set_new(object, "cases", cases);
     json_object_set_new(object, "peak_memory_bytes", json_integer((json_int_t)model_memory(b)));
@@ -290,6 +291,7 @@ static int bench(struct bench *b, const struct options *options) {
         {.name = "decode 8, 4 beams", .sentences = 8, .tokens = SOURCE_TOKENS, .beams = 4},
     };
     const size_t most = 32 * SOURCE_TOKENS;
+    b->cases = b->session.info->decoder_layers != 0 ? CASES : ENCODER_CASES;
     b->sources = malloc(most * sizeof *b->sources);
     b->lengths = malloc(32 * sizeof *b->lengths);
     b->output = malloc(most * b->session.info->d * sizeof *b->output);
@@ -298,7 +300,7 @@ static int bench(struct bench *b, const struct options *options) {
     for (size_t i = 0; i < most; i++) /* all over the vocabulary */
         b->sources[i] = (uint32_t)(i * 7919 % b->session.info->source_vocabulary);
     int code = 0;
-    for (size_t c = 0; c < CASES && code == 0; c++)
+    for (size_t c = 0; c < b->cases && code == 0; c++)
         code = measure(b, &results[c]);
     if (code != 0)
         return code;
@@ -316,7 +318,7 @@ int cmd_bench(const struct options *options) {
     if (options->base && (code = random_model_make(directory)) == 0)
         own.model = directory;
     if (code == 0)
-        code = session_open(&b.session, &own, false);
+        code = session_open(&b.session, &own, NEEDS_ENCODER);
     random_model_remove(directory);
     b.threads = b.session.context.executor != NULL ? b.session.context.executor->max_threads : 1;
     if (code == 0)

@@ -399,7 +399,7 @@ static int demonstrate(const struct words *words, const struct session *session,
 int cmd_demo(const struct options *options) {
     struct session session;
     struct words words = {0};
-    int code = session_open(&session, options, true);
+    int code = session_open(&session, options, NEEDS_TEXT | NEEDS_ENCODER | NEEDS_DECODER);
     if (code == 0)
         code = words_read(&words, &session, options);
     if (code == 0)

@@ -292,7 +292,7 @@ static int generate(const struct options *options, bool text) {
     struct batch batch = {.lacking = options->strict ? LACKING_STRICT : LACKING_WARN};
     struct picture picture = {0};
     struct digest digest = {0};
-    int code = session_open(&session, options, text);
+    int code = session_open(&session, options, NEEDS_DECODER | (text ? NEEDS_TEXT : 0U));
     if (code == 0 && !digest_open(&digest))
         code = fail("out of memory");
     if (code == 0)

@@ -140,7 +140,40 @@ static double shortest(float x) {
     return strtod(text, NULL);
 }
 
-static json_t *model_json(const iso_model_info *info) {
+/* A model as the command line can use it. */
+struct about {
+    iso_model *model;
+    const iso_model_info *info;
+    iso_tokenizer *tokenizer; /* NULL: text_error says why not */
+    iso_error text_error;
+    json_t *commands; /* the names of those that work with it */
+};
+
+static json_t *working_commands(const struct about *about) {
+    const iso_model_info *info = about->info;
+    const bool text = about->tokenizer != NULL, encoder = info->encoder_layers != 0,
+               decoder = info->decoder_layers != 0;
+    const struct {
+        const char *name;
+        bool works;
+    } all[] = {
+        {"run", text && encoder && decoder},
+        {"generate", encoder && decoder},
+        {"score", decoder},
+        {"embed", text && encoder},
+        {"fill", text && !decoder && info->has_logits && find_mask(about->tokenizer) != UINT32_MAX},
+        {"demo", text && encoder && decoder},
+        {"bench", encoder},
+    };
+    json_t *names = json_array();
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (all[i].works)
+            json_array_append_new(names, json_string(all[i].name));
+    return names;
+}
+
+static json_t *model_json(const struct about *about) {
+    const iso_model_info *info = about->info;
     json_t *eos = json_array(), *object = json_object();
     const struct {
         const char *name;
@@ -156,6 +189,7 @@ static json_t *model_json(const iso_model_info *info) {
         {"source_vocabulary", info->source_vocabulary},
         {"target_vocabulary", info->target_vocabulary},
         {"max_positions", info->max_positions},
+        {"sentence_max_length", info->sentence_max_length},
         {"parameters", info->parameters},
         {"weight_bytes", info->weight_bytes},
         {"default_beams", info->default_beams},
@@ -177,20 +211,23 @@ static json_t *model_json(const iso_model_info *info) {
     json_object_set_new(object, "unk_id", json_id(info->unk_id));
     json_object_set_new(object, "decoder_start_id", json_id(info->decoder_start_id));
     json_object_set_new(object, "eos_ids", eos);
+    json_object_set_new(object, "has_logits", json_boolean(info->has_logits));
+    json_object_set_new(object, "has_pooler", json_boolean(info->has_pooler));
+    json_object_set_new(object, "text_error",
+                        about->tokenizer != NULL ? json_null()
+                                                 : json_string(about->text_error.message));
+    json_object_set(object, "commands", about->commands);
     return object;
 }
 
-static void print_model(const iso_model_info *info) {
-    printf("model            %s, %zu parameters, %.1f MB in memory\n", info->family,
-           info->parameters, (double)info->weight_bytes * 1e-6);
-    printf("  encoder        %zu layers, %zu heads, feed-forward %zu\n", info->encoder_layers,
-           info->encoder_heads, info->encoder_ffn);
-    printf("  decoder        %zu layers, %zu heads, feed-forward %zu\n", info->decoder_layers,
-           info->decoder_heads, info->decoder_ffn);
-    printf("  width          %zu\n", info->d);
-    printf("  vocabulary     %zu source, %zu target tokens\n", info->source_vocabulary,
-           info->target_vocabulary);
-    printf("  positions      %zu\n", info->max_positions);
+static void print_stack(const char *name, size_t layers, size_t heads, size_t ffn) {
+    if (layers == 0)
+        printf("  %-14s none\n", name);
+    else
+        printf("  %-14s %zu layers, %zu heads, feed-forward %zu\n", name, layers, heads, ffn);
+}
+
+static void print_defaults(const iso_model_info *info) {
     printf("defaults         %zu beam%s, at most %zu target tokens with the start token\n",
            info->default_beams, info->default_beams == 1 ? "" : "s", info->default_max_length);
     printf("  sampling       %s: temperature %g, top-k %zu, top-p %g, min-p %g\n",
@@ -199,15 +236,50 @@ static void print_model(const iso_model_info *info) {
            shortest(info->default_min_p));
 }
 
+static void print_model(const struct about *about) {
+    const iso_model_info *info = about->info;
+    printf("model            %s, %zu parameters, %.1f MB in memory\n", info->family,
+           info->parameters, (double)info->weight_bytes * 1e-6);
+    print_stack("encoder", info->encoder_layers, info->encoder_heads, info->encoder_ffn);
+    print_stack("decoder", info->decoder_layers, info->decoder_heads, info->decoder_ffn);
+    printf("  width          %zu\n", info->d);
+    printf("  vocabulary     %zu source, %zu target tokens\n", info->source_vocabulary,
+           info->target_vocabulary);
+    printf("  positions      %zu\n", info->max_positions);
+    if (info->decoder_layers != 0) {
+        print_defaults(info);
+    } else {
+        printf("  vectors        of at most %zu tokens, %s pooler\n", info->sentence_max_length,
+               info->has_pooler ? "with a" : "without a");
+        printf("  masks          %s\n", info->has_logits ? "yes" : "no head for them");
+    }
+    size_t i;
+    json_t *name;
+    fputs("commands        ", stdout);
+    json_array_foreach(about->commands, i, name) printf(" %s", json_string_value(name));
+    puts("");
+    if (about->tokenizer == NULL)
+        printf("  no text        %s\n", about->text_error.message);
+}
+
 static int about_model(const struct options *options) {
-    iso_model *model = NULL;
+    struct about about = {0};
     iso_error error = {0};
     int code = 0;
-    const iso_status status = iso_model_load(&model, options->model, NULL, NULL, &error);
+    iso_status status = iso_model_load(&about.model, options->model, NULL, NULL, &error);
     if (status != ISOBIT_OK)
         return fail_error(&error, status);
+    about.info = iso_model_get_info(about.model);
+    status = iso_tokenizer_load(&about.tokenizer, options->model, &about.text_error);
+    if (status == ISOBIT_OK)
+        status = iso_tokenizer_fits(about.tokenizer, about.model, &about.text_error);
+    if (status != ISOBIT_OK) {
+        iso_tokenizer_free(about.tokenizer);
+        about.tokenizer = NULL;
+    }
+    about.commands = working_commands(&about);
     if (options->json) {
-        json_t *object = model_json(iso_model_get_info(model));
+        json_t *object = model_json(&about);
         char *text = json_dumps(object, JSON_COMPACT);
         json_decref(object);
         if (text != NULL)
@@ -216,9 +288,11 @@ static int about_model(const struct options *options) {
             code = fail("out of memory for the output");
         free(text);
     } else {
-        print_model(iso_model_get_info(model));
+        print_model(&about);
     }
-    iso_model_free(model);
+    json_decref(about.commands);
+    iso_tokenizer_free(about.tokenizer);
+    iso_model_free(about.model);
     return code;
 }
 

@@ -90,7 +90,7 @@ int cmd_score(const struct options *options) {
     struct input input = {.fd = -1};
     struct batch batch = {0};
     struct digest digest = {0};
-    int code = session_open(&session, options, false);
+    int code = session_open(&session, options, NEEDS_DECODER);
     if (code == 0 && !digest_open(&digest))
         code = fail("out of memory");
     if (code == 0)

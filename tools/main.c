@@ -34,6 +34,22 @@ static const struct command commands[] = {
      "output line holds one natural logarithm for each target id.",
      OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_HEX | OPT_JSON | OPT_DIGEST | OPT_INPUT, true,
      cmd_score, NULL},
+    {"embed", "[TEXT...]", "text to vectors, with an encoder like BERT: one for each line",
+     "Each TEXT is a line; without any, lines are read from --input or standard input. A vector "
+     "is\n"
+     "a JSON array on a line of its own; its numbers give the floats back exactly. An empty line\n"
+     "has a vector too. White space around a line does not count. Lines that are longer than the\n"
+     "model takes are cut, as sentence-transformers does; stderr has their number.",
+     OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_INPUT | OPT_STRICT | OPT_HEX | OPT_DIGEST |
+         OPT_POOLING | OPT_NPY,
+     true, cmd_embed, NULL},
+    {"fill", "[TEXT...]", "which tokens fit where a text has [MASK] or <mask>",
+     "Each TEXT is a line with at least one mask token, as the tokenizer of the model writes it;\n"
+     "without any, lines are read from --input or standard input. For each mask the output has "
+     "its\n"
+     "most probable tokens, then the text with the best ones. An empty line stays empty.",
+     OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_INPUT | OPT_STRICT | OPT_JSON | OPT_DIGEST | OPT_TOP,
+     true, cmd_fill, NULL},
     {"demo", "", "one text on every instruction set of this machine: speed and hash",
      "Shows what the model makes of a text, then computes it with each instruction set and\n"
      "compares the hashes of all outputs and scores. Exit code 1 when they differ.",

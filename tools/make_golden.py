@@ -7,7 +7,8 @@ is the real thing, transformers' MarianMTModel reading the very directory that i
 the paper's family it is a plain PyTorch forward below.  Every directory gets config.json, perhaps
 generation_config.json, model.safetensors, and expected.json: for some sources the encoder output,
 logits of a given target and cross-attention, all three computed in double precision, and the
-results of greedy and beam search, in single precision as transformers runs it.
+results of greedy and beam search, in single precision as transformers runs it.  Encoders alone that
+come with a tokenizer have texts.txt and what `isobit embed` and `isobit fill` are to print of them.
 
     pip install torch transformers==4.51.3
     tools/make_golden.py
@@ -499,9 +500,84 @@ def make_buckets(path):
     path.write_text(json.dumps(cases, separators=(",", ":")) + "\n")
 
 
-def make_encoder(name, out, config, kind, dtype, old_names=False, folder=()):
+# Tokenizers of 50 tokens: pieces of words, or bytes of which most are missing.
+WORD_PIECES = (
+    "[PAD] [UNK] [CLS] [SEP] [MASK] the a cat dog sat on mat big red ran to and is it house tree "
+    "small green sea sun b c d e o s t ##s ##ing ##ed ##er ##y ##a ##e ##o ##t ##n ##r . , ! ? - 7 '"
+).split()
+BYTE_LETTERS = "<s> <pad> </s> <unk> <mask> a b c d e g h i l m n o r s t u T . \u0120".split()
+BYTE_MERGES = (
+    "\u0120 t|h e|\u0120t he|\u0120 c|a t|\u0120c at|\u0120 s|\u0120s at|\u0120 o|\u0120o n|\u0120 m|\u0120m at|"
+    "e r|i n|in g|\u0120 d|o g|\u0120d og|r e|\u0120 g|\u0120g re|e n|\u0120gre en|T he|r a|\u0120 ra").split("|")
+
+
+def write_word_pieces(directory):
+    from transformers import BertTokenizer
+    (directory / "vocab.txt").write_text("\n".join(WORD_PIECES) + "\n")
+    write_json(directory / "tokenizer_config.json", {"tokenizer_class": "BertTokenizer"})
+    return BertTokenizer.from_pretrained(directory)
+
+
+def write_byte_pairs(directory):
+    from transformers import RobertaTokenizer
+    tokens = BYTE_LETTERS + [merge.replace(" ", "") for merge in BYTE_MERGES]
+    write_json(directory / "vocab.json", {token: i for i, token in enumerate(tokens)})
+    (directory / "merges.txt").write_text("#version: 0.2\n" + "\n".join(BYTE_MERGES) + "\n",
+                                          encoding="utf-8")
+    write_json(directory / "tokenizer_config.json", {"tokenizer_class": "RobertaTokenizer"})
+    return RobertaTokenizer.from_pretrained(directory)
+
+
+SENTENCES = [
+    "The cat sat on the mat.", "", "a", "  A big red Dog, running to the sea!  ", "\u65e5 cat's 7",
+    "the dog sat on the tree and the cat ran to the small green house, is it the sun? the cat!",
+    "\u2003caf\u00e9 sea - Sun\u00a0", "\t"]
+
+
+def write_vectors(directory, exact, tokenizer, most):
+    """The vectors of SENTENCES, a line for each after `pooling normalize`, cut as
+    sentence-transformers does it, which strips first."""
+    (directory / "texts.txt").write_text("\n".join(SENTENCES) + "\n", encoding="utf-8")
+    lines = []
+    for pooling, unit in (("mean", "yes"), ("mean", "no"), ("cls", "yes"), ("max", "no"),
+                          ("pooler", "no")):
+        for text in SENTENCES:
+            ids = tokenizer(text.strip(), truncation=True, max_length=most, return_tensors="pt")
+            out = in_double(exact, **ids)
+            x = out.last_hidden_state[0]
+            y = {"mean": x.mean(0), "cls": x[0], "max": x.max(0).values,
+                 "pooler": out.pooler_output[0]}[pooling]
+            y = F.normalize(y, dim=0) if unit == "yes" else y
+            lines.append(" ".join([pooling, unit] + [f"{v:.8g}" for v in y.tolist()]))
+    (directory / "vectors.txt").write_text("\n".join(lines) + "\n")
+
+
+def write_fillings(directory, exact, tokenizer, texts):
+    """What `isobit fill --top 3` prints, but for the digits of probabilities."""
+    lines = []
+    for text in texts:
+        ids = tokenizer(text, return_tensors="pt")["input_ids"][0]
+        out = in_double(exact, ids[None])
+        logits = getattr(out, "logits", getattr(out, "prediction_logits", None))[0]
+        masks = (ids == tokenizer.mask_token_id).nonzero().flatten().tolist()
+        for number, position in enumerate(masks, 1):
+            if len(masks) > 1:
+                lines.append(f"mask {number}")
+            best = logits[position].softmax(0).topk(3)
+            for p, token in zip(best.values.tolist(), best.indices.tolist()):
+                shown = (tokenizer.decode([token], skip_special_tokens=True)
+                         or tokenizer.convert_ids_to_tokens(token))
+                lines.append(f"  {p:.9f}  {json.dumps(shown, ensure_ascii=False)}")
+            ids[position] = best.indices[0]
+        lines.append(tokenizer.decode(ids, skip_special_tokens=True))
+    (directory / "texts.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    (directory / "fillings.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def make_encoder(name, out, config, kind, dtype, old_names=False, folder=(), write_tokenizer=None,
+                 masked=()):
     """An encoder alone.  `kind` is the class that saves it; `folder`: files of
-    sentence-transformers by name."""
+    sentence-transformers by name; `masked`: texts with masks, for models that can fill them."""
     import transformers
     rng = torch.Generator().manual_seed(1)
     directory = out / name
@@ -535,6 +611,12 @@ def make_encoder(name, out, config, kind, dtype, old_names=False, folder=()):
                 "mean": numbers(hidden.mean(0)), "max": numbers(hidden.max(0).values),
                 "unit": numbers(F.normalize(hidden.mean(0), dim=0))})
     (directory / "expected.json").write_text(json.dumps(cases, separators=(",", ":")) + "\n")
+    with torch.no_grad():
+        if write_tokenizer and masked:
+            write_fillings(directory, exact, write_tokenizer(directory), masked)
+        elif write_tokenizer:
+            most = dict(folder)["sentence_bert_config.json"]["max_seq_length"]
+            write_vectors(directory, exact, write_tokenizer(directory), most)
     print(f"{name:20}{sum(f.stat().st_size for f in directory.iterdir()):9} bytes")
 
 
@@ -682,12 +764,15 @@ def main():
         "intermediate_size": 40, "max_position_embeddings": 40,
     }
     if arguments.only in (None, "bert"):
-        make_encoder("bert", out, dict(encoders, model_type="bert"), "BertForPreTraining", "F32")
+        make_encoder("bert", out, dict(encoders, model_type="bert"), "BertForPreTraining", "F32",
+                     write_tokenizer=write_word_pieces,
+                     masked=["The cat sat on the [MASK].", "[MASK]", "a [MASK] dog[MASK] to the sea"])
     if arguments.only in (None, "roberta-f16"):
         make_encoder("roberta-f16", out,
                      dict(encoders, model_type="roberta", type_vocab_size=1, layer_norm_eps=1e-5,
                           max_position_embeddings=42, hidden_size=32, num_attention_heads=2),
-                     "RobertaForMaskedLM", "F16")
+                     "RobertaForMaskedLM", "F16", write_tokenizer=write_byte_pairs,
+                     masked=["The cat sat on the <mask>.", "<mask>", "The dog is <mask> <mask>g"])
     if arguments.only in (None, "distilbert-bf16"):
         make_encoder("distilbert-bf16", out,
                      {"model_type": "distilbert", "vocab_size": 50, "dim": 16, "n_layers": 3,
@@ -696,7 +781,7 @@ def main():
     if arguments.only in (None, "minilm"):
         module = "sentence_transformers.models."
         make_encoder("minilm", out, dict(encoders, model_type="bert"), "BertModel", "F32",
-                     old_names=True, folder=[
+                     old_names=True, write_tokenizer=write_word_pieces, folder=[
                          ("modules.json", [
                              {"idx": 0, "name": "0", "path": "", "type": module + "Transformer"},
                              {"idx": 1, "name": "1", "path": "1_Pooling",

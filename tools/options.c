@@ -70,8 +70,8 @@ static const struct {
      offsetof(struct options, to)},
     {"input", "FILE", "read the lines of FILE instead of standard input", OPT_INPUT, KIND_STRING,
      offsetof(struct options, input)},
-    {"strict", NULL, "fail at a line with characters that the vocabulary lacks", OPT_STRICT,
-     KIND_FLAG, offsetof(struct options, strict)},
+    {"strict", NULL, "fail at a line with characters that the vocabulary lacks, or too long",
+     OPT_STRICT, KIND_FLAG, offsetof(struct options, strict)},
     {"scores", NULL, "after each line a TAB and the score of each of its sequences", OPT_SCORES,
      KIND_FLAG, offsetof(struct options, scores)},
     {"hex", NULL, "exact hexadecimal floats, as C's %a writes them", OPT_HEX, KIND_FLAG,
@@ -94,10 +94,18 @@ static const struct {
      KIND_FLAG, offsetof(struct options, base)},
     {"seconds", "S", "measure each case for so long (default: 2)", OPT_SECONDS, KIND_SECONDS,
      offsetof(struct options, seconds)},
-    {"model", "DIR", "a model instead: its sizes, and how it generates by default", OPT_ABOUT,
-     KIND_STRING, offsetof(struct options, model)},
+    {"model", "DIR", "a model instead: its sizes and defaults, and the commands that take it",
+     OPT_ABOUT, KIND_STRING, offsetof(struct options, model)},
     {"env", NULL, "the environment variables instead: value, source, effect", OPT_ENV, KIND_FLAG,
      offsetof(struct options, env)},
+    {"pooling", "HOW", "mean, cls, max or pooler (default: what the folder says, or mean)",
+     OPT_POOLING, KIND_STRING, offsetof(struct options, pooling)},
+    {"normalize", "yes|no", "vectors of length 1 (default: what the folder says, or yes)",
+     OPT_POOLING, KIND_STRING, offsetof(struct options, normalize)},
+    {"npy", "FILE", "write the vectors as the rows of a NumPy array of float32", OPT_NPY,
+     KIND_STRING, offsetof(struct options, npy)},
+    {"top", "N", "the N most probable tokens for each mask (default: 5)", OPT_TOP, KIND_NUMBER,
+     offsetof(struct options, top)},
 };
 enum { OPTION_COUNT = sizeof table / sizeof table[0], FIRST_CODE = 256, HELP_CODE = 'h' };
 
@@ -207,6 +215,9 @@ static int check(const struct options *options, const struct command *command) {
         return usage("%s: --model DIR is missing, as in --model models/g2p-en", command->name);
     if (options->json && options->digest)
         return usage("%s: --json and --digest exclude each other", command->name);
+    if (options->npy != NULL && (options->digest || options->hex))
+        return usage("%s: --npy and --%s exclude each other", command->name,
+                     options->digest ? "digest" : "hex");
     if (options->input != NULL && options->count > 0)
         return usage("%s: --input and lines as arguments exclude each other", command->name);
     if (options->layer != 0 && options->attention == NULL)

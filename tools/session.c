@@ -6,6 +6,7 @@
 #include "cli.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 int choose_isa(iso_context *context, const struct options *options) {
     if (options->isa != NULL) {
@@ -23,7 +24,22 @@ int choose_isa(iso_context *context, const struct options *options) {
     return 0;
 }
 
-int session_open(struct session *session, const struct options *options, bool text) {
+/* Before anything is computed: whether the model has what the command needs. */
+static int check_needs(const iso_model_info *info, unsigned needs) {
+    if ((needs & NEEDS_DECODER) != 0 && info->decoder_layers == 0)
+        return fail("the model (%s) has no decoder, which this command needs; see isobit embed and "
+                    "isobit fill",
+                    info->family);
+    if ((needs & NEEDS_ENCODER) != 0 && info->encoder_layers == 0)
+        return fail("the model (%s) has no encoder, which this command needs", info->family);
+    if ((needs & NEEDS_MASKED_HEAD) != 0 && (info->decoder_layers != 0 || !info->has_logits))
+        return fail("the model (%s) came without the head of a masked language model, which this "
+                    "command needs",
+                    info->family);
+    return 0;
+}
+
+int session_open(struct session *session, const struct options *options, unsigned needs) {
     *session = (struct session){.context = {.size = sizeof(iso_context)}};
     int code = choose_isa(&session->context, options);
     if (code != 0)
@@ -43,10 +59,13 @@ int session_open(struct session *session, const struct options *options, bool te
     if (status != ISOBIT_OK)
         return fail_error(&error, status);
     session->info = iso_model_get_info(session->model);
+    code = check_needs(session->info, needs);
+    if (code != 0)
+        return code;
     if (options->layer > session->info->decoder_layers)
         return usage("--layer %zu: the model has %zu decoder layers", options->layer,
                      session->info->decoder_layers);
-    if (text) {
+    if ((needs & NEEDS_TEXT) != 0) {
         const iso_tokenizer_options languages = {.size = sizeof languages,
                                                  .source_language = options->from,
                                                  .target_language = options->to};
@@ -68,6 +87,15 @@ void session_begin(const struct session *session, iso_generate_options *how) {
         return;
     how->has_forced_bos = 1;
     how->forced_bos = first;
+}
+
+/* BERT and its kind write [MASK], RoBERTa and its kind <mask>. */
+uint32_t find_mask(const iso_tokenizer *tokenizer) {
+    const char *token;
+    for (uint32_t id = 0; (token = iso_tokenizer_token(tokenizer, id)) != NULL; id++)
+        if (strcmp(token, "[MASK]") == 0 || strcmp(token, "<mask>") == 0)
+            return id;
+    return UINT32_MAX;
 }
 
 void session_close(struct session *session) {

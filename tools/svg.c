@@ -10,8 +10,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static const double page_width = 1120, margin = 36, gap = 26, caption = 22, label_room = 34;
 
@@ -243,92 +241,6 @@ static const char style[] =
     ".grid{fill:none;stroke:#e6ecf1;stroke-width:1}.ground{fill:#f8fafc}.frame{fill:none;stroke:#"
     "8a97a6;stroke-width:0.8}</style>\n";
 
-/*
- * A picture appears at once or not at all: it is written to a file of another name beside it, which
- * takes its place when it is complete. What is no regular file (a pipe, a terminal) has no such
- * place and is written as it is.
- */
-struct target {
-    FILE *file;
-    char *path, *temporary; /* of the file itself, links followed; NULL: written as it is */
-};
-
-static void target_free(struct target *t) {
-    free(t->path);
-    free(t->temporary);
-    *t = (struct target){0};
-}
-
-/* A file beside t->path that will take its place; `old` is what stands there, or NULL. */
-static FILE *open_temporary(struct target *t, const struct stat *old) {
-    /* A file that must not be written stays; its directory alone would allow to replace it. */
-    if (old != NULL && access(t->path, W_OK) != 0)
-        return NULL;
-    if (asprintf(&t->temporary, "%s.XXXXXX", t->path) < 0) {
-        t->temporary = NULL;
-        return NULL;
-    }
-    /* The caller frees both names; the analyzer loses sight of them here. */
-    int fd = mkstemp(t->temporary); /* NOLINT(clang-analyzer-unix.Malloc) */
-    if (fd < 0)
-        return NULL;
-    const mode_t mask = umask(0);
-    umask(mask);
-    FILE *file = NULL;
-    if (fchmod(fd, old != NULL ? old->st_mode & 07777 : 0666 & ~mask) == 0)
-        file = fdopen(fd, "w");
-    if (file == NULL) {
-        int code = errno;
-        close(fd);
-        unlink(t->temporary);
-        errno = code;
-    }
-    return file;
-}
-
-/* False, and errno, if it cannot be written; then nothing needs to be freed. */
-static bool target_open(struct target *t, const char *path) {
-    struct stat st;
-    const bool exists = stat(path, &st) == 0;
-    *t = (struct target){0};
-    if (exists && !S_ISREG(st.st_mode)) {
-        t->file = fopen(path, "w");
-        return t->file != NULL;
-    }
-    t->path = exists ? realpath(path, NULL) : strdup(path);
-    if (t->path != NULL)
-        t->file = open_temporary(t, exists ? &st : NULL);
-    if (t->file == NULL) {
-        int code = errno;
-        target_free(t);
-        errno = code;
-        return false;
-    }
-    return true;
-}
-
-/* False, and errno, if anything was lost on the way; then nothing has changed. */
-static bool target_close(struct target *t) {
-    errno = 0;
-    bool good = ferror(t->file) == 0 && fflush(t->file) == 0 &&
-                (t->temporary == NULL || fsync(fileno(t->file)) == 0);
-    int code = errno;
-    if (fclose(t->file) != 0 && good) {
-        good = false;
-        code = errno;
-    }
-    if (t->temporary != NULL) {
-        if (good && rename(t->temporary, t->path) != 0) {
-            good = false;
-            code = errno;
-        }
-        if (!good)
-            unlink(t->temporary);
-    }
-    errno = code;
-    return good;
-}
-
 int svg_write(const char *path, const struct heat_map *maps, size_t count, const char *heading,
               const char *subtitle) {
     struct target target;
@@ -366,7 +278,6 @@ int svg_write(const char *path, const struct heat_map *maps, size_t count, const
     int code = target_close(&target) ? 0
                                      : fail("cannot write %s: %s", path,
                                             errno != 0 ? strerror(errno) : "output error");
-    target_free(&target);
     return code;
 }
 

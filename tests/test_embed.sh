@@ -1,0 +1,275 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Encoders alone on the command line: the vectors and the tokens for masks that transformers gives,
+# in every format, with the same bits on every instruction set; what cannot be done, and why.
+# Usage: test_embed.sh SOURCE-DIR COMMAND [ARG...], where COMMAND runs isobit, perhaps through an
+# emulator.
+set -u
+
+models=$1/tests/data/models
+# shellcheck source=tests/command.sh
+. "$1/tests/command.sh"
+shift
+minilm=$models/minilm
+texts=$minilm/texts.txt
+: >"$work/in"
+
+# works TITLE COMMAND...: exits with 0 and is silent on stderr.
+works() {
+    title=$1
+    shift
+    checks=$((checks + 1))
+    "$@" <"$work/in" >"$work/out" 2>"$work/err"
+    got=$?
+    if [ "$got" -ne 0 ]; then
+        problem "$title: exit code $got"
+    elif [ -s "$work/err" ]; then
+        problem "$title: wrote to stderr"
+    fi
+}
+
+# close TITLE FILE: the numbers of the last output are those of FILE within 2e-5; all else is equal.
+close() {
+    checks=$((checks + 1))
+    awk -v wanted="$2" '{
+        if ((getline line <wanted) != 1 || split(line, w, " ") != NF)
+            exit bad = 1
+        for (i = 1; i <= NF; i++) {
+            number = w[i] ~ /^-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?$/
+            if (number ? !($i - w[i] <= 2e-5 && w[i] - $i <= 2e-5) : $i "" != w[i] "")
+                exit bad = 1
+        }
+    }
+    END { exit bad || (getline line <wanted) == 1 }' "$work/out" || problem "$1"
+}
+
+# same TITLE FILE: what the last command printed.
+same() {
+    checks=$((checks + 1))
+    cmp -s "$work/out" "$2" || problem "$1"
+}
+
+# ------------------------------------------------------------------------------------- vectors
+
+# The sixth text is longer than the 16 tokens of which the model makes vectors.
+warning='isobit: 1 line was cut to 16 tokens, line 6 first'
+# embeds TITLE WANTED OPTION...
+embeds() {
+    title=$1 wanted=$2
+    shift 2
+    checks=$((checks + 1))
+    "$@" <"$work/in" >"$work/json" 2>"$work/err"
+    got=$?
+    if [ "$got" -ne 0 ] || [ "$(cat "$work/err")" != "$warning" ]; then
+        cp "$work/json" "$work/out"
+        problem "$title: exit code $got, or not the warning on stderr"
+    fi
+    grep -v -q -E '^\[-?[0-9][^]]*\]$' "$work/json" && problem "$title: a line is no array"
+    sed 's/[][]//g; s/,/ /g' "$work/json" >"$work/out"
+    close "$title: not the vectors of transformers" "$wanted"
+}
+for how in 'mean yes' 'mean no' 'cls yes' 'max no' 'pooler no'; do
+    sed -n "s/^$how //p" "$minilm/vectors.txt" >"$work/wanted"
+    embeds "$how" "$work/wanted" "$@" embed --model "$minilm" --pooling "${how% *}" \
+        --normalize "${how#* }" --input "$texts"
+done
+sed -n 's/^mean yes //p' "$minilm/vectors.txt" >"$work/wanted"
+cp "$texts" "$work/in"
+embeds 'as the folder says, from stdin' "$work/wanted" "$@" embed --model "$minilm"
+cp "$work/json" "$work/vectors"
+: >"$work/in"
+works 'arguments' "$@" embed --model "$minilm" 'The cat sat on the mat.' '' a
+sed -n 1,3p "$work/vectors" >"$work/three"
+same 'arguments give other vectors' "$work/three"
+i=0
+while [ "$i" -lt 40 ]; do
+    cat "$work/three" >&3
+    printf 'The cat sat on the mat.\n\na\n'
+    i=$((i + 1))
+done >"$work/in" 3>"$work/many"
+works 'many lines' "$@" embed --model "$minilm" --threads 2
+same 'many lines give other vectors' "$work/many"
+: >"$work/in"
+works 'no input' "$@" embed --model "$minilm"
+[ ! -s "$work/out" ] || problem 'no input: there are vectors'
+
+# Exact formats: nine digits, hexadecimal floats and the bytes of the array are the same floats.
+works 'hexadecimal' "$@" embed --model "$minilm" --hex a
+tr ' ' '\n' <"$work/out" >"$work/hex"
+[ "$(grep -c '^-\{0,1\}0x' "$work/hex")" -eq 24 ] || problem 'hexadecimal: not 24 such floats'
+works 'an array' "$@" embed --model "$minilm" --npy "$work/a.npy" '' a
+[ ! -s "$work/out" ] || problem 'an array: something on stdout'
+printf "\223NUMPY\001\000v\000{'descr': '<f4', 'fortran_order': False, 'shape': (2, 24), }%57s\n" '' \
+    >"$work/header"
+head -c 128 "$work/a.npy" >"$work/out"
+same 'an array: another header' "$work/header"
+[ "$(wc -c <"$work/a.npy")" -eq $((128 + 2 * 24 * 4)) ] || problem 'an array: not as many bytes'
+works 'an array of no rows' "$@" embed --model "$minilm" --npy "$work/b.npy"
+grep -q -F "'shape': (0, 24), }" "$work/b.npy" || problem 'an array of no rows has some'
+# printf of the shell may be less exact than a float: od shows what the array holds.
+od -A n -v -t f4 -j $((128 + 24 * 4)) "$work/a.npy" | tr -s ' ' '\n' | grep . >"$work/values"
+sed -n 3p "$work/vectors" | tr -d '[]' | tr ',' '\n' >"$work/out"
+close 'an array: other values than in text' "$work/values"
+if command -v python3 >/dev/null 2>&1; then
+    checks=$((checks + 1))
+    sed -n 3p "$work/vectors" >"$work/out"
+    python3 -c 'import json, struct, sys
+bytes = open(sys.argv[1], "rb").read()[128 + 24 * 4:]
+hex = [float.fromhex(line) for line in open(sys.argv[2])]
+text = struct.pack("<24f", *json.load(open(sys.argv[3])))
+assert bytes == text == struct.pack("<24f", *hex)' "$work/a.npy" "$work/hex" "$work/out" ||
+        problem 'the formats are not the same floats'
+fi
+
+# -------------------------------------------------------------------------- the same everywhere
+
+works 'digest' "$@" embed --model "$minilm" --digest 'The cat sat on the mat.' '' a
+cp "$work/out" "$work/digest"
+works 'digest of masks' "$@" fill --model "$models/bert" --digest --input "$models/bert/texts.txt"
+cp "$work/out" "$work/filled"
+"$@" embed --isa none --model "$minilm" 2>"$work/err" >"$work/out"
+isas=$(sed 's/.*it has: //; s/,//g' "$work/err")
+for isa in $isas; do
+    works "digest on $isa" "$@" embed --model "$minilm" --digest --isa "$isa" \
+        'The cat sat on the mat.' '' a
+    same "the vectors differ on $isa" "$work/digest"
+    works "digest of masks on $isa" "$@" fill --model "$models/bert" --digest --isa "$isa" \
+        --input "$models/bert/texts.txt"
+    same "the masks differ on $isa" "$work/filled"
+done
+works 'digest with another pooling' "$@" embed --model "$minilm" --digest --pooling cls \
+    'The cat sat on the mat.' '' a
+cmp -s "$work/out" "$work/digest" && problem 'the digest does not depend on the pooling'
+works 'digest of another text' "$@" fill --model "$models/bert" --digest 'a [MASK]'
+cmp -s "$work/out" "$work/filled" && problem 'the digest does not depend on the text'
+
+# --------------------------------------------------------------------------------------- masks
+
+for model in bert roberta-f16; do
+    works "fill, $model" "$@" fill --model "$models/$model" --top 3 \
+        --input "$models/$model/texts.txt"
+    close "fill, $model: not the tokens of transformers" "$models/$model/fillings.txt"
+done
+works 'fill as JSON' "$@" fill --model "$models/bert" --json --top 1 '' 'a [MASK]'
+cat >"$work/wanted" <<'END'
+{"line":1,"masks":[],"text":""}
+{"line":2,"masks":[{"position":2,"tokens":[{"id":3,"token":"[SEP]","text":"[SEP]","probability":P}]}],"text":"a"}
+END
+sed -i 's/0\.[0-9]*/P/' "$work/out"
+same 'fill as JSON: other lines' "$work/wanted"
+works 'more tokens than there are' "$@" fill --model "$models/bert" --top 51 'a [MASK]'
+[ "$(wc -l <"$work/out")" -eq 51 ] || problem 'more tokens than there are: not all of them'
+[ "$(sort -c -r "$work/out" 2>&1 | wc -l)" -le 1 ] || problem 'the tokens are not sorted'
+printf '[MASK]\na cat\n' >"$work/in"
+fails 1 'line 2: has no mask; write [MASK]' 'no mask' "$@" fill --model "$models/bert"
+[ "$(wc -l <"$work/out")" -eq 6 ] || problem 'no mask: the line before has no answer'
+: >"$work/in"
+fails 1 'line 1: has no mask; write <mask>' 'no mask of RoBERTa' "$@" fill \
+    --model "$models/roberta-f16" 'a cat'
+fails 1 'without the head of a masked' 'no head' "$@" fill --model "$minilm" '[MASK]'
+fails 1 'without the head of a masked' 'fill with a decoder' "$@" fill --model "$models/bart" x
+
+# -------------------------------------------------------------------------- other folders, info
+
+# copy MODEL: a folder that may be changed.
+copy() {
+    rm -rf "$work/model"
+    cp -R "$models/$1" "$work/model"
+    chmod -R u+w "$work/model"
+}
+copy bert
+sed -i 's/MASK/GAP/' "$work/model/vocab.txt"
+fails 1 'no mask token' 'no mask token' "$@" fill --model "$work/model" a
+copy bert
+rm "$work/model/tokenizer_config.json" "$work/model/vocab.txt"
+fails 1 'no file vocab.txt' 'no tokenizer' "$@" embed --model "$work/model" a
+works 'info without a tokenizer' "$@" info --model "$work/model"
+tr -s ' ' <"$work/out" | grep -q '^commands bench$' || problem 'info without a tokenizer: commands'
+copy minilm
+sed -i 's/mean_tokens/lasttoken/' "$work/model/1_Pooling/config.json"
+fails 1 'lasttoken' 'a pooling that isobit lacks' "$@" embed --model "$work/model" a
+works 'another pooling instead' "$@" embed --model "$work/model" --pooling cls --normalize no a
+copy minilm
+sed -i 's/"bert"/"t5-base"/' "$work/model/config.json"
+fails 1 't5-base' 'info of an unknown family' "$@" info --model "$work/model"
+
+works 'info of an encoder' "$@" info --model "$minilm"
+tr -s ' ' <"$work/out" >"$work/info"
+for line in 'model bert, 11816 parameters, 0.1 MB in memory' ' decoder none' \
+    ' vectors of at most 16 tokens, with a pooler' ' masks no head for them' \
+    'commands embed bench'; do
+    checks=$((checks + 1))
+    grep -q -x -F -e "$line" "$work/info" || problem "info of an encoder: no line '$line'"
+done
+works 'info as JSON' "$@" info --model "$models/bert" --json
+for part in '"has_pooler":true,"text_error":null,"commands":["embed","fill","bench"]' \
+    '"sentence_max_length":40,' '"family":"bert",'; do
+    grep -q -F -e "$part" "$work/out" || problem "info as JSON: no $part"
+done
+works 'info of both stacks' "$@" info --model "$models/bart" --json
+grep -q -F '"commands":["generate","score","bench"]' "$work/out" || problem 'info of both stacks'
+
+# --------------------------------------------------------------------------------- what is wrong
+
+for command in run generate score 'demo' 'run --attention a.svg --layer 1'; do
+    # shellcheck disable=SC2086 # words
+    fails 1 'has no decoder' "$command with an encoder" "$@" $command --model "$minilm"
+done
+fails 1 'has no encoder' 'a decoder alone' "$@" embed --model "$models/gpt2" a
+fails 2 'mean, cls, max or pooler' 'pooling' "$@" embed --model "$minilm" --pooling last a
+fails 2 'yes or no' 'normalize' "$@" embed --model "$minilm" --normalize 1 a
+fails 2 'whole number' 'top' "$@" fill --model "$models/bert" --top 0 a
+fails 2 '--npy and --digest' 'two outputs' "$@" embed --model "$minilm" --npy "$work/c.npy" \
+    --digest a
+fails 2 '--npy and --hex' 'two formats' "$@" embed --model "$minilm" --npy "$work/c.npy" --hex a
+fails 1 'no pooler' 'no pooler' "$@" embed --model "$models/roberta-f16" --pooling pooler a
+printf 'a\na\0b\n' >"$work/in"
+fails 1 'line 2: holds a NUL' 'NUL byte' "$@" embed --model "$minilm"
+[ "$(wc -l <"$work/out")" -eq 1 ] || problem 'NUL byte: the line before has no vector'
+echo 'what was here before' >"$work/c.npy"
+fails 1 'line 2: holds a NUL' 'an array of a bad line' "$@" embed --model "$minilm" \
+    --npy "$work/c.npy"
+[ "$(cat "$work/c.npy")" = 'what was here before' ] || problem 'an array of a bad line: written'
+: >"$work/in"
+fails 1 'line 1: 26 tokens, but vectors are made of at most 16 (--strict)' 'too long, --strict' \
+    "$@" embed --model "$minilm" --strict "$(sed -n 6p "$texts")"
+fails 1 'line 1: the vocabulary lacks 1 character (--strict)' 'unknown, --strict' "$@" embed \
+    --model "$minilm" --strict "$(sed -n 5p "$texts")"
+fails 1 "cannot write $work/none/a.npy" 'nowhere to write' "$@" embed --model "$minilm" \
+    --npy "$work/none/a.npy" a
+if [ -w /dev/full ]; then
+    fails 1 'cannot write /dev/full' 'a full device' "$@" embed --model "$minilm" --npy /dev/full a
+    [ -c /dev/full ] || problem 'the device was replaced'
+fi
+checks=$((checks + 1))
+# A file may not grow beyond a block or two, as on a disk that is full.
+i=0
+while [ "$i" -lt 99 ]; do
+    echo a
+    i=$((i + 1))
+done >"$work/in"
+(
+    trap '' XFSZ
+    ulimit -f 1
+    "$@" embed --model "$minilm" --npy "$work/c.npy"
+) <"$work/in" >"$work/out" 2>"$work/err"
+if [ $? -ne 1 ] || ! grep -q "^isobit: cannot write $work/c.npy: " "$work/err" ||
+    [ "$(wc -l <"$work/err")" -ne 1 ]; then
+    problem 'an array on a full disk'
+fi
+[ "$(cat "$work/c.npy")" = 'what was here before' ] || problem 'a full disk: the old file is lost'
+[ "$(find "$work" -name 'c.npy*' | wc -l)" -eq 1 ] || problem 'a full disk: a part is left behind'
+works 'an array in place of another' "$@" embed --model "$minilm" --npy "$work/c.npy"
+[ "$(wc -c <"$work/c.npy")" -eq $((128 + 99 * 24 * 4)) ] || problem 'the old file is not replaced'
+
+# --------------------------------------------------------------------------------------- bench
+
+if [ $# -eq 1 ] && [ -z "${ISOBIT_EMULATED:-}" ]; then
+    works 'bench' "$@" bench --model "$minilm" --seconds 0.01
+    grep -q '^encode 32 x 32 ' "$work/out" || problem 'bench: no encoding'
+    grep -q '^decode ' "$work/out" && problem 'bench: decodes without a decoder'
+fi
+
+printf '%s checks, %s failed\n' "$checks" "$failures"
+[ "$failures" -eq 0 ]

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * isobit embed: a vector for each line, as text or as a NumPy array.
+ */
+#include "cli.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------------------------ as text */
+
+/* Nine digits give a float back exactly. JSON has no NaN and no Inf. */
+static void print_vector(const float *y, size_t d, bool hex) {
+    fputs(hex ? "" : "[", stdout);
+    for (size_t j = 0; j < d; j++) {
+        fputs(j == 0 ? "" : hex ? " " : ",", stdout);
+        if (!hex && !isfinite(y[j]))
+            fputs("null", stdout);
+        else
+            printf(hex ? "%a" : "%.9g", (double)y[j]);
+    }
+    puts(hex ? "" : "]");
+}
+
+/* ------------------------------------------------------------------------------ as NumPy array */
+
+/* Version 1.0 of the format: the magic, the length of the rest of the header, a dictionary, and
+ * spaces up to a multiple of 64 bytes. This much has room for any number of rows. */
+enum { NPY_HEADER = 128, NPY_BEFORE = 10 };
+
+struct array {
+    struct target target; /* file NULL: none */
+    const char *path;
+    size_t rows;
+};
+
+static int cannot_write(const struct array *array) {
+    return fail("cannot write %s: %s", array->path, errno != 0 ? strerror(errno) : "output error");
+}
+
+static bool write_header(const struct array *array, size_t d) {
+    char header[NPY_HEADER] = "\x93NUMPY\x01", dictionary[NPY_HEADER - NPY_BEFORE];
+    const int bytes =
+        snprintf(dictionary, sizeof dictionary,
+                 "{'descr': '<f4', 'fortran_order': False, 'shape': (%zu, %zu), }", array->rows, d);
+    memset(header + NPY_BEFORE, ' ', NPY_HEADER - NPY_BEFORE);
+    memcpy(header + NPY_BEFORE, dictionary, (size_t)bytes);
+    header[NPY_BEFORE - 2] = NPY_HEADER - NPY_BEFORE; /* 16 bits, little-endian */
+    header[NPY_HEADER - 1] = '\n';
+    return fseeko(array->target.file, 0, SEEK_SET) == 0 &&
+           fwrite(header, 1, NPY_HEADER, array->target.file) == NPY_HEADER;
+}
+
+/* How many rows there are is known at the end only: the header is written once more then. */
+static int array_open(struct array *array, const char *path, size_t d) {
+    *array = (struct array){.path = path};
+    if (!target_open(&array->target, path))
+        return cannot_write(array);
+    errno = 0;
+    return write_header(array, d) ? 0 : cannot_write(array);
+}
+
+static int array_write(struct array *array, const float *y, size_t rows, size_t d) {
+    errno = 0;
+    for (size_t i = 0; i < rows * d; i++) {
+        uint32_t word;
+        memcpy(&word, y + i, sizeof word);
+        word = htole32(word);
+        if (fwrite(&word, sizeof word, 1, array->target.file) != 1)
+            return cannot_write(array);
+    }
+    array->rows += rows;
+    return 0;
+}
+
+static int array_close(struct array *array, size_t d) {
+    errno = 0;
+    if (!write_header(array, d))
+        return cannot_write(array);
+    return target_close(&array->target) ? 0 : cannot_write(array);
+}
+
+/* ---------------------------------------------------------------------------------- the loop */
+
+static int choose(iso_sentence_options *how, const struct options *options) {
+    static const struct {
+        const char *name;
+        iso_pooling pooling;
+    } known[] = {{"mean", ISOBIT_POOLING_MEAN},
+                 {"cls", ISOBIT_POOLING_CLS},
+                 {"max", ISOBIT_POOLING_MAX},
+                 {"pooler", ISOBIT_POOLING_POOLER}};
+    *how = (iso_sentence_options){.size = sizeof *how};
+    for (size_t i = 0; i < sizeof known / sizeof *known && options->pooling != NULL; i++)
+        if (strcmp(options->pooling, known[i].name) == 0)
+            how->pooling = known[i].pooling;
+    if (options->pooling != NULL && how->pooling == ISOBIT_POOLING_DEFAULT)
+        return usage("embed: --pooling %s: give mean, cls, max or pooler", options->pooling);
+    if (options->normalize == NULL)
+        return 0;
+    how->normalize = strcmp(options->normalize, "yes") == 0  ? 1
+                     : strcmp(options->normalize, "no") == 0 ? -1
+                                                             : 0;
+    if (how->normalize == 0)
+        return usage("embed: --normalize %s: give yes or no", options->normalize);
+    return 0;
+}
+
+static int put_vectors(const struct session *session, const struct options *options, const float *y,
+                       size_t count, struct array *array, struct digest *digest) {
+    const size_t d = session->info->d;
+    if (array->target.file != NULL)
+        return array_write(array, y, count, d);
+    for (size_t i = 0; i < count; i++) {
+        if (options->digest)
+            digest_floats(digest, y + i * d, d);
+        else
+            print_vector(y + i * d, d, options->hex);
+    }
+    return options->digest ? 0 : output_flush();
+}
+
+static int compute_batch(const struct session *session, const struct options *options,
+                         const iso_sentence_options *how, const struct batch *batch,
+                         struct array *array, struct digest *digest) {
+    const size_t count = batch->source_lengths.count;
+    float *y = calloc(count + 1, session->info->d * sizeof *y);
+    if (y == NULL)
+        return fail("out of memory for the vectors");
+    iso_error error = {0};
+    iso_status status =
+        iso_sentence_embed_f32(y, session->model, batch->sources.data, batch->source_lengths.data,
+                               count, how, &session->context, &error);
+    int code = status == ISOBIT_OK ? put_vectors(session, options, y, count, array, digest)
+                                   : fail_error(&error, status);
+    free(y);
+    return code;
+}
+
+static int loop(const struct session *session, const struct options *options,
+                const iso_sentence_options *how, struct input *input, struct batch *batch,
+                struct array *array, struct digest *digest) {
+    struct progress progress;
+    progress_start(&progress);
+    int code = 0;
+    while (code == 0 && batch_read(batch, input, session, batch_parse_sentence, &code)) {
+        code = compute_batch(session, options, how, batch, array, digest);
+        progress_show(&progress, input);
+    }
+    progress_end(&progress);
+    batch_warn_rest(batch);
+    if (code == 0 && batch->error[0] != '\0')
+        code = fail("%s", batch->error);
+    if (code == 0 && array->target.file != NULL)
+        code = array_close(array, session->info->d);
+    if (code == 0 && options->digest)
+        printf("%016llx\n", (unsigned long long)digest_value(digest));
+    return code;
+}
+
+int cmd_embed(const struct options *options) {
+    struct session session = {0};
+    struct input input = {.fd = -1};
+    struct batch batch = {.lacking = options->strict ? LACKING_STRICT : LACKING_WARN};
+    struct array array = {0};
+    struct digest digest = {0};
+    iso_sentence_options how;
+    int code = choose(&how, options);
+    if (code == 0)
+        code = session_open(&session, options, NEEDS_TEXT | NEEDS_ENCODER);
+    if (code == 0 && !digest_open(&digest))
+        code = fail("out of memory");
+    if (code == 0)
+        code = input_open(&input, options);
+    if (code == 0 && options->npy != NULL)
+        code = array_open(&array, options->npy, session.info->d);
+    if (code == 0)
+        code = loop(&session, options, &how, &input, &batch, &array, &digest);
+    target_discard(&array.target); /* unless it is complete */
+    digest_close(&digest);
+    batch_free(&batch);
+    input_close(&input);
+    session_close(&session);
+    return code;
+}
