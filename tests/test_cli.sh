@@ -16,26 +16,6 @@ fi
 # shellcheck source=tests/command.sh
 . "$source/tests/command.sh"
 
-# works TITLE COMMAND...: exits with 0 and is silent on stderr.
-works() {
-    title=$1
-    shift
-    checks=$((checks + 1))
-    "$@" <"$work/in" >"$work/out" 2>"$work/err"
-    got=$?
-    if [ "$got" -ne 0 ]; then
-        problem "$title: exit code $got"
-    elif [ -s "$work/err" ]; then
-        problem "$title: wrote to stderr"
-    fi
-}
-
-# same TITLE FILE: what the last command printed.
-same() {
-    checks=$((checks + 1))
-    cmp -s "$work/out" "$2" || problem "$1"
-}
-
 # What stdin will be; with escapes, bytes as \0 and octal digits.
 input() { printf '%b' "$1" >"$work/in"; }
 

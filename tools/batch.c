@@ -220,19 +220,19 @@ static bool cut(struct batch *batch, const struct session *session, const struct
 
 bool batch_parse_sentence(struct batch *batch, const struct session *session,
                           const struct line *line) {
-    const char *text = line->text;
-    size_t bytes = line->bytes, id_count, sequences;
-    for (size_t n; (n = space_at(text, bytes, false)) != 0; bytes -= n)
-        text += n;
-    for (size_t n; (n = space_at(text, bytes, true)) != 0;)
-        bytes -= n;
-    if (!encode(batch, session, text, bytes, &id_count, &sequences) ||
+    struct line text = *line; /* without the space around it */
+    size_t id_count, sequences;
+    for (size_t n; (n = space_at(text.text, text.bytes, false)) != 0; text.bytes -= n)
+        text.text += n;
+    for (size_t n; (n = space_at(text.text, text.bytes, true)) != 0;)
+        text.bytes -= n;
+    if (!encode(batch, session, text.text, text.bytes, &id_count, &sequences) ||
         (sequences == 0 && !encode_nothing(batch, session)))
         return false;
     if (sequences > 1)
         return REFUSE(batch, "%zu sequences of tokens, where a vector needs one", sequences);
     size_t *length = batch->source_lengths.data + batch->source_lengths.count;
-    if (!cut(batch, session, line, length) || !judge_lacking(batch, session, line))
+    if (!cut(batch, session, &text, length) || !judge_lacking(batch, session, &text))
         return false;
     if (!push_size(&batch->line_sequences, 1))
         return refuse_memory(batch);

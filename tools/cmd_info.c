@@ -157,8 +157,8 @@ static json_t *working_commands(const struct about *about) {
         const char *name;
         bool works;
     } all[] = {
-        {"run", text && encoder && decoder},
-        {"generate", encoder && decoder},
+        {"run", text && decoder},
+        {"generate", decoder},
         {"score", decoder},
         {"embed", text && encoder},
         {"fill", text && !decoder && info->has_logits && find_mask(about->tokenizer) != UINT32_MAX},
