@@ -95,7 +95,7 @@ static int fill(struct filling *f, const struct session *session, const struct o
     for (size_t i = 0; i < length; i++)
         if (ids[i] == session->mask_id)
             f->positions[f->masks++] = i;
-    f->candidates = calloc(f->masks * f->top, sizeof *f->candidates);
+    f->candidates = calloc(f->masks * f->top + 1, sizeof *f->candidates);
     float *logits = calloc(length, V * sizeof *logits);
     int code = f->candidates == NULL || logits == NULL ? out_of_memory() : 0;
     if (code == 0) {
