@@ -396,9 +396,11 @@ static void test_long_distances(void **state) {
         check_rows(c, "target_rows", "logits", y.logits, V, names[m]);
         ok(iso_logits_f32(steps, model, source, FAR_S, target, FAR_T, 1, NULL, &error), &error);
         assert_memory_equal(steps, y.logits, FAR_T * V * sizeof *steps);
-        for (size_t i = 0; i <= iso_isa_count(); i++) { /* the last one: threads */
+        /* Instruction sets with one of the models, threads with another: each takes its time. */
+        const size_t contexts = getenv("ISOBIT_EMULATED") ? 0 : m == 1 ? iso_isa_count() : m == 3;
+        for (size_t i = 0; i < contexts; i++) {
             iso_context context = {.size = sizeof context};
-            if (i == iso_isa_count())
+            if (m == 3)
                 context.executor = iso_pool_executor(pool);
             else if (iso_isa_missing(context.isa = iso_isa_get(i)))
                 continue;
