@@ -121,8 +121,9 @@ blob bin_zip_of(const void *pickle, size_t bytes, int zip64, bin_places *places)
 #define GOOD DICT(NAME ROW_MAJOR)
 /* One tensor "a" of these places in storage "0", which has 6 elements. */
 #define ONE(offset, shape, strides) DICT(NAME TENSOR(STORAGE("0", "K\6"), offset, shape, strides))
-#define HUGE "\x8a\x08\0\0\0\0\0\0\0\x40"         /* 2^62 */
-#define MANY32 "((((((((((((((((((((((((((((((((" /* as many marks as may be open */
+#define HUGE "\x8a\x08\0\0\0\0\0\0\0\x40"               /* 2^62 */
+#define MOST "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f" /* 2^63 - 1 */
+#define MANY32 "(((((((((((((((((((((((((((((((("       /* as many marks as may be open */
 
 const bin_part bin_good_pickle = {NULL, PART(GOOD)};
 const bin_part bin_good_pair = {NULL, PART(DICT(NAME ROW_MAJOR OTHER))};
@@ -342,6 +343,7 @@ const bin_pickle_row bin_pickles[] = {
     OUTSIDE("one element many times", "K\0", "K\7\x85", "K\0\x85"),
     OUTSIDE("rows that overlap", "K\0", "K\3K\3\x86", "K\1K\1\x86"),
     OUTSIDE("offset wraps", "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f", "K\2\x85", HUGE "\x85"),
+    OUTSIDE("offset and strides wrap to 0", "K\2", "K\2K\2\x86", MOST MOST "\x86"),
     OUTSIDE("strides wrap", "K\0", "K\5K\1\x86", HUGE HUGE "\x86"),
     OUTSIDE("sum of strides wraps", "K\0", "(K\2K\2K\2K\2t", "(" HUGE HUGE HUGE HUGE "t"),
     {"shape wraps", ISOBIT_E_OVERFLOW, "tensor \"a\": the product of the shape overflows",
