@@ -146,8 +146,9 @@ class Model:
         cls, directory: Union[str, "os.PathLike[str]"], *, reject_nonfinite: bool = False
     ) -> "Model":
         """
-        Reads a checkpoint directory: config.json, model.safetensors, and the tokenizer if it is
-        one that the library knows. reject_nonfinite: a NaN or infinite weight is an error.
+        Reads a checkpoint directory: config.json, the weights (model.safetensors or
+        pytorch_model.bin, each also in shards), and the tokenizer if it is one that the library
+        knows. reject_nonfinite: a NaN or infinite weight is an error.
         """
         return cls(directory, reject_nonfinite=reject_nonfinite)
 
