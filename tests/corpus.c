@@ -671,7 +671,7 @@ const corpus_config corpus_configs[] = {
     {"model_type null", ISOBIT_E_MISSING, "model_type", "model_type", "null"},
     {"model_type number", ISOBIT_E_MISSING, "model_type", "model_type", "1"},
     {"model_type list", ISOBIT_E_MISSING, "model_type", "model_type", "[\"marian\"]"},
-    {"model_type other", ISOBIT_E_UNSUPPORTED, "\"llama\"", "model_type", "\"llama\""},
+    {"model_type other", ISOBIT_E_UNSUPPORTED, "\"mamba\"", "model_type", "\"mamba\""},
     {"model_type empty", ISOBIT_E_UNSUPPORTED, "marian", "model_type", "\"\""},
     {"model_type escaped", ISOBIT_E_UNSUPPORTED, "\\x1b", "model_type", "\"\\u001b]0;x\\u0007\""},
     {"model_type format", ISOBIT_E_UNSUPPORTED, "%n", "model_type", "\"%n%n%s\""},
