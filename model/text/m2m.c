@@ -56,7 +56,7 @@ static iso_status read_vocabulary(iso_tokenizer *t, const char *const *names, co
     int failed = 0;
     for (size_t i = 0; names[i] && !failed; i++)
         failed = json_object_set_new(object, language_token(token, names[i]),
-                                     json_integer((json_int_t)(size + i)));
+                                     json_integer((json_int_t)size + (json_int_t)i));
     status = failed ? model_fail(error, ISOBIT_E_NOMEM, "out of memory for %s", vocabulary_file)
                     : text_vocabulary_read(&t->vocabulary[TEXT_SOURCE], &t->arena, object,
                                            vocabulary_file, 0, error);
