@@ -78,10 +78,10 @@ static int read_field(span *s, field *f) {
         return 0;
     if (bytes > length(*s))
         return 0;
-    f->bytes = (span){s->at, s->at + bytes};
+    f->bytes = (span){s->at, s->at + (size_t)bytes};
     if (f->type != BYTES)
-        f->value = little_endian(s->at, bytes);
-    s->at += bytes;
+        f->value = little_endian(s->at, (size_t)bytes);
+    s->at += (size_t)bytes;
     return 1;
 }
 
@@ -202,7 +202,7 @@ static iso_status check_ways(const reader *r, const unsigned char *units, size_t
 static iso_status check_charsmap(const reader *r, span map) {
     if (length(map) == 0)
         return ISOBIT_OK;
-    const uint64_t trie_bytes = length(map) < 4 ? 0 : little_endian(map.at, 4);
+    const size_t trie_bytes = length(map) < 4 ? 0 : (size_t)little_endian(map.at, 4);
     if (trie_bytes == 0 || trie_bytes % 1024 || trie_bytes > length(map) - 4)
         return refuse(r, "the table of normal forms has a wrong size");
     const unsigned char *units = map.at + 4;
