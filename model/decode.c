@@ -10,9 +10,8 @@
  * whose parent goes on stays in its slot; only further children of a parent are copied, into the
  * slots of beams that ended. Nothing is allocated between the first step and the last.
  *
- * Without an encoder a source is a prompt, with which the history of its sentence begins. All but
- * its last token go into the caches at once; the last one is what the first step reads, as the
- * start token is where there is an encoder.
+ * Without an encoder a source is a prompt, with which the history of its sentence begins. It is
+ * read at once, and what its last token gives is what the first step chooses from.
  *
  * The samples of a sentence are beams that never meet. One that has ended keeps its row, which is
  * computed on and not looked at, until the last one ends.
@@ -623,14 +622,15 @@ static iso_status run_steps(group *g) {
     iso_status status = ISOBIT_OK;
     for (size_t c = 1; g->active_count && !status; c++) {
         const size_t all = g->active_count * beams;
+        const int reads = c > 1 || g->cache.S; /* else the prompts have been read */
         const double start = model->profile ? model_now() : 0;
         const double flops = model->profile ? model->profile->flops : 0;
         for (size_t r = 0; r < all; r++) {
             const sentence *s = g->active[r / beams];
             g->ids[r] = s->live.tokens[(r % beams) * s->ld + s->past + c - 1];
         }
-        if ((status = model_decode_step(&g->cache, &g->run, g->ids, g->positions, g->active_count,
-                                        c - 1, g->weights)) ||
+        if ((reads && (status = model_decode_step(&g->cache, &g->run, g->ids, g->positions,
+                                                  g->active_count, c - 1, g->weights))) ||
             (status = model_logits(&g->run, g->logits, g->run.x, all)))
             break;
         for (size_t a = 0; a < g->active_count; a++) {
@@ -655,7 +655,7 @@ static iso_status run_steps(group *g) {
             }
         }
         model_lap(&g->run, ISOBIT_PROFILE_CACHE);
-        if (model->profile)
+        if (model->profile && reads)
             profile_step(model, start, flops);
     }
     return status;
@@ -752,28 +752,27 @@ static iso_status read_sources(group *g, const model_batch *batch) {
                : model_cache_sources(&g->cache, &g->run, batch->spans, batch->count, batch->rows);
 }
 
-/* Without an encoder: all tokens of the prompts but the last ones, for self-attention. */
-static iso_status read_prompts(group *g, model_batch *batch) {
-    const size_t beams = g->plan->search.beams;
-    model_decoder_batch prompts = {
-        .ids = batch->ids, .positions = batch->positions, .self = batch->spans};
-    size_t to = 0;
-    for (size_t b = 0; b < batch->count; b++) {
-        const size_t from = batch->spans[b].first_q, past = batch->spans[b].S - 1;
-        g->cache.prompts[b] = past;
-        if (!past)
-            continue; /* the longest come first, so that those without a past are the last */
-        memmove(batch->ids + to, batch->ids + from, past * sizeof *batch->ids);
-        memmove(batch->positions + to, batch->positions + from, past * sizeof *batch->positions);
-        batch->spans[b] = (model_span){to, past, to, past};
-        prompts.count = b + 1;
-        to += past;
-    }
-    prompts.rows = to;
-    iso_status status = to ? model_decode_whole(&g->run, &prompts, &g->cache) : ISOBIT_OK;
-    for (size_t r = 0; r < batch->count * beams && !status; r++)
+/* Without an encoder: the prompts, for self-attention. Their last rows, one for each beam, are what
+ * the first step begins with. */
+static iso_status read_prompts(group *g, const model_batch *batch) {
+    const size_t beams = g->plan->search.beams, d = g->plan->model->config.d;
+    const model_decoder_batch prompts = {.ids = batch->ids,
+                                         .positions = batch->positions,
+                                         .self = batch->spans,
+                                         .count = batch->count,
+                                         .rows = batch->rows};
+    iso_status status = model_decode_whole(&g->run, &prompts, &g->cache);
+    for (size_t b = 0; b < batch->count; b++)
+        g->cache.prompts[b] = batch->spans[b].T - 1;
+    for (size_t r = 0; r < batch->count * beams && !status; r++) {
+        const model_span *span = &batch->spans[r / beams];
+        memcpy(g->run.h + r * d, g->run.x + (span->first_q + span->T - 1) * d,
+               d * sizeof *g->run.h);
         if (r % beams)
-            model_cache_copy_beam(&g->cache, g->plan->model, r, r / beams * beams, 0);
+            model_cache_copy_beam(&g->cache, g->plan->model, r, r / beams * beams, 1);
+    }
+    if (!status)
+        memcpy(g->run.x, g->run.h, batch->count * beams * d * sizeof *g->run.x);
     model_lap(&g->run, ISOBIT_PROFILE_CACHE);
     return status;
 }

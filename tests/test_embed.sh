@@ -252,12 +252,24 @@ fi
 works 'an array in place of another' "$@" embed --model "$minilm" --npy "$work/c.npy"
 [ "$(wc -c <"$work/c.npy")" -eq $((128 + 99 * 24 * 4)) ] || problem 'the old file is not replaced'
 
+# A decoder alone: where its text ends by default, and what takes it.
+gpt2=$models/gpt2
+works 'info of a decoder alone' "$@" info --model "$gpt2"
+for part in 'encoder none' 'at most 12 tokens after the prompt' 'commands generate score bench'; do
+    tr -s ' ' <"$work/out" | grep -q "$part" || problem "info of a decoder alone: $part"
+done
+works 'info of a limit with the prompt' "$@" info --model "$models/qwen2-f16"
+grep -q 'at most 30 tokens with the prompt' "$work/out" || problem 'info: no limit with the prompt'
+
 # --------------------------------------------------------------------------------------- bench
 
 if [ $# -eq 1 ] && [ -z "${ISOBIT_EMULATED:-}" ]; then
     works 'bench' "$@" bench --model "$minilm" --seconds 0.01
     grep -q '^encode 32 x 32 ' "$work/out" || problem 'bench: no encoding'
     grep -q '^decode ' "$work/out" && problem 'bench: decodes without a decoder'
+    works 'bench of a decoder alone' "$@" bench --model "$gpt2" --seconds 0.01
+    grep -q '^prompt 32 x 32 ' "$work/out" || problem 'bench: no prompts'
+    grep -q '^decode 8, 4 beams ' "$work/out" || problem 'bench: no beams'
 fi
 
 printf '%s checks, %s failed\n' "$checks" "$failures"

@@ -99,19 +99,31 @@ static void measure_peaks(struct bench *b, struct result *r) {
 }
 #endif
 
+/* How many tokens a call generates. Of a decoder alone prompts take positions, too, and what is
+ * measured in place of encoding is the time to the first token. */
+static size_t target_tokens(const struct bench *b, const struct result *r) {
+    size_t most = b->session.info->max_positions;
+    if (b->session.info->encoder_layers == 0)
+        most = r->beams == 0 ? 1 : most + 1 - r->tokens;
+    return most < TARGET_TOKENS ? most : TARGET_TOKENS;
+}
+
 static int call(struct bench *b, const struct result *r) {
     iso_error error = {0};
     iso_status status;
-    if (r->beams == 0) {
+    const bool prompts = b->session.info->encoder_layers == 0;
+    if (r->beams == 0 && !prompts) {
         status = iso_encode_batch_f32(b->output, b->session.model, b->sources, b->lengths,
                                       r->sentences, &b->session.context, &error);
         return status == ISOBIT_OK ? 0 : fail_error(&error, status);
     }
     /* No sentence ends before all of them do: each call has the same work. */
-    const size_t most = b->session.info->max_positions,
-                 tokens = most < TARGET_TOKENS ? most : TARGET_TOKENS;
-    iso_generate_options how = {
-        .size = sizeof how, .beams = r->beams, .max_new_tokens = tokens, .min_length = tokens + 1};
+    const size_t tokens = target_tokens(b, r), before = prompts ? r->tokens : 1;
+    const iso_generate_options how = {.size = sizeof how,
+                                      .beams = r->beams != 0 ? r->beams : 1,
+                                      .sampling = ISOBIT_SAMPLING_OFF,
+                                      .max_new_tokens = tokens,
+                                      .min_length = tokens + before};
     iso_generation *generation = NULL;
     status = iso_generate(&generation, b->session.model, b->sources, b->lengths, r->sentences, &how,
                           &b->session.context, &error);
@@ -152,6 +164,8 @@ static int call_profiled(struct bench *b, struct result *r, bool by_kind) {
 
 static int measure(struct bench *b, struct result *r) {
     size_t length = b->session.info->max_positions, all = r->sentences;
+    if (b->session.info->encoder_layers == 0 && r->beams == 0)
+        snprintf(r->name, sizeof r->name, "prompt %zu x %zu", all, r->tokens);
     r->tokens = r->tokens < length ? r->tokens : length;
     for (size_t i = 0; i < all; i++)
         b->lengths[i] = r->tokens;
@@ -172,8 +186,7 @@ static int measure(struct bench *b, struct result *r) {
         r->bound = r->fma > 0 ? r->flops / r->fma : 0;
         return 0;
     }
-    const size_t most = length < TARGET_TOKENS ? length : TARGET_TOKENS;
-    r->rate = (double)(all * most) / r->seconds;
+    r->rate = (double)(all * target_tokens(b, r)) / r->seconds;
     if (r->fma > 0 && r->read > 0) {
         const double reading = r->bytes / r->read, multiplying = r->step_flops / r->fma;
         r->reads = reading > multiplying;
@@ -197,8 +210,9 @@ static void print_text(const struct bench *b, const struct result *results) {
     const iso_model_info *i = b->session.info;
     printf("model    %s: d %zu, heads %zu, ffn %zu, layers %zu + %zu, vocabulary %zu; %.1f million "
            "parameters\n",
-           i->family, i->d, i->encoder_heads, i->encoder_ffn, i->encoder_layers, i->decoder_layers,
-           i->decoder_layers != 0 ? i->target_vocabulary : i->source_vocabulary,
+           i->family, i->d, i->encoder_layers != 0 ? i->encoder_heads : i->decoder_heads,
+           i->encoder_layers != 0 ? i->encoder_ffn : i->decoder_ffn, i->encoder_layers,
+           i->decoder_layers, i->decoder_layers != 0 ? i->target_vocabulary : i->source_vocabulary,
            (double)i->parameters * 1e-6);
     printf("runs on  %s, threads %zu\n\n", iso_isa_name(b->session.context.isa), b->threads);
     printf("%-24s %9s %9s %9s  %s\n", "", "tokens/s", "ms", "GFLOP/s", "of the bound");
@@ -214,9 +228,9 @@ static void print_text(const struct bench *b, const struct result *results) {
             printf("%5.1f %%: FMA peak %.1f GFLOP/s\n", 100 * r->bound / measured(r),
                    r->fma * 1e-9);
     }
-    puts("\nms and GFLOP/s: of a call when encoding, of a step when decoding. tokens/s: with all "
-         "that a call\ndoes, "
-         "target tokens when decoding.\n");
+    puts("\nms and GFLOP/s: of a call when encoding, or when reading prompts; of a step when "
+         "decoding.\n"
+         "tokens/s: with all that a call does, target tokens when decoding.\n");
     printf("%-24s", "% of the time");
     for (int k = 0; k < ISOBIT_PROFILE_KINDS; k++)
         printf(" %9s", kind_names[k]);
@@ -318,7 +332,7 @@ int cmd_bench(const struct options *options) {
     if (options->base && (code = random_model_make(directory)) == 0)
         own.model = directory;
     if (code == 0)
-        code = session_open(&b.session, &own, NEEDS_ENCODER);
+        code = session_open(&b.session, &own, 0);
     random_model_remove(directory);
     b.threads = b.session.context.executor != NULL ? b.session.context.executor->max_threads : 1;
     if (code == 0)

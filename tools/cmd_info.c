@@ -163,7 +163,7 @@ static json_t *working_commands(const struct about *about) {
         {"embed", text && encoder},
         {"fill", text && !decoder && info->has_logits && find_mask(about->tokenizer) != UINT32_MAX},
         {"demo", text && encoder && decoder},
-        {"bench", encoder},
+        {"bench", true},
     };
     json_t *names = json_array();
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
@@ -194,6 +194,7 @@ static json_t *model_json(const struct about *about) {
         {"weight_bytes", info->weight_bytes},
         {"default_beams", info->default_beams},
         {"default_max_length", info->default_max_length},
+        {"default_max_new_tokens", info->default_max_new_tokens},
         {"default_top_k", info->default_top_k},
     };
     for (size_t i = 0; i < info->eos_count; i++)
@@ -228,8 +229,13 @@ static void print_stack(const char *name, size_t layers, size_t heads, size_t ff
 }
 
 static void print_defaults(const iso_model_info *info) {
-    printf("defaults         %zu beam%s, at most %zu target tokens with the start token\n",
-           info->default_beams, info->default_beams == 1 ? "" : "s", info->default_max_length);
+    const bool prompts = info->encoder_layers == 0, news = info->default_max_new_tokens != 0;
+    printf("defaults         %zu beam%s, at most %zu %s\n", info->default_beams,
+           info->default_beams == 1 ? "" : "s",
+           prompts && news ? info->default_max_new_tokens : info->default_max_length,
+           !prompts ? "target tokens with the start token"
+           : news   ? "tokens after the prompt"
+                    : "tokens with the prompt");
     printf("  sampling       %s: temperature %g, top-k %zu, top-p %g, min-p %g\n",
            info->default_sampling ? "on" : "off, with --sample",
            shortest(info->default_temperature), info->default_top_k, shortest(info->default_top_p),
