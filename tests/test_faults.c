@@ -373,8 +373,11 @@ static void test_no_memory_for_a_weight(void **state) {
     iso_model model = {.arena = {0}};
     model_layer layers[2];
     const iso_context context = {.size = sizeof context};
-    model_source source = {
-        .checkpoint = &checkpoint, .arena = &model.arena, .context = &context, .error = &error};
+    model_source source = {.checkpoint = &checkpoint,
+                           .prefix = "model.",
+                           .arena = &model.arena,
+                           .context = &context,
+                           .error = &error};
     builder b = {.state = 5};
     no_faults();
     files_make(&f);
@@ -387,8 +390,16 @@ static void test_no_memory_for_a_weight(void **state) {
     builder_tensor(&b, "model.decoder.embed_positions.weight", 9, D, 0, 1);
     builder_write(&b, &f);
     memset(layers, 0, sizeof layers);
-    model.encoder = (model_stack){.layers = 1, .H = 2, .f = FFN, .V = V, .layer = &layers[0]};
-    model.decoder = (model_stack){.layers = 1, .H = 2, .f = FFN, .V = V, .layer = &layers[1]};
+    model.encoder = (model_stack){.layers = 1,
+                                  .H = 2,
+                                  .Hk = 2,
+                                  .dh = D / 2,
+                                  .qkv = 3 * D,
+                                  .f = FFN,
+                                  .V = V,
+                                  .layer = &layers[0]};
+    model.decoder = model.encoder;
+    model.decoder.layer = &layers[1];
     assert_int_equal(model_config_read(&model.config, &model.arena, f.directory, &error),
                      ISOBIT_OK);
     assert_int_equal(

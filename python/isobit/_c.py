@@ -163,6 +163,14 @@ class iso_model_info(ctypes.Structure):
     ]
 
 
+class iso_sentence_options(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("pooling", c_int),
+        ("normalize", c_int),
+    ]
+
+
 class iso_token(ctypes.Structure):
     _fields_ = [
         ("source", c_size_t),
@@ -319,6 +327,10 @@ MODEL: _Prototypes = {
     ),
     "iso_model_free": (None, [c_void_p]),
     "iso_model_get_info": (POINTER(iso_model_info), [c_void_p]),
+    "iso_sentence_embed_f32": (
+        c_int,
+        [c_void_p] * 4 + [c_size_t, POINTER(iso_sentence_options), _context, _error],
+    ),
     "iso_score_f32": (
         c_int,
         [c_void_p, c_void_p] + [c_void_p] * 4 + [c_size_t, _context, _error],

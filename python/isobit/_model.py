@@ -47,11 +47,15 @@ class ModelInfo:
     default_max_length: int
     parameters: int
     weight_bytes: int
+    has_logits: bool  # not so of an encoder that came without the head of a masked language model
+    has_pooler: bool
+    sentence_max_length: int  # to which sentence-transformers cuts texts for embed
     default_sampling: bool
     default_temperature: float
     default_top_k: int  # 0: all
     default_top_p: float
     default_min_p: float
+    default_max_new_tokens: int  # of a decoder alone; 0: default_max_length counts the prompt
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,9 @@ def _array(pointer: Optional[int], shape: Tuple[int, ...], dtype: Any) -> npt.ND
         assert pointer is not None
         ctypes.memmove(result.ctypes.data, pointer, result.nbytes)
     return result
+
+
+_POOLINGS = ("mean", "cls", "max", "pooler")
 
 
 class Model:
@@ -164,7 +171,8 @@ class Model:
         values["family"] = c.family.decode()
         for name in ("pad_id", "bos_id", "decoder_start_id", "unk_id"):
             values[name] = None if values[name] == _NO_ID else values[name]
-        values["default_sampling"] = bool(values["default_sampling"])
+        for name in ("default_sampling", "has_logits", "has_pooler"):
+            values[name] = bool(values[name])
         eos = _array(c.eos_ids, (c.eos_count,), np.uint32)
         return ModelInfo(eos_ids=tuple(int(i) for i in eos), **values)
 
@@ -243,6 +251,58 @@ class Model:
         # Where the search found nothing, as the command line has it: no text.
         answers = iter(self.detokenize(best[0].ids) if best else "" for best in found)
         return [" ".join(next(answers) for _ in range(count)) for count in counts]
+
+    def embed(
+        self,
+        texts: Iterable[str],
+        *,
+        pooling: Optional[str] = None,
+        normalize: Optional[bool] = None,
+    ) -> Floats:
+        """
+        One vector for each text, [texts][d], by the encoder: as sentence-transformers makes it from
+        the folder, unless pooling ("mean", "cls", "max", "pooler") or normalize say otherwise.
+        Texts of more than info.sentence_max_length tokens are cut; their last token stays.
+        """
+        if isinstance(texts, (str, bytes)):
+            raise TypeError(f"texts: a list of str expected, got {type(texts).__name__}")
+        if pooling is not None and pooling not in _POOLINGS:
+            raise ValueError(f"pooling: one of {', '.join(_POOLINGS)} expected, got {pooling!r}")
+        most = self.info.sentence_max_length
+        sequences: List[Ids] = []
+        for text in texts:
+            found = self.tokenize(text)
+            if not found and not self.info.decoder_layers:
+                # Of nothing: the special tokens that an encoder alone has around a text.
+                around = self.tokenize("a")[0]
+                found = [np.append(around[:1], around[-1:])] if len(around) == 3 else []
+            if len(found) != 1:
+                raise ValueError(f"texts: {text!r} is {len(found)} sequences for this model, not 1")
+            ids = found[0]
+            sequences.append(ids if len(ids) <= most else np.append(ids[: most - 1], ids[-1:]))
+        result = np.empty((len(sequences), self.info.d), np.float32)
+        if not sequences:
+            return result
+        all_ids, lengths = concatenated(sequences)
+        options = _c.iso_sentence_options(
+            size=ctypes.sizeof(_c.iso_sentence_options),
+            pooling=0 if pooling is None else 1 + _POOLINGS.index(pooling),
+            normalize=0 if normalize is None else 1 if normalize else -1,
+        )
+        error = _c.iso_error()
+        pool = current_pool()
+        status = self._lib.iso_sentence_embed_f32(
+            result.ctypes.data,
+            self._handle,
+            all_ids.ctypes.data,
+            lengths.ctypes.data,
+            len(sequences),
+            _byref(options),
+            context_of(pool),
+            _byref(error),
+        )
+        _raise("embed", status, error)
+        return result
 
     # ----------------------------------------------------------------------------------- ids
 

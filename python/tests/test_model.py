@@ -309,3 +309,44 @@ def test_bad_sampling(model):
     refused(TypeError, "stop[0]", stop=[["a"]])
     refused(ValueError, "forced_bos is 77", forced_bos=77)
     refused(ValueError, "forced_bos: token ids are from 0", forced_bos=-1)
+
+
+FOLDERS = os.path.join(os.path.dirname(MODEL), os.pardir, "tests", "data", "models")
+
+
+def test_embed_as_the_golden_vectors():
+    folder = os.path.join(FOLDERS, "minilm")
+    if not os.path.exists(os.path.join(folder, "vectors.txt")):
+        pytest.skip("the test data of the repository is not there")
+    minilm = isobit.Model.load(folder)
+    assert minilm.info.decoder_layers == 0 and minilm.info.has_pooler
+    with open(os.path.join(folder, "texts.txt"), encoding="utf-8") as file:
+        texts = [line.strip() for line in file.read().split("\n")[:-1]]
+    with open(os.path.join(folder, "vectors.txt"), encoding="utf-8") as file:
+        rows = [line.split() for line in file]
+    wanted = np.float64([row[2:] for row in rows if row[:2] == ["mean", "yes"]])
+    found = minilm.embed(texts)
+    np.testing.assert_allclose(found, wanted, atol=2e-5)
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-5)
+    each = np.concatenate([minilm.embed([text]) for text in texts])
+    assert same_bits(found, each)
+    first = minilm.embed(texts, pooling="cls", normalize=False)
+    assert not np.allclose(first, found, atol=1e-3)
+    assert minilm.embed([]).shape == (0, minilm.info.d)
+    refuses(ValueError, "pooling", minilm.embed, texts, pooling="median")
+    refuses(TypeError, "list of str", minilm.embed, "one text")
+    refuses(isobit.IsobitError, "no decoder", minilm.generate, [[3, 4]])
+
+
+def test_prompts_are_continued():
+    folder = os.path.join(os.path.dirname(MODEL), "tiny-gpt2")
+    if not os.path.exists(folder):
+        pytest.skip("the repository's models are not there")
+    gpt2 = isobit.Model.load(folder)
+    assert gpt2.info.encoder_layers == 0 and gpt2.info.default_max_new_tokens > 0
+    prompts = gpt2.tokenize("isobit:") + gpt2.tokenize("a much longer prompt:")
+    together = gpt2.generate(prompts, seed=4)
+    alone = gpt2.generate(prompts[:1], seed=4)
+    assert same_bits(together[0][0].ids, alone[0][0].ids)
+    assert same_bits(together[0][0].log_probs, alone[0][0].log_probs)
+    assert gpt2.detokenize(together[0][0].ids)
