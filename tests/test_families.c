@@ -435,7 +435,7 @@ static void test_decoders(void **state) {
 static double log_prob(const float *x, size_t V, uint32_t token) {
     double most = -INFINITY, sum = 0;
     for (size_t v = 0; v < V; v++)
-        most = fmax(most, (double)x[v]);
+        most = (double)x[v] > most ? (double)x[v] : most;
     for (size_t v = 0; v < V; v++)
         sum += exp((double)x[v] - most);
     return (double)x[token] - most - log(sum);
