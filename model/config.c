@@ -290,9 +290,30 @@ static iso_status check_buckets(const reader *r, const model_config *c) {
     return ISOBIT_OK;
 }
 
-/* "rope_theta", and "rope_scaling" of the types that are known. */
+/*
+ * Configurations of T5 that transformers 5 writes say tie_word_embeddings: true of every model.
+ * Whether logits are scaled is a key of its own (mT5's never are), and a head that is not tied is
+ * one that the file has.
+ */
+static iso_status read_scaled_logits(const reader *r, model_config *c) {
+    static const char *const key = "scale_decoder_outputs";
+    const json_t *version = get(r, "transformers_version");
+    const int since_5 = version && json_is_string(version) && json_string_value(version)[0] == '5';
+    if (!c->scale_tied_logits || (!get(r, key) && !since_5))
+        return ISOBIT_OK;
+    c->head_if_stored = 1;
+    c->tie_logits = 1;
+    if (!get(r, key))
+        c->scale_tied_logits = 0;
+    return read_flag(r, key, &c->scale_tied_logits);
+}
+
+/*
+ * "rope_theta", and "rope_scaling" of the types that are known. transformers 5 writes one object
+ * with both instead, "rope_parameters".
+ */
 static iso_status read_rope(const reader *r, model_config *c) {
-    static const char *const key = "rope_scaling";
+    const char *const key = get(r, "rope_parameters") ? "rope_parameters" : "rope_scaling";
     const json_t *scaling = get(r, key);
     reader in = {r->file, scaling, r->arena, r->error};
     iso_status status = read_real(r, c->keys->rope_theta, &c->rope_theta, 1, 1);
@@ -300,6 +321,8 @@ static iso_status read_rope(const reader *r, model_config *c) {
         return status;
     if (!json_is_object(scaling))
         return wrong(r, key, scaling, "an object");
+    if ((status = read_real(&in, c->keys->rope_theta, &c->rope_theta, 1, 1)))
+        return status;
     const json_t *type = get(&in, "rope_type") ? get(&in, "rope_type") : get(&in, "type");
     const char *name = type && json_is_string(type) ? json_string_value(type) : "";
     /* "dynamic" changes what lies beyond the positions that there are. */
@@ -310,9 +333,8 @@ static iso_status read_rope(const reader *r, model_config *c) {
     if (!llama3 && strcmp(name, "linear") != 0)
         return model_fail(
             r->error, ISOBIT_E_UNSUPPORTED,
-            "%s: \"rope_scaling\" has the type %s; default, linear, dynamic and llama3 "
-            "are supported",
-            r->file, model_quote(&quoted, name, strlen(name)));
+            "%s: \"%s\" has the type %s; default, linear, dynamic and llama3 are supported",
+            r->file, key, model_quote(&quoted, name, strlen(name)));
     double original = 0;
     if ((status = read_real(&in, "factor", &c->rope.factor, 1, 0)) ||
         (llama3 &&
@@ -323,11 +345,9 @@ static iso_status read_rope(const reader *r, model_config *c) {
     c->rope.original = original;
     if (c->rope.factor == 0 ||
         (llama3 && (c->rope.low == 0 || original == 0 || c->rope.high <= c->rope.low)))
-        return model_fail(
-            r->error, ISOBIT_E_CONFIG,
-            "%s: \"rope_scaling\" of the type %s lacks numbers, or they contradict each "
-            "other",
-            r->file, name);
+        return model_fail(r->error, ISOBIT_E_CONFIG,
+                          "%s: \"%s\" of the type %s lacks numbers, or they contradict each other",
+                          r->file, key, name);
     return ISOBIT_OK;
 }
 
@@ -382,7 +402,7 @@ static iso_status read_architecture(const reader *r, model_config *c) {
     if ((keys->attention_bias &&
          (status = read_flag(r, keys->attention_bias, &c->attention_bias))) ||
         (keys->ffn_bias && (status = read_flag(r, keys->ffn_bias, &c->ffn_bias))) ||
-        (keys->rope_theta && (status = read_rope(r, c))))
+        (keys->rope_theta && (status = read_rope(r, c))) || (status = read_scaled_logits(r, c)))
         return status;
     if (keys->norm_eps && (status = read_real(r, keys->norm_eps, &c->norm_eps, 0, 1)))
         return status;

@@ -708,8 +708,10 @@ static iso_status take_embeddings(model_source *source, iso_model *model) {
     const char *const shared[] = {names->shared, names->source, names->target, names->head};
     const char *const own[] = {names->target, names->head};
     const size_t Vs = c->source_vocabulary, Vt = c->target_vocabulary;
-    const int own_head =
-        !c->tie_logits && (c->scale_tied_logits || model_source_find(source, &names->head, 1));
+    const int own_head = c->head_if_stored
+                             ? model_source_find(source, &names->head, 1) != NULL
+                             : !c->tie_logits && (c->scale_tied_logits ||
+                                                  model_source_find(source, &names->head, 1));
     /* With an lm_head of its own that name cannot stand for the embedding. */
     const char *const *table = c->share_embeddings ? shared : own;
     const size_t count = (c->share_embeddings ? (size_t)4 : 2) - (own_head ? 1 : 0);

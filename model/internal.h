@@ -271,7 +271,8 @@ typedef struct model_config {
     /* Self-attention with a bias that depends on head and distance: of the encoder's buckets half
      * are for keys before the query, half for those behind it. 0: there is none. */
     size_t buckets, max_distance;
-    int relative_in_each;  /* layer its own; else the first layer's is for all */
+    int relative_in_each; /* layer its own; else the first layer's is for all */
+    int head_if_stored;   /* a head of its own is one that the file has, whatever tie_logits says */
     int scale_tied_logits; /* by 1 / sqrt(d) where tie_logits is on; without it there is a head */
     model_presence logits_bias;
     /* Positions and embeddings. */

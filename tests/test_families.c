@@ -882,6 +882,84 @@ static void test_llama_config(void **state) {
     (void)state;
 }
 
+/* A folder with another configuration, of which every key that is null is gone. */
+static iso_model *load_as(const char *name, const char *changes) {
+    iso_model *model = NULL;
+    iso_error error = {0};
+    files f;
+    files_make(&f);
+    blob config = read_file(name, "config.json"), weights = read_file(name, "model.safetensors");
+    json_t *root = json_loadb((const char *)config.bytes, config.count, 0, NULL);
+    json_t *more = json_loads(changes, 0, NULL);
+    assert_true(root && more);
+    assert_int_equal(json_object_update(root, more), 0);
+    char *text = json_dumps(root, 0);
+    files_text(&f, "config.json", text);
+    files_write(&f, "model.safetensors", weights.bytes, weights.count);
+    ok(iso_model_load(&model, f.directory, NULL, NULL, &error), &error);
+    files_remove(&f);
+    free(text);
+    json_decref(root);
+    json_decref(more);
+    blob_free(&config);
+    blob_free(&weights);
+    return model;
+}
+
+/* As transformers 5 writes them, configurations say the same with other keys. */
+static void test_new_keys(void **state) {
+    static const struct {
+        const char *folder, *changes;
+        int same;
+    } cases[] = {
+        {"llama",
+         "{\"rope_theta\":null,\"rope_scaling\":null,\"rope_parameters\":"
+         "{\"rope_theta\":100.0,\"rope_type\":\"linear\",\"factor\":2.5}}",
+         1},
+        {"llama",
+         "{\"rope_theta\":null,\"rope_scaling\":null,\"rope_parameters\":"
+         "{\"rope_theta\":100.0,\"rope_type\":\"default\"}}",
+         0},
+        {"llama3-bf16",
+         "{\"rope_theta\":null,\"rope_scaling\":null,\"rope_parameters\":"
+         "{\"rope_theta\":100.0,\"rope_type\":\"llama3\",\"factor\":8.0,\"low_freq_factor\":1.0,"
+         "\"high_freq_factor\":4.0,\"original_max_position_embeddings\":16}}",
+         1},
+        {"qwen2-f16",
+         "{\"rope_theta\":null,\"rope_parameters\":{\"rope_theta\":100.0,"
+         "\"rope_type\":\"default\"}}",
+         1},
+        {"t5", "{\"scale_decoder_outputs\":true,\"transformers_version\":\"5.24.0\"}", 1},
+        {"t5", "{\"scale_decoder_outputs\":false,\"transformers_version\":\"5.24.0\"}", 0},
+        {"flan-t5-bf16",
+         "{\"tie_word_embeddings\":true,\"scale_decoder_outputs\":false,"
+         "\"transformers_version\":\"5.24.0\"}",
+         1},
+        {"mt5-f16", "{\"tie_word_embeddings\":true,\"transformers_version\":\"5.24.0\"}", 1},
+    };
+    enum { LENGTH = 9 };
+    const uint32_t ids[LENGTH] = {3, 14, 15, 9, 26, 5, 35, 8, 9};
+    static float logits[2][LENGTH * MOST_V];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        iso_model *models[] = {load(cases[i].folder), load_as(cases[i].folder, cases[i].changes)};
+        iso_error error = {0};
+        for (int m = 0; m < 2; m++) {
+            const iso_model_info *info = iso_model_get_info(models[m]);
+            const int both = info->encoder_layers != 0;
+            assert_true(info->target_vocabulary <= MOST_V);
+            memset(logits[m], 0, sizeof logits[m]);
+            ok(iso_logits_f32(logits[m], models[m], both ? ids : NULL, both ? LENGTH : 0, ids,
+                              LENGTH, 0, NULL, &error),
+               &error);
+            iso_model_free(models[m]);
+        }
+        if ((memcmp(logits[0], logits[1], sizeof logits[0]) == 0) != cases[i].same)
+            fail_msg("%s with %s: logits are %s", cases[i].folder, cases[i].changes,
+                     cases[i].same ? "others" : "the same");
+    }
+    (void)state;
+}
+
 /* Beyond its window Mistral would see other keys: there are no such positions. */
 static void test_window(void **state) {
     iso_model *model = NULL;
@@ -925,6 +1003,7 @@ int main(void) {
         cmocka_unit_test(test_t5_info),
         cmocka_unit_test(test_llama_config),
         cmocka_unit_test(test_window),
+        cmocka_unit_test(test_new_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

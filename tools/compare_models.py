@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Do our models compute what transformers computes, also where sizes are odd?
+
+Development only.  For each family some random configurations (widths, heads, heads that share keys,
+vocabularies, layers), each saved as transformers saves a folder, with random weights.  Compared are
+logits against transformers in double precision, and the tokens of greedy and beam search.  A search
+may choose otherwise only where the two best continuations are equal within the error of float.
+Exit code 1 if anything differs.
+
+    pip install torch transformers
+    ISOBIT_LIBRARY=build/lib/libisobit.so PYTHONPATH=python tools/compare_models.py --count 10
+"""
+
+import argparse
+import ctypes
+import random
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import make_golden
+import isobit
+from isobit import _c
+
+# Times the largest logit, where that is above 1; or four times what transformers itself is off in
+# float: that is more where scores of attention are large, as T5's may be.
+LOGITS = 2e-5
+IDS = {"bos_token_id": 2, "eos_token_id": 2, "pad_token_id": 1}
+SEQ2SEQ = ("marian", "bart", "mbart", "pegasus", "m2m_100", "t5", "mt5")
+DECODERS = ("gpt2", "llama", "mistral", "qwen2")
+ENCODERS = ("bert", "roberta", "distilbert")
+
+
+def sizes(r):
+    """A width that its heads divide, and what goes with it."""
+    heads = r.choice([1, 2, 3, 4, 5, 6, 8])
+    width = r.choice([4, 6, 8, 10, 12, 16, 20, 32, 40, 64])
+    return heads, width, heads * width
+
+
+def config_of(family, r):
+    heads, width, d = sizes(r)
+    common = dict(IDS, model_type=family, vocab_size=r.randrange(11, 400))
+    layers, ffn = r.randrange(1, 4), r.randrange(3, 300)
+    act = r.choice(["relu", "gelu", "silu", "gelu_new"])
+    if family in ("t5", "mt5"):
+        return dict(common, d_model=r.randrange(2, 200), d_kv=width, num_heads=heads, d_ff=ffn,
+                    num_layers=layers,  # transformers 5.24 fails with more layers in the decoder
+                    num_decoder_layers=r.randrange(1, layers + 1),
+                    decoder_start_token_id=1, relative_attention_num_buckets=r.choice([8, 32]),
+                    relative_attention_max_distance=r.choice([40, 128]),
+                    tie_word_embeddings=r.random() < 0.5,
+                    feed_forward_proj=r.choice(["relu", "gated-gelu", "gated-silu"]))
+    if family in SEQ2SEQ:
+        return dict(common, d_model=d, encoder_layers=layers, decoder_layers=r.randrange(1, 4),
+                    encoder_attention_heads=heads, encoder_ffn_dim=ffn,
+                    decoder_attention_heads=r.choice([h for h in range(1, 9) if d % h == 0]),
+                    decoder_ffn_dim=r.randrange(3, 300), max_position_embeddings=64,
+                    activation_function=act, scale_embedding=r.random() < 0.5,
+                    decoder_start_token_id=2, forced_eos_token_id=None)
+    if family == "gpt2":
+        return dict(common, n_embd=d, n_head=heads, n_layer=layers, n_positions=64,
+                    n_inner=r.choice([None, ffn]), activation_function=act)
+    if family in DECODERS:
+        keys = r.choice([k for k in range(1, heads + 1) if heads % k == 0])
+        config = dict(common, hidden_size=d, num_attention_heads=heads, num_key_value_heads=keys,
+                      num_hidden_layers=layers, intermediate_size=ffn, max_position_embeddings=64,
+                      hidden_act=act, rope_theta=r.choice([100.0, 10000.0, 500000.0]),
+                      tie_word_embeddings=r.random() < 0.5)
+        if family == "llama":
+            config["rope_scaling"] = r.choice([
+                None, {"rope_type": "linear", "factor": 3.0},
+                {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+                 "high_freq_factor": 4.0, "original_max_position_embeddings": 20}])
+            config["attention_bias"] = r.random() < 0.5
+            config["mlp_bias"] = r.random() < 0.5
+        elif family == "mistral":
+            config["sliding_window"] = None
+            config["head_dim"] = r.choice([width, 2 * width])
+        else:
+            config["use_sliding_window"] = False
+        return config
+    if family == "distilbert":
+        return dict(common, dim=d, n_heads=heads, n_layers=layers, hidden_dim=ffn,
+                    max_position_embeddings=64, activation=r.choice(["relu", "gelu"]))
+    return dict(common, hidden_size=d, num_attention_heads=heads, num_hidden_layers=layers,
+                intermediate_size=ffn, max_position_embeddings=66 if family == "roberta" else 64,
+                hidden_act="gelu", type_vocab_size=r.choice([1, 2]))
+
+
+def our_logits(model, source, target):
+    """All logits of a target, or of a sequence where there is one stack."""
+    lib, error = model._lib, _c.iso_error()
+    ids = np.array(target, np.uint32)
+    out = np.empty((len(ids), model.info.target_vocabulary), np.float32)
+    if source is None:
+        status = lib.iso_token_logits_f32(
+            ctypes.c_void_p(out.ctypes.data), model._handle, ctypes.c_void_p(ids.ctypes.data),
+            ctypes.c_size_t(len(ids)), None, ctypes.byref(error))
+    else:
+        src = np.array(source, np.uint32)
+        status = lib.iso_logits_f32(
+            ctypes.c_void_p(out.ctypes.data), model._handle, ctypes.c_void_p(src.ctypes.data),
+            ctypes.c_size_t(len(src)), ctypes.c_void_p(ids.ctypes.data), ctypes.c_size_t(len(ids)),
+            ctypes.c_int(0), None, ctypes.byref(error))
+    if status:
+        raise RuntimeError(error.message.decode())
+    return out
+
+
+def near_tie(exact, source, ours, theirs, decoder):
+    """Whether the searches part at a step whose two choices are equal within float's error."""
+    at = next((i for i, (a, b) in enumerate(zip(ours, theirs)) if a != b), None)
+    if at is None:
+        return False
+    with torch.no_grad():
+        if decoder:
+            out = make_golden.in_double(exact, torch.tensor([source + theirs[:at]]))
+        else:
+            start = exact.config.decoder_start_token_id
+            out = make_golden.in_double(exact, input_ids=torch.tensor([source]),
+                                        decoder_input_ids=torch.tensor([[start] + theirs[:at]]))
+    last = out.logits[0, -1]
+    return abs(float(last[ours[at]] - last[theirs[at]])) < 1e-4 * max(1.0, float(last.abs().max()))
+
+
+class Comparison:
+    def __init__(self, family, r, directory):
+        import transformers
+        self.family, self.r = family, r
+        self.decoder, self.encoder = family in DECODERS, family in ENCODERS
+        rng = torch.Generator().manual_seed(r.randrange(1 << 30))
+        auto = (transformers.AutoModelForMaskedLM if self.encoder
+                else transformers.AutoModelForCausalLM if self.decoder
+                else transformers.AutoModelForSeq2SeqLM)
+        self.options = config_of(family, r)
+        config = transformers.AutoConfig.for_model(**self.options)
+        model = auto.from_config(config)
+        make_golden.randomize(model, rng, None)
+        if not self.encoder:
+            settings = dict(IDS, max_new_tokens=12)
+            if not self.decoder:
+                settings["decoder_start_token_id"] = config.decoder_start_token_id
+            model.generation_config = transformers.GenerationConfig(**settings)
+        model.save_pretrained(directory)
+        self.theirs = make_golden.from_pretrained(auto, directory)
+        import copy
+        self.exact = copy.deepcopy(self.theirs).double()
+        self.ours = isobit.Model.load(directory)
+
+    def ids(self, n, V):
+        return [self.r.randrange(3, V) for _ in range(n)]
+
+    def logits(self):
+        V = self.theirs.config.vocab_size
+        source, target = self.ids(self.r.randrange(1, 30), V), self.ids(self.r.randrange(1, 30), V)
+        if self.decoder or self.encoder:
+            found, given = our_logits(self.ours, None, source), {"input_ids": source}
+        else:
+            found = our_logits(self.ours, source, target)
+            given = {"input_ids": source, "decoder_input_ids": target}
+        given = {name: torch.tensor([value]) for name, value in given.items()}
+        if not self.encoder:
+            given["use_cache"] = False
+        with torch.no_grad():
+            wanted = make_golden.in_double(self.exact, **given).logits[0].numpy()
+            floats = self.theirs(**given).logits[0].numpy()
+        largest = max(1.0, float(np.abs(wanted).max()))
+        return [float(np.abs(y - wanted).max()) / largest for y in (found, floats)]
+
+    def search(self, beams):
+        """"same", "tie", or a sentence."""
+        source = self.ids(self.r.randrange(1, 20), self.theirs.config.vocab_size)
+        found = self.ours.generate([source], beams=beams)[0][0].ids.tolist()
+        with torch.no_grad():
+            out = self.theirs.generate(
+                torch.tensor([source]), attention_mask=torch.ones(1, len(source), dtype=torch.long),
+                num_beams=beams, do_sample=False)[0].tolist()
+        out = out[len(source) if self.decoder else 1:]
+        wanted = out[:out.index(2) + 1] if 2 in out else out
+        if found == wanted:
+            return "same"
+        if near_tie(self.exact, source, found, wanted, self.decoder) or beams > 1 and any(
+                near_tie(self.exact, source, found[:i], wanted[:i], self.decoder)
+                for i in range(1, len(wanted))):
+            return "tie"
+        return f"source {source}: {found}, transformers {wanted}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=10, help="configurations of each family")
+    parser.add_argument("--only", help="the name of one family")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    bad = 0
+    for family in SEQ2SEQ + DECODERS + ENCODERS:
+        if arguments.only not in (None, family):
+            continue
+        worst, same, ties = 0.0, 0, 0
+        for i in range(arguments.count):
+            r = random.Random(f"{arguments.seed} {family} {i}")
+            with tempfile.TemporaryDirectory() as directory:
+                c = Comparison(family, r, Path(directory))
+                for _ in range(3):
+                    error, floats = c.logits()
+                    worst = max(worst, error)
+                    if not error <= max(LOGITS, 4 * floats):
+                        bad += 1
+                        print(f"{family} {i}: logits differ by {error:.3g}, those of transformers "
+                              f"in float by {floats:.3g}: {c.options}")
+                for beams in () if c.encoder else (1, 4):
+                    said = c.search(beams)
+                    same += said == "same"
+                    ties += said == "tie"
+                    if said not in ("same", "tie"):
+                        bad += 1
+                        print(f"{family} {i}, {beams} beams: {said}: {c.options}")
+        print(f"{family:12}{arguments.count:4} configurations, logits within {worst:.2g}; searches: "
+              f"{same} the same, {ties} parted at a tie", flush=True)
+    sys.exit(bad != 0)
+
+
+if __name__ == "__main__":
+    main()
