@@ -906,6 +906,10 @@ static iso_model *load_as(const char *name, const char *changes) {
     return model;
 }
 
+static int same_bytes(const void *a, const void *b, size_t bytes) {
+    return memcmp(a, b, bytes) == 0;
+}
+
 /* As transformers 5 writes them, configurations say the same with other keys. */
 static void test_new_keys(void **state) {
     static const struct {
@@ -953,7 +957,7 @@ static void test_new_keys(void **state) {
                &error);
             iso_model_free(models[m]);
         }
-        if ((memcmp(logits[0], logits[1], sizeof logits[0]) == 0) != cases[i].same)
+        if (same_bytes(logits[0], logits[1], sizeof logits[0]) != cases[i].same)
             fail_msg("%s with %s: logits are %s", cases[i].folder, cases[i].changes,
                      cases[i].same ? "others" : "the same");
     }
