@@ -30,7 +30,7 @@ def copied(tmp_path):
         shutil.copy(path, folder / (name + ".so.0"))
     # A wheel's libraries find their own beside them.
     for name in os.listdir(os.path.dirname(loaded()["libisobit"])):
-        if name.endswith(("so.3", "so.16", "so.4")):
+        if ".so" in name and "isobit" not in name:
             shutil.copy(os.path.join(os.path.dirname(loaded()["libisobit"]), name), folder)
     return folder
 
