@@ -508,9 +508,6 @@ static iso_status take_qkv(model_source *source, const model_config *c, const mo
     if (!names->self[1])
         return take_linear(source, qkv, prefix, names->self, 1, stack->qkv, c->d, c->attention_bias,
                            c->linear_in_out);
-    if (n == other_n)
-        return take_linear(source, qkv, prefix, names->self, 3, n, c->d, c->attention_bias,
-                           c->linear_in_out);
     iso_status status = model_take_grouped(
         source, &qkv->w, join(&joined, prefix, 3, names->self, ".weight"), n, other_n, c->d);
     if (!status && c->attention_bias)

@@ -461,10 +461,11 @@ iso_status model_decode_step(model_cache *cache, model_run *run, const uint32_t 
     const iso_attention_shape self = self_shape(cache, run, rows, past + most);
     const iso_attention_shape cross = cross_shape(cache, run, sentences);
     const size_t *key_lengths = NULL;
+    size_t keys = 0; /* of all rows */
     for (size_t r = 0; r < rows; r++) {
         const size_t prompt = cache->prompts[r / cache->beams];
         positions[r] = (uint32_t)(past + prompt + run->model->config.position_offset);
-        cache->key_lengths[r] = past + prompt + 1;
+        keys += cache->key_lengths[r] = past + prompt + 1;
         if (prompt < most)
             key_lengths = cache->key_lengths;
     }
@@ -482,8 +483,7 @@ iso_status model_decode_step(model_cache *cache, model_run *run, const uint32_t 
             status = iso_attention_f32(run->h, qkv, self_k(cache, stack->Hk, l, 0, 0),
                                        self_v(cache, stack->Hk, l, 0, 0, dh), &self, &self_o,
                                        &run->context);
-        for (size_t r = 0; r < rows; r++)
-            model_count(run, 1, cache->key_lengths[r], 2 * inner);
+        model_count(run, 1, keys, 2 * inner);
         model_lap(run, ISOBIT_PROFILE_ATTENTION);
         if (status) {
             model_run_fail(run, status, "self-attention");

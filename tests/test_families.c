@@ -718,12 +718,22 @@ static iso_status load_changed(const char *name, const char *key, const char *va
     return status;
 }
 
+typedef struct changed_config {
+    const char *folder, *key, *value;
+    iso_status status;
+    const char *part; /* of the sentence */
+} changed_config;
+
+static void check_configs(const changed_config *cases, size_t count) {
+    for (const changed_config *c = cases; c < cases + count; c++) {
+        iso_error error = {0};
+        const iso_status status = load_changed(c->folder, c->key, c->value, &error);
+        expect(c->status, c->part, status, &error);
+    }
+}
+
 static void test_t5_config(void **state) {
-    static const struct {
-        const char *folder, *key, *value;
-        iso_status status;
-        const char *part;
-    } cases[] = {
+    static const changed_config cases[] = {
         {"t5", "d_kv", "0", ISOBIT_E_CONFIG, "\"d_kv\" is 0; a whole number from 1 to 512"},
         {"t5", "d_kv", "513", ISOBIT_E_CONFIG, "\"d_kv\" is 513"},
         {"t5", "d_kv", "16", ISOBIT_E_SHAPE, "SelfAttention.q.weight"},
@@ -761,12 +771,7 @@ static void test_t5_config(void **state) {
         {"t5", "feed_forward_proj", "\"gelu\"", ISOBIT_OK, ""},
         {"flan-t5-bf16", "feed_forward_proj", "\"gated-swish\"", ISOBIT_OK, ""},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        iso_error error = {0};
-        const iso_status status =
-            load_changed(cases[i].folder, cases[i].key, cases[i].value, &error);
-        expect(cases[i].status, cases[i].part, status, &error);
-    }
+    check_configs(cases, sizeof cases / sizeof *cases);
     (void)state;
 }
 
@@ -833,11 +838,7 @@ static void test_t5_info(void **state) {
 #define LLAMA3(numbers) "{\"rope_type\":\"llama3\",\"factor\":8" numbers "}"
 
 static void test_llama_config(void **state) {
-    static const struct {
-        const char *folder, *key, *value;
-        iso_status status;
-        const char *part;
-    } cases[] = {
+    static const changed_config cases[] = {
         {"llama", "num_key_value_heads", "3", ISOBIT_E_CONFIG,
          "\"num_key_value_heads\" 3 does not divide \"num_attention_heads\" 4"},
         {"llama", "num_key_value_heads", "0", ISOBIT_E_CONFIG, "\"num_key_value_heads\" is 0"},
@@ -873,16 +874,11 @@ static void test_llama_config(void **state) {
         {"llama", "hidden_act", "\"nonsense\"", ISOBIT_E_UNSUPPORTED, "nonsense"},
         {"mistral", "sliding_window", "0", ISOBIT_E_CONFIG, "sliding_window"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        iso_error error = {0};
-        const iso_status status =
-            load_changed(cases[i].folder, cases[i].key, cases[i].value, &error);
-        expect(cases[i].status, cases[i].part, status, &error);
-    }
+    check_configs(cases, sizeof cases / sizeof *cases);
     (void)state;
 }
 
-/* A folder with another configuration, of which every key that is null is gone. */
+/* A folder with other keys in its configuration; null is as good as absent. */
 static iso_model *load_as(const char *name, const char *changes) {
     iso_model *model = NULL;
     iso_error error = {0};
@@ -966,25 +962,9 @@ static void test_new_keys(void **state) {
 
 /* Beyond its window Mistral would see other keys: there are no such positions. */
 static void test_window(void **state) {
-    iso_model *model = NULL;
-    iso_error error = {0};
-    files f;
-    files_make(&f);
-    blob config = read_file("mistral", "config.json"),
-         weights = read_file("mistral", "model.safetensors");
-    json_t *root = json_loadb((const char *)config.bytes, config.count, 0, NULL);
-    json_object_set_new(root, "sliding_window", json_integer(9));
-    char *text = json_dumps(root, 0);
-    files_text(&f, "config.json", text);
-    files_write(&f, "model.safetensors", weights.bytes, weights.count);
-    ok(iso_model_load(&model, f.directory, NULL, NULL, &error), &error);
+    iso_model *model = load_as("mistral", "{\"sliding_window\":9}");
     assert_int_equal(iso_model_get_info(model)->max_positions, 9);
     iso_model_free(model);
-    files_remove(&f);
-    free(text);
-    json_decref(root);
-    blob_free(&config);
-    blob_free(&weights);
     (void)state;
 }
 

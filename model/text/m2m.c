@@ -204,20 +204,8 @@ static iso_status encode(const iso_tokenizer *t, text_ids *out, const char *text
 
 static iso_status decode(const iso_tokenizer *t, text_chars *out, const uint32_t *ids, size_t count,
                          int side) {
-    const text_vocabulary *v = &t->vocabulary[side];
     const m2m *m = t->state;
-    model_arena scratch = {0};
-    const char **pieces = model_alloc(&scratch, count, sizeof *pieces);
-    text_stripped to = {out, 0};
-    size_t used = 0;
-    if (!pieces)
-        return ISOBIT_E_NOMEM;
-    for (size_t i = 0; i < count; i++)
-        if (!v->special[ids[i]])
-            pieces[used++] = v->by_id[ids[i]].token;
-    iso_status status = text_spm_decode(m->spm, pieces, used, text_put_stripped, &to);
-    model_arena_free(&scratch);
-    return status;
+    return text_spm_decode_ids(m->spm, &t->vocabulary[side], out, ids, count, 0);
 }
 
 const text_kind text_m2m = {load, encode, decode, release, 1};

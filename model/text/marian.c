@@ -165,21 +165,8 @@ static iso_status encode(const iso_tokenizer *t, text_ids *out, const char *text
 
 static iso_status decode(const iso_tokenizer *t, text_chars *out, const uint32_t *ids, size_t count,
                          int side) {
-    const text_vocabulary *v = &t->vocabulary[side];
     const marian *m = t->state;
-    model_arena scratch = {0};
-    const char **pieces = model_alloc(&scratch, count, sizeof *pieces);
-    /* Bars that are left are of pieces that target.spm does not know. */
-    text_stripped to = {out, 1};
-    size_t used = 0;
-    if (!pieces)
-        return ISOBIT_E_NOMEM;
-    for (size_t i = 0; i < count; i++)
-        if (!v->special[ids[i]])
-            pieces[used++] = v->by_id[ids[i]].token;
-    iso_status status = text_spm_decode(m->spm[side], pieces, used, text_put_stripped, &to);
-    model_arena_free(&scratch);
-    return status;
+    return text_spm_decode_ids(m->spm[side], &t->vocabulary[side], out, ids, count, 1);
 }
 
 const text_kind text_marian = {load, encode, decode, release, 0};

@@ -52,9 +52,14 @@ size_t text_count_characters(const char *text, size_t bytes) {
     return count;
 }
 
-void text_put_stripped(void *to, const char *text, size_t bytes) {
+typedef struct stripped {
+    text_chars *out;
+    int bars;
+} stripped;
+
+static void put_stripped(void *to, const char *text, size_t bytes) {
     static const char broken[] = "\xef\xbf\xbd"; /* U+FFFD: a character that lacks bytes */
-    const text_stripped *how = to;
+    const stripped *how = to;
     if (how->out->partial)
         while (bytes >= 3 && memcmp(text + bytes - 3, broken, 3) == 0)
             bytes -= 3;
@@ -79,4 +84,20 @@ void text_put_stripped(void *to, const char *text, size_t bytes) {
             next += TEXT_BAR_BYTES;
         }
     }
+}
+
+iso_status text_spm_decode_ids(const text_spm *spm, const text_vocabulary *v, text_chars *out,
+                               const uint32_t *ids, size_t count, int bars) {
+    model_arena scratch = {0};
+    const char **pieces = model_alloc(&scratch, count, sizeof *pieces);
+    stripped to = {out, bars};
+    size_t used = 0;
+    if (!pieces)
+        return ISOBIT_E_NOMEM;
+    for (size_t i = 0; i < count; i++)
+        if (!v->special[ids[i]])
+            pieces[used++] = v->by_id[ids[i]].token;
+    iso_status status = text_spm_decode(spm, pieces, used, put_stripped, &to);
+    model_arena_free(&scratch);
+    return status;
 }

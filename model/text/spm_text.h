@@ -15,11 +15,11 @@ iso_status text_spm_open(text_spm **spm, const char *directory, const char *name
 /* Code points, spaces of SentencePiece not among them. */
 size_t text_count_characters(const char *text, size_t bytes);
 
-/* Takes off what surrounds a text, as Python's strip() does; a text_spm_put. */
-typedef struct text_stripped {
-    text_chars *out;
-    int bars; /* those that are left become spaces */
-} text_stripped;
-void text_put_stripped(void *to, const char *text, size_t bytes);
+/*
+ * The text of ids, special ones left out, without what surrounds it, as Python's strip() takes it
+ * off. `bars`: those that are left, of pieces that the file does not know, become spaces.
+ */
+iso_status text_spm_decode_ids(const text_spm *spm, const text_vocabulary *v, text_chars *out,
+                               const uint32_t *ids, size_t count, int bars);
 
 #endif
