@@ -118,9 +118,9 @@ static void run_block(const struct job *t, size_t task, size_t at, size_t place,
     if (t->values_head)
         a.v = panels + t->panels_head, a.ldv = s->dh;
     if (opt->bias) {
+        a.ldb = (ptrdiff_t)opt->bias_strides.seq;
         a.bias = opt->bias + b * opt->bias_strides.batch + h * opt->bias_strides.head +
-                 i * opt->bias_strides.seq;
-        a.ldb = opt->bias_strides.seq;
+                 (ptrdiff_t)i * a.ldb;
     }
     if (opt->weights) {
         a.weights = opt->weights + b * opt->weights_strides.batch + h * opt->weights_strides.head +
@@ -226,8 +226,13 @@ static iso_status check(const struct job *t) {
         status = ISOBIT_E_NULL;
     if (!status && s->Sk)
         status = check_tensor(t->v, s->B, s->H, s->Sk, s->dh, &s->v);
+    /* Of a bias by distance a head is one row, from that of the last query and the first key on. */
+    const int by_distance = opt->bias && opt->bias_strides.seq == ISOBIT_BY_DISTANCE;
+    const size_t bias_rows = by_distance ? 1 : s->Sq;
+    const size_t bias_row = by_distance ? s->Sq - 1 + s->Sk : s->Sk;
+    const float *bias = by_distance ? opt->bias - (s->Sq - 1) : opt->bias;
     if (!status && s->Sk && opt->bias)
-        status = check_tensor(opt->bias, s->B, s->H, s->Sq, s->Sk, &opt->bias_strides);
+        status = check_tensor(opt->bias, s->B, s->H, bias_rows, bias_row, &opt->bias_strides);
     if (!status && s->Sk && opt->weights)
         status = check_tensor(opt->weights, s->B, s->H, s->Sq, s->Sk, &opt->weights_strides);
     if (status || !s->Sk)
@@ -240,7 +245,7 @@ static iso_status check(const struct job *t) {
     } x[] = {{t->q, &s->q, s->Sq, s->dh},
              {t->v, &s->v, s->Sk, s->dh},
              {opt->key_panels ? NULL : t->k, &s->k, s->Sk, s->dh},
-             {opt->bias, &opt->bias_strides, s->Sq, s->Sk},
+             {bias, &opt->bias_strides, bias_rows, bias_row},
              {opt->weights, &opt->weights_strides, s->Sq, s->Sk}};
     for (size_t i = 0; i < sizeof x / sizeof *x; i++)
         if (tensors_overlap(t->o, &s->o, s->Sq, s->dh, x[i].p, x[i].strides, x[i].S, x[i].last,
@@ -269,8 +274,8 @@ static const iso_attention_options *options_or_default(const iso_attention_optio
 
 static int keys_in_place(const iso_attention_shape *s, const iso_attention_options *opt) {
     const size_t last = s->Sq % ISO_QUERY_BLOCK;
-    return s->Sq <= QUERIES_IN_PLACE && (last == 0 || last > ISO_QUERIES_FEW) && !opt->bias &&
-           !opt->weights && !iso_keys_are_far(s->Sk, s->dh);
+    return s->Sq <= QUERIES_IN_PLACE && (last == 0 || last > ISO_QUERIES_FEW) && !opt->weights &&
+           !iso_keys_are_far(s->Sk, s->dh);
 }
 
 /* Tasks, and the scratch that they and the panels take. */

@@ -134,14 +134,13 @@ struct iso_norm {
 /*
  * attention: one run of queries of one head.
  *   q [nq][ldq], o [nq][ldo]; v [nk][ldv]; keys in panels of 16, each [dh][16], or, where
- *   key_panels is NULL, k [nk][ldk]: then with more than ISO_QUERIES_FEW queries, and no bias and
- *   weights.
+ *   key_panels is NULL, k [nk][ldk]: then with more than ISO_QUERIES_FEW queries, and no weights.
  *   nq_after rows of q follow them, which are called into L2 in the end.
  *   nk_after: queries that are so few that keys are in the lanes call so many keys of k_after,
  *   panels, and as many values of v_after into L2: those of a head that comes next.
  *   Query i sees keys below min(nk, see + i) when causal (see >= 1), else below nk.
  *   bias [nq][ldb] and weights [nq][ldw] may be NULL; weights has nk_weights columns (>= nk),
- *   those that are not visible are written as 0.
+ *   those that are not visible are written as 0. ldb -1: that of query i and key j is bias[j - i].
  *   scratch: ISO_ATTENTION_SCRATCH(nq, dh) floats. nq <= ISO_QUERY_BLOCKS * ISO_QUERY_BLOCK: as
  * many blocks share the keys and values that come from beyond L2.
  *
@@ -176,7 +175,7 @@ struct iso_attention {
     size_t see;
     float scale;
     const float *bias;
-    size_t ldb;
+    ptrdiff_t ldb;
     float *weights;
     size_t ldw, nk_weights;
     float *scratch;

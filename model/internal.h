@@ -448,16 +448,12 @@ typedef struct model_span {
     size_t first_q, T, first_k, S;
 } model_span;
 
-/*
- * The bias of self-attention by distance, laid out for iso_attention_f32: that of query i0 + r and
- * key j, i0 a multiple of `queries`, is at zero - i0 + r * ld + j of its head. So a few queries
- * take the place of all: it is the distance that counts.
- */
+/* The bias of self-attention by distance, as ISOBIT_BY_DISTANCE says it: key j of query i at
+ * zero + j - i of its head. */
 typedef struct model_bias {
-    float *values;                   /* [H][queries][ld]; NULL: there is no bias */
-    float *line;                     /* scratch: one head by distance */
-    size_t queries, ld, zero, after; /* the last: keys that follow a query, at most */
-    const float *of;                 /* the table of the layer that `values` is of */
+    float *values;          /* [H][ld]; NULL: there is no bias */
+    size_t ld, zero, after; /* the last: keys that follow a query, at most */
+    const float *of;        /* the table of the layer that `values` is of */
 } model_bias;
 
 /* run.c. `memory`: an arena to go on with, which the run takes over; NULL for a new one. */

@@ -167,7 +167,7 @@ static piece make_piece(const model_run *run, const model_stack *stack, size_t H
     const int biased = bias && bias->values;
     piece p = {.shape = {.B = n,
                          .H = stack->H,
-                         .Sq = biased && bias->queries < left ? bias->queries : left,
+                         .Sq = left,
                          .Sk = span->S,
                          .dh = dh,
                          .q = {span->T * ldq, dh, ldq},
@@ -179,10 +179,8 @@ static piece make_piece(const model_run *run, const model_stack *stack, size_t H
                            .causal = causal,
                            .past = causal ? first : 0}};
     if (biased) {
-        p.options.bias = bias->values + (bias->zero - first);
-        p.options.bias_strides = (iso_strides){0, bias->queries * bias->ld, bias->ld};
-        if (causal) /* there is no bias for keys that nobody sees */
-            p.shape.Sk = first + p.shape.Sq;
+        p.options.bias = bias->values + bias->zero;
+        p.options.bias_strides = (iso_strides){0, bias->ld, ISOBIT_BY_DISTANCE};
     }
     if (Hk != stack->H) { /* one sequence: a group of heads shares keys, and is a batch item */
         const size_t group = stack->H / Hk;

@@ -9,10 +9,6 @@
 
 #include <math.h>
 
-/* Queries of one call of attention. From so many queries and keys on it brings values together that
- * lie apart, which pays: with 64 a source of 2048 took 1.7 times as long. */
-#define QUERIES 512
-
 /* The first half of the buckets have one distance each; then a bucket has a step of the logarithm.
  * Each step is rounded to float, as transformers does it: a distance may lie on an edge. */
 static size_t bucket_of(size_t distance, size_t n, size_t max_distance) {
@@ -58,30 +54,23 @@ iso_status model_bias_make(model_bias *bias, model_run *run, const model_stack *
     *bias = (model_bias){0};
     if (!stack->layers || !stack->layer[0].relative || !longest)
         return ISOBIT_OK;
-    bias->queries = longest < QUERIES ? longest : QUERIES;
-    bias->zero = (longest - 1) / bias->queries * bias->queries;
-    bias->ld = bias->zero + (causal ? bias->queries : longest);
+    bias->zero = longest - 1;
     bias->after = causal ? 0 : longest - 1;
-    bias->line = model_alloc(&run->arena, bias->ld + bias->queries, sizeof(float));
-    bias->values =
-        model_alloc3(&run->arena, stack->H, bias->queries, bias->ld, sizeof *bias->values);
-    if (!bias->line || !bias->values)
+    bias->ld = 2 * bias->zero + 1;
+    bias->values = model_alloc3(&run->arena, stack->H, bias->ld, 1, sizeof *bias->values);
+    if (!bias->values)
         return model_fail(run->error, ISOBIT_E_NOMEM, "out of memory for a bias of distances");
     /* Keys that nobody sees have places too. */
-    memset(bias->line, 0, (bias->ld + bias->queries) * sizeof *bias->line);
+    memset(bias->values, 0, stack->H * bias->ld * sizeof *bias->values);
     return ISOBIT_OK;
 }
 
 void model_bias_set(model_bias *bias, const model_stack *stack, const model_layer *layer) {
     if (!bias->values || bias->of == layer->relative)
         return;
-    const size_t queries = bias->queries, ld = bias->ld, before = bias->zero + queries - 1;
-    float *values = bias->values;
-    for (size_t h = 0; h < stack->H; h++) {
-        by_distance(bias->line + before, stack, layer->relative, h, before, bias->after);
-        for (size_t r = 0; r < queries; r++, values += ld)
-            memcpy(values, bias->line + (queries - 1 - r), ld * sizeof *values);
-    }
+    for (size_t h = 0; h < stack->H; h++)
+        by_distance(bias->values + h * bias->ld + bias->zero, stack, layer->relative, h, bias->zero,
+                    bias->after);
     bias->of = layer->relative;
 }
 

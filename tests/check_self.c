@@ -524,7 +524,7 @@ static void layernorm_residual_as_wide_as_x(float *y, size_t ldy, const float *x
 
 static void attention_bias_without_gap(const struct iso_attention *t) {
     struct iso_attention other = *t;
-    other.ldb = t->nk;
+    other.ldb = (ptrdiff_t)t->nk;
     good->attention(&other);
 }
 

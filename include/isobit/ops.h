@@ -217,6 +217,13 @@ typedef struct iso_strides {
     size_t batch, head, seq;
 } iso_strides;
 
+/*
+ * As bias_strides.seq: the bias depends on j - i alone, as if rows were -1 elements apart. That of
+ * query i and key j lies at b*batch + h*head + j - i; so there are Sq - 1 elements of a head before
+ * the first one, all Sq - 1 + Sk of which may be read.
+ */
+#define ISOBIT_BY_DISTANCE ((size_t)-1)
+
 typedef struct iso_attention_shape {
     size_t B, H;   /* batch, heads */
     size_t Sq, Sk; /* queries; keys (before key_lengths) */
@@ -231,7 +238,7 @@ typedef struct iso_attention_options {
     size_t past; /* how many keys precede the first query (cached decoding) */
     const size_t *key_lengths; /* [B], each <= Sk: keys beyond are never read; NULL: all Sk */
     const float *bias;         /* added to the scaled scores; key contiguous. -Inf removes a key */
-    iso_strides bias_strides;  /* 0 to broadcast over batch or head */
+    iso_strides bias_strides;  /* 0 to broadcast over batch or head; ISOBIT_BY_DISTANCE */
     float *weights;            /* NULL, or receives softmax(...), key contiguous, 0 where masked */
     iso_strides weights_strides;
     /*

@@ -199,6 +199,75 @@ static ISO_ONE_COPY void columns_begin(struct columns *b, const struct iso_atten
         vf_store(b->m + i, vf_set1(-__builtin_inff())), vf_store(b->l + i, vf_set1(0));
 }
 
+/* The bias of VF_N queries, or the first m of them, and n keys: [n][VF_N], with the queries in the
+ * lanes. */
+static ISO_ONE_COPY void bias_turn(float *out, const float *bias, size_t ld, size_t m, size_t n) {
+    float tile[VF_N * VF_TURN];
+    vf x[VF_TURN];
+    for (size_t j = 0; j < n; j += VF_TURN) {
+        const float *from = bias + j;
+        size_t next = ld;
+        if (m < VF_N || n - j < VF_TURN) { /* there is nothing beyond them */
+            const size_t w = n - j < VF_TURN ? n - j : VF_TURN;
+            memset(tile, 0, sizeof tile);
+            for (size_t i = 0; i < m && i < VF_N; i++)
+                memcpy(tile + i * VF_TURN, from + i * ld, w * sizeof *tile);
+            from = tile, next = VF_TURN;
+        }
+        vf_turn(x, from, next);
+        ISO_UNROLLED (r, VF_TURN)
+            vf_store(out + (j + r) * VF_N, x[r]);
+    }
+}
+
+/* A score scaled, with its bias. */
+ISO_INLINE void bias_add(float *s, const float *bias, vf scale, int careful) {
+    const vf minus_inf = vf_set1(-__builtin_inff()), b = vf_load(bias);
+    vf x = vf_add(vf_mul(scale, vf_load(s)), b);
+    if (careful)
+        x = vf_select(vf_eq(b, minus_inf), minus_inf, x);
+    vf_store(s, x);
+}
+
+/*
+ * Scales the scores of the n keys from j0 on, and adds their bias. Where it depends on the distance
+ * alone, a vector of it is a piece of a row, backwards. `careful`: -Inf removes a key, even one
+ * whose score is NaN; else such a score is left to show up in the output.
+ */
+static ISO_ONE_COPY void columns_bias(const struct columns *b, const struct iso_attention *t,
+                                      size_t j0, size_t n, float *s, int careful) {
+    const size_t q0 = b->q0, nq = b->nq;
+    const float *bias = t->bias + (ptrdiff_t)q0 * t->ldb + j0;
+    const vf scale = vf_set1(t->scale);
+    float turned[ISO_KEY_BLOCK * VF_N], line[ISO_KEY_BLOCK + ISO_QUERY_BLOCK] = {0};
+    float *const zero = line + ISO_KEY_BLOCK; /* key j of query j */
+    _Static_assert(ISO_KEY_BLOCK % VF_TURN == 0, "or there is no place for the last ones");
+    if (t->ldb == -1) {
+        const float *from = bias + n;
+        float *to = zero + 1 - n;
+        for (size_t i = 1; i < n + nq; i++) {
+            ISO_OPAQUE(to); /* vectors would be more code than they are worth */
+            *to++ = *--from;
+        }
+    }
+    for (size_t i = 0; i < nq; i += VF_N) {
+        const size_t any = lane_sees(t, q0, nq, i + VF_N - 1, j0, n);
+        const float *x = zero + i;
+        ptrdiff_t next = -1;
+        if (t->ldb != -1 && any) {
+            bias_turn(turned, bias + (ptrdiff_t)i * t->ldb, (size_t)t->ldb, nq - i, any);
+            x = turned, next = VF_N;
+        }
+        float *si = s + i;
+        size_t j = 0;
+        for (; j + 4 <= any; j += 4, x += 4 * next, si += 4 * ISO_QUERY_BLOCK)
+            ISO_UNROLLED (r, 4)
+                bias_add(si + r * ISO_QUERY_BLOCK, x + (ptrdiff_t)r * next, scale, careful);
+        for (; j < any; j++, x += next, si += ISO_QUERY_BLOCK)
+            bias_add(si, x, scale, careful);
+    }
+}
+
 /* The block of keys from j0 on. `call`: the next one is called meanwhile. */
 static ISO_ONE_COPY void columns_block(const struct columns *b, const struct iso_attention *t,
                                        size_t j0, float *scratch, int careful, int call) {
@@ -206,7 +275,8 @@ static ISO_ONE_COPY void columns_block(const struct columns *b, const struct iso
     float *const qp = b->qp, *const o = b->o, *const m = b->m, *const l = b->l;
     float *s = scratch, *c = s + ISO_QUERY_BLOCK * ISO_KEY_BLOCK, *limit = c + ISO_QUERY_BLOCK;
     float *acc = limit + ISO_QUERY_BLOCK;
-    const vf minus_inf = vf_set1(-__builtin_inff()), scale = vf_set1(t->scale);
+    const vf minus_inf = vf_set1(-__builtin_inff());
+    vf scale = vf_set1(t->scale);
     const size_t nk_all = keys_seen(t, q0);
     const size_t n = nk - j0 < ISO_KEY_BLOCK ? nk - j0 : ISO_KEY_BLOCK, after = nk - j0 - n;
     const float *panels = t->key_panels ? t->key_panels + j0 * dh : NULL, *v = t->v + j0 * t->ldv;
@@ -234,6 +304,10 @@ static ISO_ONE_COPY void columns_block(const struct columns *b, const struct iso
             call_rows(panels + (ISO_KEY_BLOCK + j) * dh, dh, rows, dh);
         if (!after && j < nq)
             call_rows(t->o + (q0 + j) * t->ldo, t->ldo, nq - j < rows ? nq - j : rows, dh);
+    }
+    if (t->bias) {
+        columns_bias(b, t, j0, n, s, careful);
+        scale = vf_set1(1.0f); /* it is done */
     }
     for (size_t i = 0; partial && i < lanes; i++)
         limit[i] = (float)lane_sees(t, q0, nq, i, j0, n);
@@ -287,12 +361,17 @@ static ISO_ONE_COPY void columns_block(const struct columns *b, const struct iso
                               j0 == 0);
         return;
     }
+    /* The bias of the next keys: no prefetcher foresees so many rows. */
+    const int there = t->bias && t->ldb != -1 && after >= ISO_KEY_BLOCK;
+    const float *bias_after = there ? t->bias + q0 * (size_t)t->ldb + j0 + n : NULL;
     for (size_t i = 0, rows = strip_rows(nq); i < nq; i += rows) {
         const size_t here = nq - i < rows ? nq - i : rows;
         const size_t keys = partial ? seen_of(t, q0 + i + here - 1, j0, n) : n;
         if (keys)
             gemm_strip(o + i * dh, dh, s + i, ISO_QUERY_BLOCK, v, t->ldv, ISO_PANEL, here, dh, keys,
                        j0 ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
+        if (bias_after)
+            call_rows(bias_after + i * (size_t)t->ldb, (size_t)t->ldb, here, ISO_KEY_BLOCK);
         if (call && after > i)
             call_rows(v + (n + i) * t->ldv, t->ldv, after - i < rows ? after - i : rows, dh);
         if (q0 + nq == t->nq && !after && i < t->nq_after)
@@ -474,10 +553,10 @@ static ISO_ONE_COPY int attention_rows(const struct iso_attention *t, size_t q0,
         int rescale = 0;
 
         for (size_t i = 0; i < nq; i++) {
-            c[i] = attention_row(rows + i, s + i * ISO_KEY_BLOCK, n, seen_of(t, q0 + i, j0, n),
-                                 t->scale, t->bias ? t->bias + (q0 + i) * t->ldb + j0 : NULL,
-                                 t->weights ? t->weights + (q0 + i) * t->ldw + j0 : NULL,
-                                 careful ? seen + i : NULL);
+            c[i] = attention_row(
+                rows + i, s + i * ISO_KEY_BLOCK, n, seen_of(t, q0 + i, j0, n), t->scale,
+                t->bias ? t->bias + (ptrdiff_t)(q0 + i) * t->ldb + j0 : NULL,
+                t->weights ? t->weights + (q0 + i) * t->ldw + j0 : NULL, careful ? seen + i : NULL);
             rescale |= c[i] != 1.0f;
         }
 
@@ -614,7 +693,7 @@ static void attention(const struct iso_attention *t) {
     }
     /* Below half a vector of queries the lanes are better used by keys. */
     _Static_assert(VF_N / 2 <= ISO_QUERIES_FEW && 4 <= ISO_QUERIES_FEW, "else they have lanes");
-    if (t->nq > VF_N / 2 && t->nq > 4 && !t->bias && !t->weights) {
+    if (t->nq > VF_N / 2 && t->nq > 4 && !t->weights) {
         if (attention_columns(t, 0))
             attention_columns(t, 1);
         return;

@@ -305,7 +305,7 @@ static void attention_call(const void *table, const struct iso_check_case *c,
                               .see = c->p[A_SEE],
                               .scale = attention_scale(c),
                               .bias = v[A_BIAS_AT].at,
-                              .ldb = v[A_BIAS_AT].ld,
+                              .ldb = (ptrdiff_t)v[A_BIAS_AT].ld,
                               .weights = v[A_WEIGHTS_AT].at,
                               .ldw = v[A_WEIGHTS_AT].ld,
                               .nk_weights = v[A_WEIGHTS_AT].cols,
@@ -313,8 +313,8 @@ static void attention_call(const void *table, const struct iso_check_case *c,
     if (c->p[A_POISON] >= ROWS)
         a.key_panels = NULL, a.k = v[A_ROWS_AT].at, a.ldk = v[A_ROWS_AT].ld;
     if (c->p[A_POISON] / ROWS == 1)
-        a.nq = 1, a.heads = c->p[A_NQ], a.q_head = a.ldq, a.o_head = a.ldo, a.bias_head = a.ldb,
-        a.weights_head = a.ldw;
+        a.nq = 1, a.heads = c->p[A_NQ], a.q_head = a.ldq, a.o_head = a.ldo,
+        a.bias_head = v[A_BIAS_AT].ld, a.weights_head = a.ldw;
     t->attention(&a);
 }
 
