@@ -1180,7 +1180,7 @@ struct attention_case {
     size_t B, H, Sq, Sk, dh;
     int causal;
     size_t past;
-    int lengths, bias, weights; /* bias 2: broadcast over heads, 3: over all */
+    int lengths, bias, weights; /* bias 2: broadcast over heads, 3: over all, 4: by distance */
 };
 
 struct attention_data {
@@ -1218,7 +1218,11 @@ static void attention_make(struct attention_data *d, const struct attention_case
         }
         d->options.key_lengths = d->lengths;
     }
-    if (c->bias) {
+    if (c->bias == 4) {
+        const size_t n = c->Sq - 1 + c->Sk;
+        d->options.bias = random_floats(c->B * c->H * n) + (c->Sq - 1);
+        d->options.bias_strides = (iso_strides){c->H * n, n, ISOBIT_BY_DISTANCE};
+    } else if (c->bias) {
         d->options.bias = random_floats(c->B * c->H * c->Sq * c->Sk);
         d->options.bias_strides = (iso_strides){c->bias == 3 ? 0 : c->H * c->Sq * c->Sk,
                                                 c->bias >= 2 ? 0 : c->Sq * c->Sk, c->Sk};
@@ -1249,21 +1253,23 @@ static void attention_judge(const struct attention_data *d) {
         for (size_t h = 0; h < s->H; h++) {
             for (size_t i = 0; i < s->Sq; i++) {
                 const iso_strides *bs = &d->options.bias_strides;
-                struct iso_oracle_attention t = {
-                    .q = d->q + b * s->q.batch + h * s->q.head + i * s->q.seq,
-                    .k = d->k + b * s->k.batch + h * s->k.head,
-                    .ksj = s->k.seq,
-                    .ksc = 1,
-                    .v = d->v + b * s->v.batch + h * s->v.head,
-                    .ldv = s->v.seq,
-                    .nk = attention_seen(d, b, i),
-                    .dh = s->dh,
-                    .scale = (double)d->options.scale,
-                    .bias = d->options.bias
-                                ? d->options.bias + b * bs->batch + h * bs->head + i * bs->seq
-                                : NULL,
-                    .lanes = ISO_LANES,
-                    .key_block = ISO_KEY_BLOCK};
+                const float *bias = d->options.bias;
+                if (bias)
+                    bias += (ptrdiff_t)(b * bs->batch + h * bs->head) +
+                            (ptrdiff_t)i * (ptrdiff_t)bs->seq;
+                struct iso_oracle_attention t = {.q = d->q + b * s->q.batch + h * s->q.head +
+                                                      i * s->q.seq,
+                                                 .k = d->k + b * s->k.batch + h * s->k.head,
+                                                 .ksj = s->k.seq,
+                                                 .ksc = 1,
+                                                 .v = d->v + b * s->v.batch + h * s->v.head,
+                                                 .ldv = s->v.seq,
+                                                 .nk = attention_seen(d, b, i),
+                                                 .dh = s->dh,
+                                                 .scale = (double)d->options.scale,
+                                                 .bias = bias,
+                                                 .lanes = ISO_LANES,
+                                                 .key_block = ISO_KEY_BLOCK};
                 iso_oracle_attention(expect, bound, w, wb, &t);
                 const float *o = d->o + b * s->o.batch + h * s->o.head + i * s->o.seq;
                 for (size_t c = 0; c < s->dh; c++) {
@@ -1294,7 +1300,10 @@ static const struct attention_case attention_cases[] = {
     {2, 3, 514, 530, 20, 1, 9, 1, 0, 0}, {1, 2, 520, 257, 512, 1, 3, 0, 0, 0},
     {2, 3, 1, 150, 20, 0, 0, 1, 1, 1},   {3, 4, 1, 77, 64, 1, 40, 0, 0, 0},
     {1, 40, 1, 20, 4, 0, 0, 0, 1, 1},    {2, 5, 1, 830, 64, 0, 0, 0, 3, 1},
-    {4, 8, 1, 70, 64, 1, 69, 1, 0, 0},   {4, 8, 3, 70, 64, 0, 0, 1, 1, 1}};
+    {4, 8, 1, 70, 64, 1, 69, 1, 0, 0},   {4, 8, 3, 70, 64, 0, 0, 1, 1, 1},
+    {2, 3, 65, 130, 16, 0, 0, 1, 4, 0},  {2, 2, 70, 70, 24, 1, 0, 0, 4, 0},
+    {2, 3, 66, 129, 16, 1, 63, 1, 1, 0}, {1, 3, 3, 77, 20, 1, 74, 0, 4, 1},
+    {2, 5, 1, 90, 16, 1, 89, 0, 4, 1},   {1, 1, 300, 280, 300, 1, 9, 0, 4, 0}};
 enum { ATTENTION_CASES = sizeof attention_cases / sizeof *attention_cases };
 
 /* The keys of d as panels, one head after the other. */
@@ -2017,6 +2026,18 @@ static void attention_refuses(void **state) {
     p.causal = 0, p.past = 0;
     p.bias = er, p.bias_strides = (iso_strides){0, 0, 3};
     refuses(ISOBIT_E_LD, ATTENTION(ec, ea, eb, er));
+    /* By distance: two heads of 6 elements, two of which lie before the first one. */
+    p.bias_strides = (iso_strides){0, 6, ISOBIT_BY_DISTANCE};
+    p.bias = ec + 2;
+    assert_ok(ATTENTION(ec + 12, ea, eb, er));
+    p.bias = ec + 3;
+    refuses(ISOBIT_E_ALIAS, ATTENTION(ec + 12, ea, eb, er));
+    p.bias = ec + 62;
+    assert_ok(ATTENTION(ec, ea, eb, er));
+    p.bias = ec + 61;
+    refuses(ISOBIT_E_ALIAS, ATTENTION(ec, ea, eb, er));
+    p.bias = er + 2, p.bias_strides.batch = SIZE_MAX;
+    refuses(ISOBIT_E_OVERFLOW, ATTENTION(ec, ea, eb, er));
     p.bias = NULL;
     p.weights = ec + 1000, p.weights_strides = (iso_strides){24, 12, 3};
     refuses(ISOBIT_E_LD, ATTENTION(ec, ea, eb, er));

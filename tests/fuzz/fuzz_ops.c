@@ -233,6 +233,10 @@ static void plan_attention(unsigned fill) {
     if (p.flags & 16) {
         o->bias = place(5, s->Sq * s->Sk, fill);
         o->bias_strides = (iso_strides){0, 0, s->Sk};
+        if (s->Sq && p.flags & 128) {
+            o->bias = place(5, s->Sq - 1 + s->Sk, fill) + (s->Sq - 1);
+            o->bias_strides.seq = ISOBIT_BY_DISTANCE;
+        }
     }
 }
 

@@ -18,12 +18,12 @@
 
 /*
  * see: 0 is not causal. bias 0: NULL, 1: finite, 2: with -Inf here and there, 3: some rows all
- * -Inf; -Inf for the whole 4: first, 5: last, 6: middle block of keys, 7: all keys but one.
- * poison 1: NaN in the last value, 2: in the last key, 3: +-Inf in a value in the middle,
- * 4: NaN in values and keys where the bias has its -Inf for all queries. fill is that of q and k.
- * gap: behind all rows, twice that behind those of q and weights; the others: more.
- * poison + ROWS: keys are rows, and queries those of heads that share them; they see the same.
- * poison + 2 ROWS: keys are rows.
+ * -Inf; -Inf for the whole 4: first, 5: last, 6: middle block of keys, 7: all keys but one. 8: with
+ * NaN and +Inf in some rows. bias + DISTANCE: it depends on the distance alone. poison 1: NaN in
+ * the last value, 2: in the last key, 3: +-Inf in a value in the middle, 4: NaN in values and keys
+ * where the bias has its -Inf for all queries. fill is that of q and k. gap: behind all rows, twice
+ * that behind those of q and weights; the others: more. poison + ROWS: keys are rows, and queries
+ * those of heads that share them; they see the same. poison + 2 ROWS: keys are rows.
  */
 enum {
     A_NQ,
@@ -39,13 +39,37 @@ enum {
     A_BGAP,
     A_WGAP
 };
-enum { ROWS = 8 };
+enum { ROWS = 8, DISTANCE = 16 };
 enum { A_O, A_Q, A_KEYS, A_V, A_BIAS_AT, A_WEIGHTS_AT, A_SCRATCH, A_ROWS_AT };
 
 static void add_attention(struct iso_check_cases *l, unsigned thin, unsigned flags, unsigned fill,
                           size_t nq, size_t nk, size_t dh, size_t see, size_t bias, size_t weights,
                           size_t gap, size_t poison) {
     iso_add(l, thin, fill, flags, nq, nk, dh, see, bias, weights, gap, poison);
+}
+
+/* A bias of queries in the lanes: each edge of its tiles, whole blocks of keys and parts. */
+static void bias_cases(struct iso_check_cases *l) {
+    static const size_t biases[] = {1, 2, DISTANCE + 1, 3, DISTANCE + 2, 8, DISTANCE + 8};
+    static const size_t nks[] = {1, 3, 8, 17, 63, 64, 65, 73, 128, 130};
+    size_t t = 0;
+    for (size_t nq = 5; nq <= 132; nq += nq < 34 ? 1 : 7) {
+        for (size_t i = 0; i < iso_count(biases); i++, t++) {
+            const size_t nk = nks[t % iso_count(nks)], see = t % 3 == 0   ? 0
+                                                             : t % 3 == 1 ? 1 + t % 9
+                                                             : nk > nq    ? nk - nq + 1
+                                                                          : 1;
+            const int plain = biases[i] % DISTANCE < 3;
+            iso_add(l, 12, ISO_CHECK_FILL_UNIFORM, plain ? ISO_CHECK_CASE_TRAPLESS : 0, nq, nk,
+                    3 + t % 17, see, biases[i], 0, t % 3,
+                    (nq > ISO_QUERIES_FEW && t % 2 ? 2 * ROWS : 0) +
+                        (plain ? 0 : t / 2 % (biases[i] < DISTANCE ? 5 : 4)),
+                    t % 4, t % 5, t % 6, 0);
+        }
+    }
+    for (size_t nq = 1; nq <= 34; nq += 3) /* keys in the lanes, too, and weights */
+        add_attention(l, 4, ISO_CHECK_CASE_TRAPLESS, ISO_CHECK_FILL_UNIFORM, nq, 70, 16, nq % 2,
+                      DISTANCE + 1 + nq % 4 / 2, nq < 17, 1, 0);
 }
 
 static void attention_cases(struct iso_check_cases *l) {
@@ -195,6 +219,7 @@ static void attention_cases(struct iso_check_cases *l) {
                           1 + i % 4);
         }
     }
+    bias_cases(l);
 }
 
 static float attention_scale(const struct iso_check_case *c) {
@@ -212,12 +237,17 @@ static size_t key_at(size_t j, size_t c, size_t dh) {
     return j / ISO_PANEL * dh * ISO_PANEL + c * ISO_PANEL + j % ISO_PANEL;
 }
 
+static bool by_distance(const struct iso_check_case *c) { return c->p[A_BIAS] >= DISTANCE; }
+
 /* Does the bias take this key from all queries? */
 static bool key_removed(const struct iso_check_case *c, size_t j) {
     size_t nk = c->p[A_NK], block = j / ISO_KEY_BLOCK, last = (nk - 1) / ISO_KEY_BLOCK;
+    if (by_distance(c))
+        return false;
     switch (c->p[A_BIAS]) {
     case 0:
-    case 1: return false;
+    case 1:
+    case 8: return false;
     case 4: return block == 0;
     case 5: return block == last;
     case 6: return block == last / 2;
@@ -245,9 +275,19 @@ static void attention_setup(struct iso_check_operands *o, const struct iso_check
     bool same = c->fill == ISO_CHECK_FILL_ZERO || iso_check_fill_has_spot(c->fill);
     size_t ldv = dh + gap + c->p[A_VGAP];
     float *v = iso_check_in_f32(o, "v", nk, dh, ldv, same ? c->fill : ISO_CHECK_FILL_UNIFORM);
-    if (c->p[A_BIAS]) {
+    if (by_distance(c)) {
+        const size_t n = nq + nk - (nq > 0);
+        float *bias = iso_check_in_f32(o, "bias", 1, n, n, ISO_CHECK_FILL_UNIFORM);
+        for (size_t i = 0; i < n && c->p[A_BIAS] == DISTANCE + 2; i++)
+            if (iso_check_random_below(&o->random, 4) == 0)
+                bias[i] = -INFINITY;
+        if (c->p[A_BIAS] == DISTANCE + 8 && n)
+            bias[n / 3] = NAN, bias[n - 1] = INFINITY, bias[n / 2] = -INFINITY;
+    } else if (c->p[A_BIAS]) {
         size_t ld = nk + gap + c->p[A_BGAP];
         float *bias = iso_check_in_f32(o, "bias", nq, nk, ld, ISO_CHECK_FILL_UNIFORM);
+        for (size_t i = 0; i < nq && nk && c->p[A_BIAS] == 8; i += 3)
+            bias[i * ld + i % nk] = i % 2 ? INFINITY : NAN;
         for (size_t i = 0; i < nq && c->p[A_BIAS] >= 2; i++) {
             for (size_t j = 0; j < nk; j++) {
                 if (key_removed(c, j) || (c->p[A_BIAS] == 3 && i % 3 == 1) ||
@@ -310,6 +350,8 @@ static void attention_call(const void *table, const struct iso_check_case *c,
                               .ldw = v[A_WEIGHTS_AT].ld,
                               .nk_weights = v[A_WEIGHTS_AT].cols,
                               .scratch = v[A_SCRATCH].at};
+    if (by_distance(c))
+        a.bias += a.nq - (a.nq > 0), a.ldb = -1;
     if (c->p[A_POISON] >= ROWS)
         a.key_panels = NULL, a.k = v[A_ROWS_AT].at, a.ldk = v[A_ROWS_AT].ld;
     if (c->p[A_POISON] / ROWS == 1)
@@ -337,6 +379,8 @@ static void attention_reference(struct iso_check_operands *o, const struct iso_c
     }
     for (size_t i = 0; i < nq; i++) {
         const float *bias = ISO_CHECK_HOST(float, o, A_BIAS_AT);
+        if (c->p[A_BIAS])
+            bias += by_distance(c) ? nq - 1 - i : i * o->v[A_BIAS_AT].ld;
         struct iso_oracle_attention a = {.q = ISO_CHECK_HOST(float, o, A_Q) + i * o->v[A_Q].ld,
                                          .k = keys,
                                          .ksj = dh,
@@ -346,8 +390,7 @@ static void attention_reference(struct iso_check_operands *o, const struct iso_c
                                          .nk = see && see + i < nk ? see + i : nk,
                                          .dh = dh,
                                          .scale = (double)attention_scale(c),
-                                         .bias =
-                                             c->p[A_BIAS] ? bias + i * o->v[A_BIAS_AT].ld : NULL,
+                                         .bias = c->p[A_BIAS] ? bias : NULL,
                                          .lanes = ISO_LANES,
                                          .key_block = ISO_KEY_BLOCK};
         iso_oracle_attention(expect + i * dh, bound + i * dh, w ? w + i * columns : NULL,
@@ -387,7 +430,9 @@ static void attention_random(struct iso_check_case *c, struct iso_check_random *
     while (c->p[A_NQ] * c->p[A_NK] * c->p[A_DH] > 1 << 16)
         c->p[iso_check_random_below(r, 2) ? A_NQ : A_NK] /= 2;
     c->p[A_SEE] = iso_check_random_below(r, 2) ? 1 + iso_check_random_below(r, c->p[A_NK] + 3) : 0;
-    c->p[A_BIAS] = iso_check_random_below(r, 8);
+    c->p[A_BIAS] = iso_check_random_below(r, 9);
+    if (iso_check_random_below(r, 3) == 0)
+        c->p[A_BIAS] = DISTANCE + 1 + iso_check_random_below(r, 2);
     c->p[A_WEIGHTS] = iso_check_random_below(r, 2);
     c->p[A_GAP] = iso_check_random_gap(r);
     c->p[A_QGAP] = iso_check_random_gap(r);
@@ -398,13 +443,14 @@ static void attention_random(struct iso_check_case *c, struct iso_check_random *
     c->fill = c->p[A_POISON] ? ISO_CHECK_FILL_UNIFORM
                              : fills[iso_check_random_below(r, iso_count(fills))];
     bool plain = c->fill == ISO_CHECK_FILL_UNIFORM || c->fill == ISO_CHECK_FILL_NORMAL;
-    c->flags = plain && !c->p[A_POISON] && c->p[A_BIAS] < 3 ? ISO_CHECK_CASE_TRAPLESS : 0;
+    c->flags =
+        plain && !c->p[A_POISON] && c->p[A_BIAS] % DISTANCE < 3 ? ISO_CHECK_CASE_TRAPLESS : 0;
     const size_t heads = c->p[A_NQ];
     const bool rows = heads == 1 || (heads > 1 && heads <= ISO_HEADS && !c->p[A_SEE] &&
                                      heads * c->p[A_DH] <= ISO_HEADS_FLOATS);
-    if (rows && iso_check_random_below(r, 2))
+    if (rows && (heads == 1 || !by_distance(c)) && iso_check_random_below(r, 2))
         c->p[A_POISON] += ROWS;
-    else if (heads > ISO_QUERIES_FEW && !c->p[A_BIAS] && !c->p[A_WEIGHTS])
+    else if (heads > ISO_QUERIES_FEW && !c->p[A_WEIGHTS])
         c->p[A_POISON] += 2 * ROWS * iso_check_random_below(r, 2);
 }
 
