@@ -30,7 +30,8 @@ static char *read_data(const char *name, const char *file, size_t *count) {
 static void copy(files *f, const char *name) {
     static const char *const all[] = {
         "sentencepiece.bpe.model", "spiece.model",          "vocab.json",
-        "tokenizer.json",          "tokenizer_config.json", "special_tokens_map.json"};
+        "tokenizer.json",          "tokenizer_config.json", "special_tokens_map.json",
+        "tokenizer.model"};
     files_make(f);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         size_t count = 0;
@@ -286,6 +287,63 @@ static void test_files(void **state) {
         try_one(&rows[i]);
 }
 
+#define LLAMA(more) CLASS("LlamaTokenizer", more)
+#define NORMALIZED                                                                                 \
+    "{\"__type\":\"AddedToken\",\"content\":\"a\",\"normalized\":true,\"lstrip\":false}"
+
+/* Llama: tokenizer.model or tokenizer.json, and the tokens around a text in either case. */
+static void test_llama(void **state) {
+    static const trial rows[] = {
+        {"llama", NULL, NULL, NULL, 0, "<s> " BAR "a b", NULL, NULL, NULL},
+        {"llama", "{}", NULL, NULL, 0, "<s> " BAR "a b", NULL, "config.json",
+         "{\"model_type\":\"llama\"}"},
+        {"llama", "{}", NULL, NULL, 0, "<s> " BAR "a b", NULL, "config.json",
+         "{\"model_type\":\"mistral\"}"},
+        {"llama", LLAMA(",\"add_bos_token\":false,\"add_eos_token\":true"), NULL, NULL, 0,
+         BAR "a b </s>", NULL, NULL, NULL},
+        {"llama", LLAMA(",\"add_bos_token\":null"), NULL, NULL, 0, BAR "a b", NULL, NULL, NULL},
+        {"llama", LLAMA(",\"bos_token\":\"zz\""), NULL, NULL, 0, "zz " BAR "a b", NULL, NULL, NULL},
+        {"llama", NULL, NULL, NULL, 0, "</s> " BAR "a b", NULL, "special_tokens_map.json",
+         "{\"bos_token\":{\"content\":\"</s>\"}}"},
+        {"llama", LLAMA(",\"bos_token\":null"), NULL, NULL, ISOBIT_E_CONFIG,
+         "tokenizer_config.json: add_bos_token asks for a token, but bos_token is null", NULL, NULL,
+         NULL},
+        {"llama", LLAMA(",\"add_prefix_space\":false"), NULL, NULL, 0, "<s> a b", NULL, NULL, NULL},
+        {"llama", LLAMA(",\"add_prefix_space\":null"), NULL, NULL, 0, "<s> a b", NULL, NULL, NULL},
+        {"llama", LLAMA(",\"pad_token\":" NORMALIZED), NULL, NULL, 0, "<s> a b", NULL, NULL, NULL},
+        {"llama", LLAMA(",\"pad_token\":\"a\""), NULL, NULL, 0, "<s> a " BAR "b", NULL, NULL, NULL},
+        {"llama",
+         LLAMA(",\"added_tokens_decoder\":{\"0\":{\"content\":\"?\",\"special\":true},\"2\":{"
+               "\"content\":\"end\",\"special\":true}},\"eos_token\":\"end\",\"unk_token\":\"?\","
+               "\"add_eos_token\":true"),
+         NULL, NULL, ISOBIT_E_MISSING, "tokenizer.model: the unknown piece is not in it", NULL,
+         NULL, NULL},
+        {"llama", NULL, "en", NULL, ISOBIT_E_UNSUPPORTED, "no languages to choose from", NULL, NULL,
+         NULL},
+        {"llama", NULL, NULL, NULL, ISOBIT_E_MISSING, "tokenizer.model", NULL, "tokenizer.model",
+         NULL},
+        {"llama", NULL, NULL, NULL, ISOBIT_E_CONFIG, "tokenizer.model: not a SentencePiece model",
+         NULL, "tokenizer.model", "x"},
+        {"llama-json", NULL, NULL, NULL, 0, "<s> " BAR "a b </s>", NULL, NULL, NULL},
+        {"llama-json", LLAMA(""), NULL, NULL, 0, "<s> " BAR "a b", NULL, NULL, NULL},
+        {"llama-json", LLAMA(",\"add_prefix_space\":true"), NULL, NULL, 0, "<s> " BAR "a b", NULL,
+         NULL, NULL},
+        {"llama-json", LLAMA(",\"bos_token\":\"zz\""), NULL, NULL, ISOBIT_E_MISSING,
+         "no token \"zz\"", NULL, NULL, NULL},
+        {"llama-json", NULL, NULL, NULL, ISOBIT_E_JSON, "special_tokens_map.json", NULL,
+         "special_tokens_map.json", "["},
+        {"llama-json", CLASS("PreTrainedTokenizerFast", ",\"add_bos_token\":false"), NULL, NULL, 0,
+         "<s> " BAR "a b </s>", NULL, NULL, NULL},
+        {"llama-json", CLASS("GemmaTokenizer", ",\"bos_token\":\"<unk>\""), NULL, NULL, 0,
+         "<unk> " BAR "a b", NULL, NULL, NULL},
+        {"llama-json", CLASS("GemmaTokenizer", ""), NULL, NULL, ISOBIT_E_MISSING,
+         "there is no file tokenizer.json", NULL, "tokenizer.json", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        try_one(&rows[i]);
+}
+
 /* ------------------------------------------------------------------- pieces that make no sense */
 
 static void refused(const files *f, const char *title, const bytes *b, const char *config,
@@ -294,6 +352,7 @@ static void refused(const files *f, const char *title, const bytes *b, const cha
     iso_tokenizer *t = NULL;
     files_write(f, "spiece.model", b->data, b->count);
     files_write(f, "sentencepiece.bpe.model", b->data, b->count);
+    files_write(f, "tokenizer.model", b->data, b->count);
     files_text(f, "tokenizer_config.json", config);
     const iso_status got = iso_tokenizer_load(&t, f->directory, &error);
     if (got != status || (got && !strstr(error.message, says)))
@@ -353,8 +412,14 @@ static void test_pieces(void **state) {
     piece(&b, "<unk>", 5, 0, TEXT_PIECE_UNKNOWN);
     piece(&b, "<s>", 3, 0, TEXT_PIECE_CONTROL);
     refused(&f, "two pieces", &b, pegasus, ISOBIT_E_CONFIG, "has no more than 2 pieces");
+    refused(&f, "two pieces", &b, LLAMA(""), ISOBIT_E_CONFIG,
+            "tokenizer.model has less than 3 pieces");
     piece(&b, "</s>", 4, 0, TEXT_PIECE_CONTROL);
     refused(&f, "three pieces", &b, nllb, ISOBIT_E_CONFIG, "has no more than 3 pieces");
+    refused(&f, "three pieces", &b, LLAMA(""), ISOBIT_OK, "");
+    refused(&f, "a name twice", &b,
+            LLAMA(",\"added_tokens_decoder\":{\"1\":{\"content\":\"<unk>\"}}"), ISOBIT_E_DUPLICATE,
+            "tokenizer.model: two tokens are \"<unk>\"");
     piece(&b, "a", 1, 0, TEXT_PIECE_NORMAL);
     refused(&f, "four pieces", &b, nllb, ISOBIT_OK, "");
     refused(&f, "no mask", &b, CLASS("MBartTokenizer", ",\"mask_token\":null"), ISOBIT_OK, "");
@@ -394,9 +459,8 @@ static void test_options(void **state) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_languages),
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_languages), cmocka_unit_test(test_files),
+        cmocka_unit_test(test_llama),     cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_options),
     };
     const struct CMUnitTest with_spm[] = {cmocka_unit_test(test_m2m),

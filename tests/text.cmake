@@ -6,7 +6,7 @@ if(NOT ISOBIT_MODEL)
 endif()
 
 set(tokenizers gpt2 roberta prefix-space llama3 qwen2 bert bert-cased sequence bart nllb nllb-json mbart
-  mbart50 mbart50-json t5 t5-bpe pegasus)
+  mbart50 mbart50-json t5 t5-bpe pegasus llama llama-json)
 if(ISOBIT_WITH_SENTENCEPIECE)
   list(APPEND tokenizers marian m2m_100)
 endif()

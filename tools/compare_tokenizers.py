@@ -65,11 +65,12 @@ class Ours:
             raise ValueError(f"status {status}")
         return list(ids[:count.value]) if sequences.value else None
 
-    def decode(self, ids: list[int]) -> str:
+    def decode(self, ids: list[int], partial: bool = False) -> str:
         array, needed = (ctypes.c_uint32 * len(ids))(*ids), ctypes.c_size_t()
         room = 256 + 256 * len(ids)
         text = ctypes.create_string_buffer(room)
-        status = self.library.iso_tokenizer_decode(
+        decode = self.library.iso_tokenizer_decode_partial if partial else self.library.iso_tokenizer_decode
+        status = decode(
             self.handle, array, ctypes.c_size_t(len(ids)), text, ctypes.c_size_t(room),
             ctypes.byref(needed))
         if status:
@@ -196,10 +197,21 @@ class Comparison:
             print(f"{self.name}: {what} of {given!r}\n  theirs {theirs!r}\n  ours   {ours!r}")
 
 
+def prefixes(result: Comparison, theirs_decode: Any, ours: Ours, ids: list[int]) -> None:
+    """Each prefix as text; and what is shown while it grows, of which nothing is taken back."""
+    whole, shown = ours.decode(ids), ""
+    for n in range(len(ids) + 1):
+        result.check("text", ids[:n], theirs_decode(ids[:n]), ours.decode(ids[:n]))
+        partial = ours.decode(ids[:n], True)
+        result.check("growing text", ids[:n], True, partial.startswith(shown) and whole.startswith(partial))
+        shown = partial
+
+
 def compare(name: str, theirs_encode: Any, theirs_decode: Any, ours: Ours, size: int,
-            lines: Iterable[str]) -> Comparison:
+            lines: Iterable[str], spelt: list[int] | None = None) -> Comparison:
+    """`spelt`: tokens of bytes, of which characters are made."""
     result, rng = Comparison(name), random.Random(2)
-    for line in lines:
+    for i, line in enumerate(lines):
         ids = theirs_encode(line)
         got = ours.encode(line)
         if got is None:  # no sequence: theirs has special tokens alone
@@ -208,6 +220,14 @@ def compare(name: str, theirs_encode: Any, theirs_decode: Any, ours: Ours, size:
         result.check("text", ids, theirs_decode(ids), ours.decode(ids))
         ids = [rng.randrange(size) for _ in range(rng.randint(0, 12))]
         result.check("text", ids, theirs_decode(ids), ours.decode(ids))
+        if spelt:
+            ids = [i for _ in range(rng.randint(1, 5)) for i in rng.choice((
+                [rng.randrange(size)], [rng.choice(spelt)],
+                [spelt[b] for b in chr(rng.choice((rng.randrange(0x800), rng.randrange(0xe000, 0x2ffff)))).encode()]))]
+            result.check("text", ids, theirs_decode(ids), ours.decode(ids))
+        if i % 20 == 0:
+            prefixes(result, theirs_decode, ours, theirs_encode(line)[:60])
+            prefixes(result, theirs_decode, ours, ids)
     print(f"{name:16} {result.compared} compared, {result.wrong} different")
     return result
 
@@ -273,11 +293,24 @@ FAMILIES: dict[str, tuple[str, str, dict[str, int], str, str, str | None, str | 
     "t5": ("T5Tokenizer", "spiece.model", PAD_FIRST, "unigram", "nmt_nfkc", None, None),
     "t5-bpe": ("T5Tokenizer", "spiece.model", PAD_FIRST, "bpe", "nfkc_cf", None, None),
     "pegasus": ("PegasusTokenizer", "spiece.model", PAD_FIRST, "unigram", "nmt_nfkc", None, None),
+    "llama": ("LlamaTokenizer", "tokenizer.model", FAIRSEQ, "bpe", "identity", None, None),
+    "llama-unigram": ("LlamaTokenizer", "tokenizer.model", FAIRSEQ, "unigram", "nmt_nfkc", None, None),
 }
+TOKEN = {"__type": "AddedToken", "content": "<unk>", "lstrip": False, "normalized": False, "rstrip": False,
+         "single_word": False, "special": True}
 # Changes of tokenizer_config.json that families are compared with, too.
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "nllb": [{"legacy_behaviour": True}], "t5": [{"legacy": False}, {"add_prefix_space": False}, {"extra_ids": 7}],
     "pegasus": [{"offset": 11}],
+    "llama": [{"legacy": False, "bos_token": "<s>"}, {"add_prefix_space": False}, {"add_prefix_space": None},
+              {"add_bos_token": False, "add_eos_token": True}, {"unk_token": TOKEN | {"normalized": True}},
+              {"add_eos_token": True, "legacy": False, "add_prefix_space": False},
+              {"added_tokens_decoder": {"3": TOKEN | {"content": "<0x00>"}, "4000": TOKEN | {
+                  "content": "<mask>", "lstrip": True, "special": False}, "4001": TOKEN | {
+                  "content": "it's", "normalized": True, "special": False}}, "legacy": None},
+              {"pad_token": "<pad>", "eos_token": "<|im_start|>", "additional_special_tokens": ["<|endoftext|>"],
+               "add_eos_token": True}],
+    "llama-unigram": [{"legacy": False}],
 }
 
 
@@ -291,13 +324,15 @@ def train_spm(directory: Path, name: str, size: int, small: bool) -> None:
     forms = {"normalization_rule_tsv": os.path.relpath(rules)} if small and rule != "identity" else {
         "normalization_rule_name": rule}
     lines = text_corpus.lines(2000, 5, False)
+    fallback: dict[str, Any] = {"byte_fallback": True, "user_defined_symbols": ["www.", "  "], "control_symbols": [
+        "[INST]"], "split_digits": True} if "llama" in name else {}
     if small:
         lines = [line for line in lines if all(ord(c) < 0x100 for c in line)]
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(lines), model_type=kind,
         model_prefix=os.path.relpath(directory / "spm"), vocab_size=size,
         character_coverage=0.98 if small else 0.99, num_threads=1, minloglevel=2,
-        hard_vocab_limit=False, **forms, **ids)
+        hard_vocab_limit=False, **forms, **ids, **fallback)
     rules.unlink()
     (directory / "spm.vocab").unlink()
     (directory / "spm.model").rename(directory / file)
@@ -339,8 +374,9 @@ def compare_family(library: ctypes.CDLL, title: str, directory: Path, name: str,
     languages = dict(zip(("src_lang", "tgt_lang"), FAMILIES[name][5:]))
     theirs = AutoTokenizer.from_pretrained(directory, **languages)
     ours = Ours(library, directory, *FAMILIES[name][5:])
+    spelt = theirs.convert_tokens_to_ids([f"<0x{b:02X}>" for b in range(256)]) if "llama" in name else None
     result = compare(title, lambda s: theirs(s)["input_ids"],
-                     lambda i: theirs.decode(i, skip_special_tokens=True), ours, len(theirs) + 3, lines)
+                     lambda i: theirs.decode(i, skip_special_tokens=True), ours, len(theirs) + 3, lines, spelt)
     if FAMILIES[name][6]:
         result.check("id", FAMILIES[name][6], theirs._build_translation_inputs(
             "a", return_tensors=None, src_lang=FAMILIES[name][5], tgt_lang=FAMILIES[name][6])["forced_bos_token_id"],
@@ -360,11 +396,14 @@ def families(library: ctypes.CDLL, lines: list[str], work: Path, only: list[str]
             theirs.save_pretrained(work / f"{name}-json")
             results.append(compare_family(library, f"{name} (json)", work / f"{name}-json", name, lines))
         for variant in VARIANTS.get(name, []):
-            directory = work / f"{name}-{next(iter(variant))}"
-            directory.mkdir()
+            directory = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=work))
             (directory / FAMILIES[name][1]).write_bytes((work / name / FAMILIES[name][1]).read_bytes())
             (directory / "tokenizer_config.json").write_text(json.dumps(config | variant) + "\n")
-            results.append(compare_family(library, f"{name} {variant}", directory, name, lines))
+            title = f"{name} " + " ".join(f"{k}={'...' if isinstance(v, dict) else v}" for k, v in variant.items())
+            results.append(compare_family(library, title, directory, name, lines))
+            if "llama" in name:  # whose tokenizer.json has another model and other words
+                AutoTokenizer.from_pretrained(directory).save_pretrained(directory)
+                results.append(compare_family(library, f"{title} (json)", directory, name, lines))
     return results
 
 

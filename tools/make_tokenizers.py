@@ -26,8 +26,10 @@ OLD = ("roberta", "bert-cased")  # in their older files
 SPECIAL = ["a word wordy sword _word word", "x  both  y\tboth z", "\u00e9t\u00e9 \u00c9T\u00c9", " word", "both",
            "e\u0301te\u0301", "<mask>a  <mask>", "a W\u00d6RD w\u00f6rd word WORD", "WORT wort", "1 22 333 4444 55555", "'S 'T 'rE x'Ll it'\u017fab"]
 # Families of SentencePiece, and which of them get a tokenizer.json besides.
-SMALL = ("nllb", "mbart", "mbart50", "m2m_100", "t5", "t5-bpe", "pegasus")
-JSON = ("nllb", "mbart50")
+SMALL = ("nllb", "mbart", "mbart50", "m2m_100", "t5", "t5-bpe", "pegasus", "llama")
+JSON: dict[str, dict[str, Any]] = {"nllb": {}, "mbart50": {}, "llama": {"legacy": False, "add_eos_token": True}}
+# For Llama: pieces that users define, characters that bytes spell.
+SPELT = ["www.a  b\u00e9 www. ", "[INST] a[INST]", "\u4e2d\u00e9\u00ff\U0001f600\u4e2d a", "\t\r\n a\n"]
 SIZES = {"bert": 500, "bert-cased": 400, "sequence": 300}
 
 
@@ -56,11 +58,14 @@ def expected_of(directory: Path, name: str, lines: list[str]) -> dict[str, Any]:
     rng = random.Random(3)
     names = [t for t in made.all_special_tokens if "unk_" not in t and "extra_id_" not in t or t[-2] == "2"]
     known = [line for line in text_corpus.lines(2000, 11, True) if max(map(ord, line)) < 0x100 and len(line) < 100]
-    lines = lines[::2] + known[:16] + special_lines(names[:9] + names[-3:])
+    lines = lines[::2] + known[:16] + special_lines(names[:9] + names[-3:]) + (SPELT if "llama" in name else [])
     nothing = made("")["input_ids"]
     encoded = [(line, made(line)["input_ids"]) for line in lines]
     rows = [ids for _, ids in encoded[::6]]
     rows += [[rng.randrange(len(made) + 3) for _ in range(n)] for n in range(12)]
+    if "llama" in name:
+        spelt = made("\u4e2d\U0001f600 a\u4e2d")["input_ids"]
+        rows += [spelt[a:b] for a in range(5) for b in range(a, len(spelt) + 1)]
     result: dict[str, Any] = {"unk": made.unk_token_id}
     if source:
         forced = made._build_translation_inputs("a", return_tensors=None, src_lang=source, tgt_lang=target)
@@ -93,15 +98,15 @@ def main() -> None:
         write(out / name, made, config or {}, name in OLD)
         sizes[name] = write_expected(out / name, expected(made, lines))
     for name in SMALL:
-        write_family(out / name, name, 220, small=True)
+        write_family(out / name, name, 420 if name == "llama" else 220, small=True)
         sizes[name] = write_expected(out / name, expected_of(out / name, name, lines))
     from transformers import AutoTokenizer
-    for name in JSON:
+    for name, more in JSON.items():
         directory = out / f"{name}-json"
-        AutoTokenizer.from_pretrained(out / name).save_pretrained(directory)
+        AutoTokenizer.from_pretrained(out / name, **more).save_pretrained(directory)
         for file in (FAMILIES[name][1], "special_tokens_map.json", "added_tokens.json"):
             (directory / file).unlink(missing_ok=True)
-        config = json.loads((out / name / "tokenizer_config.json").read_text())
+        config = json.loads((out / name / "tokenizer_config.json").read_text()) | more
         config["tokenizer_class"] += "Fast"
         config.pop("added_tokens_decoder", None)
         (directory / "tokenizer_config.json").write_text(json.dumps(config) + "\n")

@@ -320,10 +320,15 @@ ISOBIT_API iso_status iso_model_set_profile(iso_model *model, iso_profile *profi
  *   isobit-characters  code points as tokens, vocab.json; a line is split into words, each a
  *                      sequence of its own
  *   GPT2Tokenizer, RobertaTokenizer, BartTokenizer, Qwen2Tokenizer, BertTokenizer,
- *   DistilBertTokenizer, PreTrainedTokenizerFast, LlamaTokenizer, the same with "Fast" at the end
+ *   DistilBertTokenizer, PreTrainedTokenizerFast, the same with "Fast" at the end
  *                      byte-level BPE or WordPiece: tokenizer.json; without it, but for the last
- *                      two, vocab.json and merges.txt, or vocab.txt. What tokenizer.json asks for
+ *                      one, vocab.json and merges.txt, or vocab.txt. What tokenizer.json asks for
  *                      and isobit lacks is refused by name
+ *   LlamaTokenizer, GemmaTokenizer, the same with "Fast" at the end
+ *                      BPE with byte fallback, or what else tokenizer.json has; without it, but not
+ *                      for Gemma, tokenizer.model (SentencePiece). add_bos_token (true if it is not
+ *                      there) and add_eos_token of tokenizer_config.json say what is put around a
+ *                      text
  *   MarianTokenizer    source.spm, target.spm (SentencePiece) and vocab.json: Marian, OPUS-MT.
  *                      Needs a library that was built with ISOBIT_SENTENCEPIECE
  *   M2M100Tokenizer    sentencepiece.bpe.model and vocab.json; the same holds
@@ -391,7 +396,9 @@ ISOBIT_API iso_status iso_tokenizer_decode(const iso_tokenizer *tokenizer, const
                                            size_t count, char *text, size_t bytes, size_t *needed);
 /*
  * The same for a sequence that is still being generated: a character that lacks bytes at the end is
- * left out until the next ids bring them, so that what is shown need never be taken back.
+ * left out until the next ids bring them, so that what is shown need never be taken back. With byte
+ * fallback all bytes at the end wait for another token: one of them that fits no character makes
+ * U+FFFD of each, as in tokenizers.
  */
 ISOBIT_API iso_status iso_tokenizer_decode_partial(const iso_tokenizer *tokenizer,
                                                    const uint32_t *ids, size_t count, char *text,

@@ -139,7 +139,7 @@ static void merge_all(const text_model *model, symbol *symbols, size_t count, he
 
 /* ------------------------------------------------------------------------------------- words */
 
-/* A word that is a token as it stands. */
+/* A word of bytes that is a token as it stands. */
 static iso_status find_word(const text_model *model, const char *word, size_t bytes, uint32_t *id) {
     text_buffer letters = {0};
     for (size_t i = 0; i < bytes; i++)
@@ -149,6 +149,11 @@ static iso_status find_word(const text_model *model, const char *word, size_t by
         *id = text_vocabulary_find(model->vocabulary, letters.text, letters.count);
     text_buffer_free(&letters);
     return status;
+}
+
+static size_t add_symbol(symbol *symbols, size_t count, uint32_t id) {
+    symbols[count] = (symbol){id, count ? (uint32_t)count - 1 : NO_SYMBOL, (uint32_t)count + 1, 0};
+    return count + 1;
 }
 
 /* The tokens of single bytes; those that the vocabulary lacks are the unknown one, or left out. */
@@ -164,36 +169,50 @@ static size_t first_symbols(const text_model *model, text_ids *out, symbol *symb
         }
         if (id == MODEL_NO_ID)
             continue;
-        symbols[count] =
-            (symbol){id, count ? (uint32_t)count - 1 : NO_SYMBOL, (uint32_t)count + 1, 0};
-        count++;
+        count = add_symbol(symbols, count, id);
     }
     if (count)
         symbols[count - 1].next = NO_SYMBOL;
     return count;
 }
 
-/* The tokens of characters; unknown ones in a row are one token. */
+static uint32_t find_own(const text_model *model, const char *word, size_t bytes) {
+    const uint32_t id = text_vocabulary_find(model->vocabulary, word, bytes);
+    return id != MODEL_NO_ID && model->only_added[id] ? MODEL_NO_ID : id;
+}
+
+/*
+ * The tokens of characters, of the bytes of a character, or the unknown one. That waits for a known
+ * character, or for a second unknown one if it does not take it in: bytes go before it, as in
+ * tokenizers.
+ */
 static size_t first_characters(const text_model *model, text_ids *out, symbol *symbols,
                                const char *word, size_t bytes) {
     size_t count = 0;
     uint32_t code;
-    int unknown = 0;
+    int waits = 0;
     for (size_t at = 0, n; at < bytes; at += n) {
         n = model_utf8(word + at, bytes - at, &code);
-        uint32_t id = text_vocabulary_find(model->vocabulary, word + at, n);
-        const int known = id != MODEL_NO_ID && !model->only_added[id];
-        if (!known) {
-            id = model->unk;
-            out->unknown += !text_is_bar(word + at, n);
-        }
-        if (!known && unknown)
+        const uint32_t id = find_own(model, word + at, n);
+        if (id == MODEL_NO_ID && text_spells(model, word + at, n)) {
+            for (size_t i = 0; i < n; i++)
+                count = add_symbol(symbols, count, model->spelt[(unsigned char)word[at + i]]);
             continue;
-        unknown = !known;
-        symbols[count] =
-            (symbol){id, count ? (uint32_t)count - 1 : NO_SYMBOL, (uint32_t)count + 1, 0};
-        count++;
+        }
+        if (id == MODEL_NO_ID && model->unk == MODEL_NO_ID) {
+            out->dropped += !text_is_bar(word + at, n);
+            continue;
+        }
+        if (waits && (id != MODEL_NO_ID || !model->fuse_unk))
+            count = add_symbol(symbols, count, model->unk);
+        waits = id == MODEL_NO_ID;
+        if (waits)
+            out->unknown += !text_is_bar(word + at, n);
+        else
+            count = add_symbol(symbols, count, id);
     }
+    if (waits)
+        count = add_symbol(symbols, count, model->unk);
     if (count)
         symbols[count - 1].next = NO_SYMBOL;
     return count;
@@ -239,6 +258,11 @@ iso_status text_bpe_encode(const text_model *model, text_ids *out, const char *w
 
 iso_status text_bpe_encode_characters(const text_model *model, text_ids *out, const char *word,
                                       size_t bytes) {
+    const uint32_t whole = model->ignore_merges ? find_own(model, word, bytes) : MODEL_NO_ID;
+    if (whole != MODEL_NO_ID) {
+        text_put_id(out, whole);
+        return ISOBIT_OK;
+    }
     return put_merged(model, out, word, bytes, first_characters);
 }
 

@@ -49,6 +49,12 @@ void text_step_replace(const text_step *step, text_buffer *out, const char *text
     }
 }
 
+void text_step_prepend(const text_step *step, text_buffer *out, const char *text, size_t bytes) {
+    if (bytes)
+        text_buffer_put(out, step->to, strlen(step->to));
+    text_buffer_put(out, text, bytes);
+}
+
 void text_step_strip(const text_step *step, text_buffer *out, const char *text, size_t bytes) {
     size_t begin = step->left ? bytes : 0, end = step->right ? 0 : bytes;
     uint32_t code = 0;

@@ -151,7 +151,7 @@ static iso_status load(iso_tokenizer *t, const text_class *of, const char *direc
         .model = {.vocabulary = &t->vocabulary[TEXT_SOURCE], .unk = MODEL_NO_ID, .prefix = ""},
         .cleanup_text = json_is_true(json_object_get(config, "clean_up_tokenization_spaces"))};
     iso_status status = ISOBIT_OK;
-    if (!of->family || !text_family_rebuilds(of->family, config))
+    if (!of->family || !text_family_rebuilds(of->family, directory, config))
         status = text_pipeline_json(t, p, directory,
                                     of->family && !text_family_updates(of->family) ? NULL : config,
                                     &found, error);
@@ -161,6 +161,8 @@ static iso_status load(iso_tokenizer *t, const text_class *of, const char *direc
         status = of->recipe
                      ? text_pipeline_files(t, p, of->recipe, directory, config, error)
                      : model_fail(error, ISOBIT_E_MISSING, "there is no file tokenizer.json");
+    if (!status && of->family)
+        status = text_pipeline_around(t, p, of->family, directory, config, error);
     if (!status && of->family)
         status = text_pipeline_languages(t, p, of->family, config, error);
     if (!status)

@@ -43,7 +43,8 @@ typedef struct text_step {
     text_form form;                                          /* normal forms of Unicode */
     int clean, chinese_characters, strip_accents, lowercase; /* BERT's */
     text_charsmap charsmap;                                  /* SentencePiece's */
-    const char *from, *to; /* replaces one by the other; `from` NULL: two spaces and more */
+    const char *from, *to; /* replaces one by the other; `from` NULL: two spaces and more. Or `to`
+                              goes before the text */
     int left, right;       /* takes white space off these ends */
 } text_step;
 
@@ -54,6 +55,7 @@ void text_step_strip_accents(const text_step *step, text_buffer *out, const char
 void text_step_bert(const text_step *step, text_buffer *out, const char *text, size_t bytes);
 void text_step_charsmap(const text_step *step, text_buffer *out, const char *text, size_t bytes);
 void text_step_replace(const text_step *step, text_buffer *out, const char *text, size_t bytes);
+void text_step_prepend(const text_step *step, text_buffer *out, const char *text, size_t bytes);
 void text_step_strip(const text_step *step, text_buffer *out, const char *text, size_t bytes);
 
 /* The bytes of the next piece of a text that is not empty, at least 1; *word: 0 if it is dropped.
@@ -80,6 +82,10 @@ typedef struct text_model {
     text_merge *merges;  /* [merge_count] sorted by left, right */
     size_t merge_count;
     int ignore_merges; /* a word that is a token is that token */
+    /* BPE on characters, and Unigram */
+    int fuse_unk;        /* unknown characters in a row are one token */
+    int byte_fallback;   /* an unknown character is the tokens of its bytes, if all are there: */
+    uint32_t spelt[256]; /* <0x00> ... <0xFF>, or MODEL_NO_ID */
     /* WordPiece */
     const char *prefix; /* of pieces within a word */
     size_t longest_word;
@@ -91,11 +97,15 @@ typedef struct text_model {
 iso_status text_bpe_encode(const text_model *model, text_ids *out, const char *word, size_t bytes);
 iso_status text_wordpiece_encode(const text_model *model, text_ids *out, const char *word,
                                  size_t bytes);
-/* BPE whose first tokens are characters, as SentencePiece has it; unknown ones in a row are one. */
+/* BPE whose first tokens are characters, as SentencePiece has it. */
 iso_status text_bpe_encode_characters(const text_model *model, text_ids *out, const char *word,
                                       size_t bytes);
 iso_status text_unigram_encode(const text_model *model, text_ids *out, const char *word,
                                size_t bytes);
+/* Byte fallback (spelt.c): looks for the tokens; whether they spell all of a text; puts them. */
+void text_spelt_find(text_model *model);
+int text_spells(const text_model *model, const char *text, size_t bytes);
+void text_put_spelt(const text_model *model, text_ids *out, const char *text, size_t bytes);
 /* The score of unknown characters, once the others are there. */
 void text_unigram_finish(text_model *model);
 /* From pairs of ids; `merges` in the order of their ranks. */
@@ -139,6 +149,7 @@ typedef struct text_pipeline {
     size_t before_count, after_count;
     void (*decode)(const struct text_pipeline *p, const text_vocabulary *v, text_buffer *out,
                    const uint32_t *ids, size_t count);
+    size_t strip;     /* so many spaces at the beginning go, of those that the decoder makes */
     int cleanup;      /* of the spaces before punctuation, by the decoder */
     int cleanup_text; /* of the whole text, as tokenizer_config.json may ask */
 } text_pipeline;
@@ -159,6 +170,9 @@ void text_decode_wordpiece(const text_pipeline *p, const text_vocabulary *v, tex
 
 void text_decode_metaspace(const text_pipeline *p, const text_vocabulary *v, text_buffer *out,
                            const uint32_t *ids, size_t count);
+/* Spaces for bars, bytes for the tokens that spell them. */
+void text_decode_spelt(const text_pipeline *p, const text_vocabulary *v, text_buffer *out,
+                       const uint32_t *ids, size_t count);
 
 /* ---------------------------------------------------------------------------- reading files */
 
@@ -168,11 +182,16 @@ iso_status text_pipeline_json(iso_tokenizer *t, text_pipeline *p, const char *di
                               const json_t *config, int *found, iso_error *error);
 /* Whether a family takes its file of SentencePiece although there is a tokenizer.json, and whether
  * "added_tokens_decoder" counts beside that. */
-int text_family_rebuilds(const struct text_family *family, const json_t *config);
+int text_family_rebuilds(const struct text_family *family, const char *directory,
+                         const json_t *config);
 int text_family_updates(const struct text_family *family);
 /* A file of SentencePiece, as a family arranges it. */
 iso_status text_pipeline_spm(iso_tokenizer *t, text_pipeline *p, const struct text_family *family,
                              const char *directory, const json_t *config, iso_error *error);
+/* Special tokens around a text that `config` tells, whatever tokenizer.json says. */
+iso_status text_pipeline_around(iso_tokenizer *t, text_pipeline *p,
+                                const struct text_family *family, const char *directory,
+                                const json_t *config, iso_error *error);
 /* The languages that the caller or `config` names: tokens around a source, the first one of a
  * target. */
 iso_status text_pipeline_languages(iso_tokenizer *t, text_pipeline *p,

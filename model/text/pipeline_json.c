@@ -213,6 +213,15 @@ static iso_status read_replace(iso_tokenizer *t, text_step *step, const json_t *
     return ISOBIT_OK;
 }
 
+static iso_status read_prefix(iso_tokenizer *t, text_step *step, const json_t *part,
+                              iso_error *error) {
+    const char *prefix = text_string_or(part, "prepend", NULL);
+    if (!prefix)
+        return damaged(error, "the normalizer Prepend");
+    step->to = copy_text(t, prefix);
+    return step->to ? ISOBIT_OK : model_fail(error, ISOBIT_E_NOMEM, "out of memory for %s", file);
+}
+
 /* ------------------------------------------------------------------------------------- steps */
 
 static iso_status read_step(iso_tokenizer *t, text_pipeline *p, const json_t *part,
@@ -230,6 +239,7 @@ static iso_status read_step(iso_tokenizer *t, text_pipeline *p, const json_t *pa
         {"BertNormalizer", {.run = text_step_bert}},
         {"Precompiled", {.run = text_step_charsmap}},
         {"Replace", {.run = text_step_replace}},
+        {"Prepend", {.run = text_step_prepend}},
         {"Strip", {.run = text_step_strip}},
     };
     const char *type = type_of(part);
@@ -250,6 +260,8 @@ static iso_status read_step(iso_tokenizer *t, text_pipeline *p, const json_t *pa
             return read_charsmap(t, step, part, error);
         if (step->run == text_step_replace)
             return read_replace(t, step, part, error);
+        if (step->run == text_step_prepend)
+            return read_prefix(t, step, part, error);
         return ISOBIT_OK;
     }
     return refuse(error, "normalizer", type);
@@ -297,7 +309,15 @@ static iso_status read_metaspace(text_pipeline *p, const json_t *root, int *used
                : ISOBIT_OK;
 }
 
-/* Either BERT's, or a regular expression that is known and ByteLevel. */
+/* A split at spaces, of which the last step has left none. */
+static int is_idle_split(const text_pipeline *p, const json_t *part) {
+    const text_step *last = p->step_count ? &p->steps[p->step_count - 1] : NULL;
+    return strcmp(text_string_or(json_object_get(part, "pattern"), "String", ""), " ") == 0 &&
+           last && last->run == text_step_replace && last->from && strcmp(last->from, " ") == 0 &&
+           !strchr(last->to, ' ') && !is_true(part, "invert");
+}
+
+/* Either BERT's, or a regular expression that is known and ByteLevel, or none that matters. */
 static iso_status read_splitter(text_pipeline *p, const json_t *root, int *byte_level,
                                 iso_error *error) {
     const json_t *part;
@@ -306,6 +326,8 @@ static iso_status read_splitter(text_pipeline *p, const json_t *root, int *byte_
     for (size_t i = 0; (part = member(root, "pretokenizers", i)); i++) {
         const char *type = type_of(part);
         const char *pattern = text_string_or(json_object_get(part, "pattern"), "Regex", "");
+        if (strcmp(type, "Split") == 0 && is_idle_split(p, part))
+            continue;
         if (*byte_level || (split && strcmp(type, "ByteLevel") != 0)) {
             return refuse(error, "a pre_tokenizer before", type);
         } else if (strcmp(type, "ByteLevel") == 0) {
@@ -394,7 +416,30 @@ static iso_status read_merge(text_pipeline *p, const json_t *one, iso_error *err
                                error);
 }
 
-static iso_status read_bpe(iso_tokenizer *t, text_pipeline *p, const json_t *model,
+/* Neither matters where each byte is a token. */
+static iso_status check_byte_level(const text_pipeline *p, const json_t *model, iso_error *error) {
+    size_t known = 0;
+    for (int byte = 0; byte < 256; byte++)
+        known += p->model.bytes[byte] != MODEL_NO_ID;
+    if (known < 256 && (is_true(model, "byte_fallback") || is_true(model, "fuse_unk")))
+        return refuse(error, "with the pre_tokenizer ByteLevel the model BPE with",
+                      "byte_fallback or fuse_unk");
+    return ISOBIT_OK;
+}
+
+/* BPE on characters. */
+static iso_status read_characters(text_pipeline *p, const json_t *model, iso_error *error) {
+    p->model.encode = text_bpe_encode_characters;
+    p->model.fuse_unk = is_true(model, "fuse_unk");
+    if (is_true(model, "byte_fallback"))
+        text_spelt_find(&p->model);
+    if (json_is_string(json_object_get(model, "unk_token")) && p->model.unk == MODEL_NO_ID)
+        return model_fail(error, ISOBIT_E_MISSING,
+                          "tokenizer.json: the unknown token of BPE is not in the vocabulary");
+    return ISOBIT_OK;
+}
+
+static iso_status read_bpe(iso_tokenizer *t, text_pipeline *p, const json_t *model, int byte_level,
                            iso_error *error) {
     static const char *const empty[] = {"continuing_subword_prefix", "end_of_word_suffix"};
     const json_t *merges = json_object_get(model, "merges"), *one;
@@ -403,16 +448,11 @@ static iso_status read_bpe(iso_tokenizer *t, text_pipeline *p, const json_t *mod
             return refuse(error, "in the model BPE", empty[i]);
     if (json_number_value(json_object_get(model, "dropout")) != 0)
         return refuse(error, "in the model BPE", "dropout");
-    if (is_true(model, "byte_fallback") || is_true(model, "fuse_unk") != p->metaspace.used)
-        return refuse(error, "in the model BPE",
-                      p->metaspace.used ? "byte_fallback, or no fuse_unk"
-                                        : "byte_fallback or fuse_unk");
-    if (p->metaspace.used && (p->model.unk == MODEL_NO_ID || is_true(model, "ignore_merges")))
-        return refuse(error, "with the pre_tokenizer Metaspace the model BPE with",
-                      "ignore_merges or no unk_token");
     iso_status status = text_pipeline_bpe(t, p, json_array_size(merges), error);
-    if (p->metaspace.used)
-        p->model.encode = text_bpe_encode_characters;
+    if (!status && byte_level)
+        status = check_byte_level(p, model, error);
+    else if (!status)
+        status = read_characters(p, model, error);
     for (size_t i = 0; !status && (one = json_array_get(merges, i)); i++)
         status = read_merge(p, one, error);
     text_bpe_sort(&p->model);
@@ -449,8 +489,6 @@ static iso_status read_unigram(iso_tokenizer *t, text_pipeline *p, const json_t 
     double *scores = model_alloc(&t->arena, t->vocabulary[TEXT_SOURCE].count, sizeof *scores);
     if (!scores)
         return model_fail(error, ISOBIT_E_NOMEM, "out of memory for %s", file);
-    if (is_true(model, "byte_fallback"))
-        return refuse(error, "in the model Unigram", "byte_fallback");
     for (size_t i = 0; (one = json_array_get(list, i)); i++) {
         scores[i] = json_number_value(json_array_get(one, 1));
         if (!json_is_number(json_array_get(one, 1)) || !isfinite(scores[i]))
@@ -461,6 +499,8 @@ static iso_status read_unigram(iso_tokenizer *t, text_pipeline *p, const json_t 
     p->model.unk = (uint32_t)unk;
     p->model.scores = scores;
     p->model.encode = text_unigram_encode;
+    if (is_true(model, "byte_fallback"))
+        text_spelt_find(&p->model);
     text_unigram_finish(&p->model);
     return ISOBIT_OK;
 }
@@ -489,9 +529,10 @@ static iso_status read_model(iso_tokenizer *t, text_pipeline *p, const json_t *m
         type = json_object_get(model, "merges") ? "BPE" : "WordPiece";
     p->model.unk =
         unk[0] ? text_vocabulary_find(p->model.vocabulary, unk, strlen(unk)) : MODEL_NO_ID;
-    if (strcmp(type, "BPE") == 0 && (byte_level || p->metaspace.used))
-        return read_bpe(t, p, model, error);
-    if (strcmp(type, "Unigram") == 0 && p->metaspace.used)
+    const int whole = !byte_level && p->split == text_split_none;
+    if (strcmp(type, "BPE") == 0 && (byte_level || whole))
+        return read_bpe(t, p, model, byte_level, error);
+    if (strcmp(type, "Unigram") == 0 && whole)
         return read_unigram(t, p, model, error);
     if (p->metaspace.used)
         return refuse(error, "with the pre_tokenizer Metaspace the model", type);
@@ -551,16 +592,41 @@ static iso_status read_around(text_pipeline *p, const json_t *root, iso_error *e
     return status;
 }
 
+/* Replace, ByteFallback, Fuse and Strip, of which the last two may be missing. */
+static iso_status read_spelt(text_pipeline *p, const json_t *root, iso_error *error) {
+    static const char *const types[] = {"Replace", "ByteFallback", "Fuse", "Strip"};
+    enum { REPLACE, FALLBACK, FUSE, STRIP, TYPES };
+    const json_t *part;
+    size_t i = 0, stop = 0;
+    p->decode = text_decode_spelt;
+    for (; (part = member(root, "decoders", i)); i++) {
+        if (i == TYPES || strcmp(type_of(part), types[i]) != 0)
+            return refuse(error, "for this model the decoder", type_of(part));
+        const json_t *pattern = json_object_get(part, "pattern");
+        if (i == REPLACE && (strcmp(text_string_or(pattern, "String", ""), TEXT_BAR) != 0 ||
+                             strcmp(text_string_or(part, "content", ""), " ") != 0))
+            return refuse(error, "another decoder Replace than of U+2581 by", " ");
+        if (i == STRIP && (!model_json_size(json_object_get(part, "start"), 0, 1024, &p->strip) ||
+                           !model_json_size(json_object_get(part, "stop"), 0, 1024, &stop)))
+            return damaged(error, "the decoder Strip");
+        if (i == STRIP && (stop || strcmp(text_string_or(part, "content", ""), " ") != 0))
+            return refuse(error, "another decoder Strip than at the beginning, of", " ");
+    }
+    return i > FALLBACK ? ISOBIT_OK : refuse(error, "for this model the decoder", type_of(root));
+}
+
 static iso_status read_decoder(text_pipeline *p, const json_t *part, int byte_level,
                                iso_error *error) {
     const char *type = type_of(part);
-    const char *wanted = p->metaspace.used ? "Metaspace" : byte_level ? "ByteLevel" : "WordPiece";
-    if (strcmp(type, wanted) != 0)
-        return refuse(error, "for this model the decoder", type);
-    if (p->metaspace.used) {
+    const char *wanted = byte_level ? "ByteLevel" : "WordPiece";
+    if (p->model.encode == text_bpe_encode_characters || p->model.encode == text_unigram_encode) {
+        if (strcmp(type, "Metaspace") != 0)
+            return read_spelt(p, part, error);
         p->decode = text_decode_metaspace;
         return read_prepend(part, &p->metaspace.decoder, error);
     }
+    if (strcmp(type, wanted) != 0)
+        return refuse(error, "for this model the decoder", type);
     p->cleanup = !byte_level && flag(part, "cleanup", 1);
     if (!byte_level && strcmp(text_string_or(part, "prefix", "##"), p->model.prefix) != 0)
         return refuse(error, "a decoder with the prefix", text_string_or(part, "prefix", "##"));

@@ -13,7 +13,8 @@
 typedef enum layout {
     FAIRSEQ, /* <s> <pad> </s> <unk>, the pieces but for the first three */
     T5,      /* the pieces, <extra_id_N> ... <extra_id_0> */
-    PEGASUS  /* <pad> </s> and tokens for training, the pieces but for the first two */
+    PEGASUS, /* <pad> </s> and tokens for training, the pieces but for the first two */
+    LLAMA    /* the pieces, the first three of which the configuration may name otherwise */
 } layout;
 
 typedef enum place { NOWHERE, BEFORE, AFTER } place; /* of the language of a source */
@@ -27,6 +28,7 @@ struct text_family {
     size_t language_count; /* 0: up to the NULL at the end */
     int added_languages;   /* behind the vocabulary rather than in it */
     int has_bos;           /* <s> is special */
+    const char *bos, *eos; /* around a text, if tokenizer_config.json says so, or NULL */
     const char *mask;      /* or NULL */
     int normalized_mask;   /* looked for in normal forms */
     int ignores_decoder;   /* "added_tokens_decoder" of tokenizer_config.json */
@@ -60,6 +62,11 @@ const struct text_family text_t5 = {.file = "spiece.model", .layout = T5};
 const struct text_family text_pegasus = {
     .file = "spiece.model", .layout = PEGASUS, .mask = "<mask_2>", .ignores_decoder = 1};
 
+const struct text_family text_llama = {
+    .file = "tokenizer.model", .layout = LLAMA, .has_bos = 1, .bos = "<s>", .eos = "</s>"};
+/* In tokenizer.json alone. */
+const struct text_family text_gemma = {.layout = LLAMA, .bos = "<bos>", .eos = "<eos>"};
+
 /* A whole number that tokenizer_config.json may have. */
 static iso_status read_number(const json_t *config, const char *key, size_t otherwise,
                               size_t *number, iso_error *error) {
@@ -72,8 +79,18 @@ static iso_status read_number(const json_t *config, const char *key, size_t othe
                       "tokenizer_config.json: %s is not a whole number up to %d", key, MOST);
 }
 
-int text_family_rebuilds(const struct text_family *family, const json_t *config) {
-    return family->layout == T5 && json_is_boolean(json_object_get(config, "add_prefix_space"));
+/* Without the file transformers cannot load a Llama at all; its tokenizer.json is as good. */
+int text_family_rebuilds(const struct text_family *family, const char *directory,
+                         const json_t *config) {
+    model_file file;
+    if (!json_is_boolean(json_object_get(config, "add_prefix_space")))
+        return 0;
+    if (family != &text_llama)
+        return family->layout == T5;
+    if (model_file_open(&file, directory, family->file, NULL))
+        return 0;
+    model_file_close(&file);
+    return 1;
 }
 
 int text_family_updates(const struct text_family *family) { return !family->ignores_decoder; }
@@ -113,6 +130,26 @@ static iso_status put_numbered(reader *r, const char *format, size_t number, flo
     char token[40];
     (void)snprintf(token, sizeof token, format[0] == 'e' ? "<extra_id_%zu>" : "<unk_%zu>", number);
     return put_token(r, token, strlen(token), score);
+}
+
+/* As the file has them, but for the scores of the first three, and names that tokenizer_config.json
+ * gives them. */
+static iso_status put_llama(reader *r) {
+    enum { NAMED = 3 };
+    const json_t *decoder = json_object_get(r->config, "added_tokens_decoder");
+    iso_status status = ISOBIT_OK;
+    if (r->pieces.count < NAMED)
+        return model_fail(r->error, ISOBIT_E_CONFIG, "%s has less than %d pieces", r->family->file,
+                          NAMED);
+    for (size_t i = 0; i < r->pieces.count && !status; i++) {
+        const text_piece *piece = &r->pieces.pieces[i];
+        const char key[] = {(char)('0' + i % 10), 0};
+        const char *name =
+            i < NAMED ? text_string_or(json_object_get(decoder, key), "content", NULL) : NULL;
+        status = name ? put_token(r, name, strlen(name), 0)
+                      : put_token(r, piece->text, piece->bytes, i < NAMED ? 0 : piece->score);
+    }
+    return status;
 }
 
 static iso_status put_pieces(reader *r, size_t first) {
@@ -181,6 +218,7 @@ static iso_status put_tokens(reader *r, size_t extra, size_t offset) {
         return no_memory(r);
     return r->family->layout == FAIRSEQ ? put_fairseq(r)
            : r->family->layout == T5    ? put_t5(r, extra)
+           : r->family->layout == LLAMA ? put_llama(r)
                                         : put_pegasus(r, offset);
 }
 
@@ -203,6 +241,24 @@ static int add_token(reader *r, const char *token, int special, int is_mask, int
     return append(r, token,
                   json_pack("{s:s, s:b, s:b, s:b}", "content", token, "special", special, "lstrip",
                             is_mask, "normalized", is_mask ? normalized : !special));
+}
+
+/* A special token that the files may name, maybe as an object with its properties. */
+static int add_named(reader *r, const char *key, const char *otherwise) {
+    const char *token = special(r, key, otherwise);
+    const json_t *value = json_object_get(r->config, key);
+    if (!value)
+        value = json_object_get(r->map, key);
+    if (r->family->layout != LLAMA || !json_is_object(value))
+        return add_token(r, token, 1, 0, 0);
+    if (!token || !token[0] || has_token(r, token))
+        return 1;
+    json_t *copy = json_copy((json_t *)(uintptr_t)value);
+    if (!copy || json_object_set_new(copy, "special", json_true())) {
+        json_decref(copy);
+        return 0;
+    }
+    return append(r, token, copy);
 }
 
 /* Control pieces are special, those of users are not; both are found as they are written. */
@@ -260,17 +316,22 @@ static int add_numbered(reader *r, const char *format, size_t from, size_t to) {
 
 /* What transformers adds for a class, in its order. */
 static int add_special(reader *r, size_t extra, size_t offset) {
+    enum { ALL, FAIRSEQ_ONLY, WITH_BOS };
     static const struct {
         const char *key, *token;
-        int of_fairseq;
-    } first[] = {{"bos_token", "<s>", 2},  {"eos_token", "</s>", 0},  {"unk_token", "<unk>", 0},
-                 {"sep_token", "</s>", 1}, {"pad_token", "<pad>", 0}, {"cls_token", "<s>", 1}};
+        int who, of_llama; /* Llama has a default of it */
+    } first[] = {{"bos_token", "<s>", WITH_BOS, 1}, {"eos_token", "</s>", ALL, 1},
+                 {"unk_token", "<unk>", ALL, 1},    {"sep_token", "</s>", FAIRSEQ_ONLY, 0},
+                 {"pad_token", "<pad>", ALL, 0},    {"cls_token", "<s>", FAIRSEQ_ONLY, 0}};
     const struct text_family *f = r->family;
-    const int fairseq = f->layout == FAIRSEQ;
+    const int fairseq = f->layout == FAIRSEQ, llama = f->layout == LLAMA;
     int fine = 1;
     for (size_t i = 0; i < sizeof first / sizeof *first && fine; i++)
-        if (!first[i].of_fairseq || (fairseq && (first[i].of_fairseq == 1 || f->has_bos)))
-            fine = add_token(r, special(r, first[i].key, first[i].token), 1, 0, 0);
+        if (llama || first[i].who == ALL ||
+            (fairseq && (first[i].who == FAIRSEQ_ONLY || f->has_bos)))
+            fine = add_named(r, first[i].key, llama && !first[i].of_llama ? NULL : first[i].token);
+    if (llama)
+        fine = fine && add_named(r, "mask_token", NULL);
     /* NLLB has its languages before the mask, although transformers would add them after it. */
     const int own = fairseq && !(f->added_languages && json_is_array(additional(r)));
     if (f->added_languages)
@@ -425,6 +486,7 @@ static iso_status make_merges(reader *r) {
         m->merge_count = count;
         text_bpe_sort(m);
         m->encode = text_bpe_encode_characters;
+        m->fuse_unk = 1;
     }
     model_arena_free(&scratch);
     return status;
@@ -447,6 +509,7 @@ static iso_status make_model(reader *r, size_t offset) {
     text_model *m = &r->p->model;
     const int bpe = r->pieces.model == TEXT_SPM_BPE;
     const uint64_t number = r->family->layout == FAIRSEQ   ? 3
+                            : r->family->layout == LLAMA   ? 0
                             : r->pieces.unk >= r->count    ? r->count
                             : r->family->layout == PEGASUS ? r->pieces.unk + offset
                                                            : r->pieces.unk;
@@ -456,13 +519,41 @@ static iso_status make_model(reader *r, size_t offset) {
     if (m->unk >= r->count)
         return model_fail(r->error, ISOBIT_E_MISSING, "%s: the unknown piece is not in it",
                           r->family->file);
+    if (r->family->layout == LLAMA)
+        text_spelt_find(m);
     return bpe ? make_merges(r) : make_unigram(r);
 }
 
 /* ------------------------------------------------------------------------------- the pipeline */
 
+/* A flag of tokenizer_config.json, for which null is false. */
+static int flag(const json_t *config, const char *key) {
+    const json_t *value = json_object_get(config, key);
+    return !value || json_is_true(value);
+}
+
+/* The old way spaces become bars in each part of a text; the new way only the first one gets one
+ * more. */
+static iso_status make_llama_steps(const reader *r) {
+    text_pipeline *p = r->p;
+    const int prefix = flag(r->config, "add_prefix_space");
+    p->decode = text_decode_spelt;
+    p->strip = (size_t)prefix;
+    if (json_is_false(json_object_get(r->config, "legacy"))) {
+        p->metaspace = (text_metaspace){
+            .used = 1, .prepend = prefix ? TEXT_PREPEND_FIRST : TEXT_PREPEND_NEVER};
+        return ISOBIT_OK;
+    }
+    if (prefix)
+        p->steps[p->step_count++] = (text_step){.run = text_step_prepend, .to = TEXT_BAR};
+    p->steps[p->step_count++] = (text_step){.run = text_step_replace, .from = " ", .to = TEXT_BAR};
+    return ISOBIT_OK;
+}
+
 static iso_status make_steps(reader *r) {
     text_pipeline *p = r->p;
+    if (r->family->layout == LLAMA)
+        return make_llama_steps(r);
     if (r->pieces.charsmap_bytes) {
         text_step *step = &p->steps[p->step_count++];
         char *copy = model_alloc(&r->t->arena, r->pieces.charsmap_bytes, 1);
@@ -535,7 +626,7 @@ static iso_status build(reader *r, const char *proto, size_t bytes, model_arena 
         status = make_model(r, offset);
     if (!status)
         status = make_steps(r);
-    if (!status && r->family->place == NOWHERE)
+    if (!status && r->family->place == NOWHERE && !r->family->bos)
         status = put_around(r->t, r->p->after, &r->p->after_count,
                             text_string_or(r->config, "eos_token", "</s>"), r->error);
     return status;
@@ -549,6 +640,8 @@ iso_status text_pipeline_spm(iso_tokenizer *t, text_pipeline *p, const struct te
     json_t *map = NULL;
     reader r = {
         .t = t, .p = p, .family = family, .directory = directory, .config = config, .error = error};
+    if (!family->file)
+        return model_fail(error, ISOBIT_E_MISSING, "there is no file tokenizer.json");
     iso_status status = model_file_text(&proto, &bytes, &scratch, directory, family->file,
                                         TEXT_MAX_VOCABULARY_BYTES, error);
     if (!status && !json_is_object(json_object_get(config, "added_tokens_decoder")))
@@ -562,6 +655,45 @@ iso_status text_pipeline_spm(iso_tokenizer *t, text_pipeline *p, const struct te
     json_decref(r.added);
     json_decref(r.known);
     model_arena_free(&scratch);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------- around */
+
+/* One token that `add` asks for, or not. */
+static iso_status put_wanted(const reader *r, const char *add, int otherwise, const char *key,
+                             const char *name, uint32_t *ids, size_t *count) {
+    const json_t *value = json_object_get(r->config, add);
+    *count = 0;
+    if (value ? !json_is_true(value) : !otherwise)
+        return ISOBIT_OK;
+    const char *token = special(r, key, name);
+    if (!token)
+        return model_fail(r->error, ISOBIT_E_CONFIG,
+                          "tokenizer_config.json: %s asks for a token, but %s is null", add, key);
+    return put_around(r->t, ids, count, token, r->error);
+}
+
+iso_status text_pipeline_around(iso_tokenizer *t, text_pipeline *p,
+                                const struct text_family *family, const char *directory,
+                                const json_t *config, iso_error *error) {
+    json_t *map = NULL;
+    reader r = {
+        .t = t, .p = p, .family = family, .directory = directory, .config = config, .error = error};
+    iso_status status = ISOBIT_OK;
+    if (!family->bos)
+        return ISOBIT_OK;
+    if (!json_is_object(json_object_get(config, "added_tokens_decoder")))
+        status = text_json_optional(&map, directory, "special_tokens_map.json",
+                                    TEXT_MAX_CONFIG_BYTES, error);
+    r.map = map;
+    if (!status)
+        status = put_wanted(&r, "add_bos_token", 1, "bos_token", family->bos, p->before,
+                            &p->before_count);
+    if (!status)
+        status =
+            put_wanted(&r, "add_eos_token", 0, "eos_token", family->eos, p->after, &p->after_count);
+    json_decref(map);
     return status;
 }
 

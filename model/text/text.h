@@ -107,7 +107,8 @@ typedef struct text_kind {
 
 extern const text_kind text_characters, text_marian, text_m2m, text_pipeline_kind;
 extern const struct text_recipe text_gpt2, text_roberta, text_qwen2, text_bert;
-extern const struct text_family text_nllb, text_mbart, text_mbart50, text_t5, text_pegasus;
+extern const struct text_family text_nllb, text_mbart, text_mbart50, text_t5, text_pegasus,
+    text_llama, text_gemma;
 
 /* ------------------------------------------------------------------------------- languages */
 

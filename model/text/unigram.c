@@ -2,7 +2,8 @@
  *
  * Unigram: of all ways to cut a word into tokens the one with the largest sum of scores, found from
  * left to right as tokenizers does it; of equal sums the first one found counts. A character that
- * is no token scores less than any token; such characters in a row are one unknown token.
+ * is no token scores less than any token; such characters in a row are one unknown token, or the
+ * tokens of their bytes.
  */
 #include "pipeline.h"
 
@@ -118,10 +119,14 @@ static void put_way(const text_model *model, text_ids *out, place *places, const
                 end = places[end].from;
             /* Together they may be a token. */
             const uint32_t whole = text_vocabulary_find(model->vocabulary, word + at, end - at);
-            if (whole != MODEL_NO_ID && !model->only_added[whole])
+            if (whole != MODEL_NO_ID && !model->only_added[whole]) {
                 id = whole;
-            else
+            } else if (text_spells(model, word + at, end - at)) {
+                text_put_spelt(model, out, word + at, end - at);
+                continue;
+            } else {
                 out->unknown += count_unknown(word + at, end - at);
+            }
         }
         text_put_id(out, id);
     }
