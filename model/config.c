@@ -308,11 +308,133 @@ static iso_status read_scaled_logits(const reader *r, model_config *c) {
     return read_flag(r, key, &c->scale_tied_logits);
 }
 
+/* A list of numbers from 1e-6 on; *count is how many. */
+static iso_status read_factors(const reader *r, const char *key, const double **out,
+                               size_t *count) {
+    const json_t *list = get(r, key);
+    const size_t n = json_array_size(list);
+    if (!list || !json_is_array(list) || n == 0 || n > MAX_HEAD_WIDTH)
+        return wrong(r, key, list, "a list of numbers, one for each pair of elements");
+    double *factors = model_alloc(r->arena, n, sizeof *factors);
+    if (!factors)
+        return model_fail(r->error, ISOBIT_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < n; i++) {
+        const json_t *item = json_array_get(list, i);
+        factors[i] = json_is_number(item) ? json_number_value(item) : NAN;
+        if (!(factors[i] >= 1e-6 && factors[i] <= 1e6))
+            return wrong(r, key, item, "a list of numbers from 1e-6 to 1e6");
+    }
+    *out = factors;
+    *count = n;
+    return ISOBIT_OK;
+}
+
+/* Rates that turn slowly enough become slower, by a factor; the ramp between is that of the paper
+ * (Peng et al. 2023, arXiv 2309.00071). */
+static iso_status read_yarn(const reader *in, model_rope *rope) {
+    double mscale = 0, all = 0;
+    int whole = 1;
+    iso_status status;
+    if ((status = read_real(in, "beta_fast", &rope->high, 0, 0)) ||
+        (status = read_real(in, "beta_slow", &rope->low, 0, 0)) ||
+        (status = read_real(in, "mscale", &mscale, 0, 0)) ||
+        (status = read_real(in, "mscale_all_dim", &all, 0, 0)) ||
+        (status = read_flag(in, "truncate", &whole)))
+        return status;
+    rope->high = rope->high == 0 ? 32 : rope->high;
+    rope->low = rope->low == 0 ? 1 : rope->low;
+    rope->fraction = !whole;
+    if (rope->scaling == 0 && rope->factor > 1) {
+        const double more = 0.1 * log(rope->factor);
+        rope->scaling = mscale > 0 && all > 0 ? (more * mscale + 1) / (more * all + 1) : more + 1;
+    }
+    return ISOBIT_OK;
+}
+
+/*
+ * Factors for each rate (Ding et al. 2024, arXiv 2402.13753). Of a text longer than the original
+ * positions all rates are others, those of its beginning too: a cache would not fit, so there are
+ * no more positions than that.
+ */
+static iso_status read_long(const reader *in, model_config *c) {
+    model_rope *rope = &c->rope;
+    const double *longer;
+    size_t count;
+    iso_status status;
+    if ((status = read_factors(in, "short_factor", &rope->slower, &rope->count)) ||
+        (status = read_factors(in, "long_factor", &longer, &count)))
+        return status;
+    if (count != rope->count)
+        return model_fail(in->error, ISOBIT_E_CONFIG,
+                          "%s: \"short_factor\" has %zu numbers, \"long_factor\" %zu", in->file,
+                          rope->count, count);
+    if (rope->original < (double)c->max_positions)
+        c->max_positions = (size_t)rope->original;
+    if (rope->scaling == 0 && rope->factor > 1 && rope->original > 1)
+        rope->scaling = sqrt(1 + log(rope->factor) / log(rope->original));
+    return ISOBIT_OK;
+}
+
+/*
+ * The numbers of "rope_scaling". The original positions may stand beside it. Where a factor and the
+ * ratio of all positions to the original ones are not the same, the factor counts.
+ */
+static iso_status read_stretch(const reader *r, const reader *in, model_config *c) {
+    model_rope *rope = &c->rope;
+    const int old = rope->kind != MODEL_ROPE_YARN && rope->kind != MODEL_ROPE_LONG;
+    const char *const original = "original_max_position_embeddings";
+    size_t positions = (size_t)rope->original;
+    iso_status status;
+    if ((status = read_real(in, "factor", &rope->factor, 1, 0)) ||
+        (status = read_size(in, original, &positions, 1, MAX_POSITIONS)) ||
+        (status = read_size(r, original, &positions, 1, MAX_POSITIONS)))
+        return status;
+    rope->original = (double)(positions || old ? positions : c->max_positions);
+    if (rope->factor == 0 && !old && rope->original < (double)c->max_positions)
+        rope->factor = (double)c->max_positions / rope->original;
+    if (!old && (status = read_real(in, "attention_factor", &rope->scaling, 0, 1)))
+        return status;
+    switch (rope->kind) {
+    case MODEL_ROPE_YARN: return read_yarn(in, rope);
+    case MODEL_ROPE_LONG: return read_long(in, c);
+    case MODEL_ROPE_LLAMA3:
+        status = read_real(in, "low_freq_factor", &rope->low, 0, 1);
+        return status ? status : read_real(in, "high_freq_factor", &rope->high, 0, 1);
+    case MODEL_ROPE_DYNAMIC:
+    case MODEL_ROPE_LINEAR:
+    case MODEL_ROPE_PLAIN: break;
+    }
+    return ISOBIT_OK;
+}
+
+/* Whether the numbers are there, and can be true together. */
+static int is_stretch(const model_rope *rope) {
+    switch (rope->kind) {
+    case MODEL_ROPE_LLAMA3:
+        return rope->factor > 0 && rope->low > 0 && rope->original > 0 && rope->high > rope->low;
+    case MODEL_ROPE_YARN: return rope->factor > 0 && rope->high >= rope->low;
+    case MODEL_ROPE_DYNAMIC:
+    case MODEL_ROPE_LINEAR: return rope->factor > 0;
+    case MODEL_ROPE_LONG:
+    case MODEL_ROPE_PLAIN: break;
+    }
+    return 1;
+}
+
 /*
  * "rope_theta", and "rope_scaling" of the types that are known. transformers 5 writes one object
  * with both instead, "rope_parameters".
  */
 static iso_status read_rope(const reader *r, model_config *c) {
+    static const struct {
+        const char *name;
+        model_rope_kind kind;
+    } kinds[] = {
+        {"default", MODEL_ROPE_PLAIN}, {"dynamic", MODEL_ROPE_DYNAMIC},
+        {"linear", MODEL_ROPE_LINEAR}, {"llama3", MODEL_ROPE_LLAMA3},
+        {"yarn", MODEL_ROPE_YARN},     {"longrope", MODEL_ROPE_LONG},
+        {"su", MODEL_ROPE_LONG}, /* as it was called first */
+    };
     const char *const key = get(r, "rope_parameters") ? "rope_parameters" : "rope_scaling";
     const json_t *scaling = get(r, key);
     reader in = {r->file, scaling, r->arena, r->error};
@@ -325,30 +447,35 @@ static iso_status read_rope(const reader *r, model_config *c) {
         return status;
     const json_t *type = get(&in, "rope_type") ? get(&in, "rope_type") : get(&in, "type");
     const char *name = type && json_is_string(type) ? json_string_value(type) : "";
-    /* "dynamic" changes what lies beyond the positions that there are. */
-    if (strcmp(name, "default") == 0 || strcmp(name, "dynamic") == 0)
-        return ISOBIT_OK;
-    const int llama3 = strcmp(name, "llama3") == 0;
     model_quoted quoted;
-    if (!llama3 && strcmp(name, "linear") != 0)
-        return model_fail(
-            r->error, ISOBIT_E_UNSUPPORTED,
-            "%s: \"%s\" has the type %s; default, linear, dynamic and llama3 are supported",
-            r->file, key, model_quote(&quoted, name, strlen(name)));
-    double original = 0;
-    if ((status = read_real(&in, "factor", &c->rope.factor, 1, 0)) ||
-        (llama3 &&
-         ((status = read_real(&in, "low_freq_factor", &c->rope.low, 0, 1)) ||
-          (status = read_real(&in, "high_freq_factor", &c->rope.high, 0, 1)) ||
-          (status = read_real(&in, "original_max_position_embeddings", &original, 1, 0)))))
-        return status;
-    c->rope.original = original;
-    if (c->rope.factor == 0 ||
-        (llama3 && (c->rope.low == 0 || original == 0 || c->rope.high <= c->rope.low)))
+    size_t i = 0;
+    while (i < sizeof kinds / sizeof *kinds && strcmp(name, kinds[i].name) != 0)
+        i++;
+    if (i == sizeof kinds / sizeof *kinds)
+        return model_fail(r->error, ISOBIT_E_UNSUPPORTED,
+                          "%s: \"%s\" has the type %s; default, linear, dynamic, llama3, yarn and "
+                          "longrope are supported",
+                          r->file, key, model_quote(&quoted, name, strlen(name)));
+    c->rope.kind = kinds[i].kind;
+    if (c->rope.kind == MODEL_ROPE_PLAIN)
+        return ISOBIT_OK;
+    status = read_stretch(r, &in, c);
+    if (!status && !is_stretch(&c->rope))
         return model_fail(r->error, ISOBIT_E_CONFIG,
                           "%s: \"%s\" of the type %s lacks numbers, or they contradict each other",
                           r->file, key, name);
-    return ISOBIT_OK;
+    return status;
+}
+
+/* Factors for each pair of elements of a head that turn. */
+static iso_status check_rope(const reader *r, const model_config *c) {
+    const size_t pairs = (c->head_width ? c->head_width : c->d / c->decoder_heads) / 2;
+    return c->rope.kind != MODEL_ROPE_LONG || c->rope.count == pairs
+               ? ISOBIT_OK
+               : model_fail(r->error, ISOBIT_E_CONFIG,
+                            "%s: \"short_factor\" has %zu numbers; %zu are expected, one for each "
+                            "pair of elements of a head",
+                            r->file, c->rope.count, pairs);
 }
 
 /* Of grouped queries several heads share keys and values. */
@@ -427,8 +554,10 @@ static iso_status read_architecture(const reader *r, model_config *c) {
         return status;
     if (!c->decoder_layers)
         return ISOBIT_OK;
-    status = check_key_heads(r, c, c->decoder_heads);
-    return status ? status : check_heads(r, c, keys->decoder_heads, c->decoder_heads);
+    if ((status = check_key_heads(r, c, c->decoder_heads)) ||
+        (status = check_heads(r, c, keys->decoder_heads, c->decoder_heads)))
+        return status;
+    return check_rope(r, c);
 }
 
 static iso_status check_id(const reader *r, const char *key, uint32_t id, size_t V, int needed) {

@@ -750,13 +750,48 @@ static iso_status scale_logits(model_source *source, const model_config *c,
                : status;
 }
 
+static const double two_pi = 2 * 3.14159265358979323846;
+
+/* The rate that turns so many times within the original positions, counted from the fastest. */
+static double rate_of_turns(const model_config *c, size_t rotary, double turns) {
+    return (double)rotary * log(c->rope.original / (turns * two_pi)) / (2 * log(c->rope_theta));
+}
+
+/* How much of its rate pair i of "yarn" keeps: 1 all, 0 it is divided by the factor. */
+static double yarn_keeps(const model_config *c, size_t rotary, size_t i) {
+    const model_rope *r = &c->rope;
+    double first = rate_of_turns(c, rotary, r->high), last = rate_of_turns(c, rotary, r->low);
+    if (!r->fraction) {
+        first = floor(first);
+        last = ceil(last);
+    }
+    first = first > 0 ? first : 0;
+    last = last < (double)(rotary - 1) ? last : (double)(rotary - 1);
+    if (first == last)
+        last += 0.001;
+    const double ramp = ((double)i - first) / (last - first);
+    return ramp < 0 ? 1 : ramp > 1 ? 0 : 1 - ramp;
+}
+
 /* Slow rates become slower: by the factor, and of "llama3" only those whose wave is longer than
  * original / low positions, fast ones stay, and between the two there is a ramp. */
-static float stretched(const model_rope *r, float rate) {
-    const double wave = 2 * 3.14159265358979323846 / (double)rate;
-    if (r->factor == 0)
-        return rate;
-    if (r->low == 0 || wave > r->original / r->low)
+static float stretched(const model_config *c, size_t rotary, size_t i) {
+    const model_rope *r = &c->rope;
+    const double exact = pow(c->rope_theta, -2.0 * (double)i / (double)rotary);
+    const float rate = (float)exact;
+    const double wave = two_pi / (double)rate;
+    switch (r->kind) {
+    case MODEL_ROPE_DYNAMIC:
+    case MODEL_ROPE_PLAIN: return rate;
+    case MODEL_ROPE_LINEAR: return (float)((double)rate / r->factor);
+    case MODEL_ROPE_YARN: {
+        const double keeps = yarn_keeps(c, rotary, i);
+        return (float)(exact / r->factor * (1 - keeps) + exact * keeps);
+    }
+    case MODEL_ROPE_LONG: return (float)(exact / r->slower[i]);
+    case MODEL_ROPE_LLAMA3: break;
+    }
+    if (wave > r->original / r->low)
         return (float)((double)rate / r->factor);
     if (wave < r->original / r->high)
         return rate;
@@ -786,9 +821,10 @@ static iso_status make_rope(model_source *source, const model_config *c, model_s
         return model_fail(source->error, ISOBIT_E_NOMEM,
                           "out of memory for rotary embeddings of %zu positions", rows);
     for (size_t i = 0; i < dh / 2; i++)
-        rates[i] = stretched(&c->rope, (float)pow(c->rope_theta, -2.0 * (double)i / (double)dh));
+        rates[i] = stretched(c, dh, i);
     stack->rope = table;
-    iso_status status = iso_rope_table_f32(table, dh, 0, rows, rates, dh, 1, source->context);
+    const float scaling = c->rope.scaling == 0 ? 1 : (float)c->rope.scaling;
+    iso_status status = iso_rope_table_f32(table, dh, 0, rows, rates, dh, scaling, source->context);
     return status ? model_fail(source->error, status, "rotary embeddings: %s", iso_strerror(status))
                   : status;
 }

@@ -206,9 +206,25 @@ typedef struct model_must {
 typedef enum model_presence { MODEL_NEVER, MODEL_ALWAYS, MODEL_IF_STORED } model_presence;
 
 /* How rotary embeddings are stretched to more positions: "rope_scaling". */
+typedef enum model_rope_kind {
+    MODEL_ROPE_PLAIN,
+    MODEL_ROPE_DYNAMIC, /* what it changes lies beyond the positions that there are */
+    MODEL_ROPE_LINEAR,
+    MODEL_ROPE_LLAMA3,
+    MODEL_ROPE_YARN,
+    MODEL_ROPE_LONG
+} model_rope_kind;
+
 typedef struct model_rope {
-    double factor;              /* 0: not at all */
-    double low, high, original; /* of "llama3": low 0 is "linear" */
+    model_rope_kind kind;
+    double factor, original;
+    /* "llama3": its frequency factors. "yarn": turns within the original positions, of which fewer
+     * than `low` are slowed down wholly, and more than `high` not at all. */
+    double low, high;
+    int fraction;         /* "yarn": the ends of the ramp may lie between two rates */
+    double scaling;       /* of cosines and sines; 0: 1 */
+    const double *slower; /* "longrope": [count] how many times slower each rate is */
+    size_t count;
 } model_rope;
 
 /* What sentence-transformers says of a folder. */

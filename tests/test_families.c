@@ -48,6 +48,8 @@ static const family families[] = {
     {"llama3-bf16", {NULL}},
     {"qwen2-f16", {NULL}},
     {"mistral", {"lm_head.weight"}},
+    {"llama-yarn", {"lm_head.weight"}},
+    {"llama-longrope", {"lm_head.weight"}},
 };
 
 static void ok(iso_status status, const iso_error *error) {
@@ -399,7 +401,8 @@ static void test_encoder_arguments(void **state) {
 /* ------------------------------------------------------------------------------ decoders alone */
 
 static const char *const decoders[] = {"gpt2",        "gpt2-untied-f16", "llama",
-                                       "llama3-bf16", "qwen2-f16",       "mistral"};
+                                       "llama3-bf16", "qwen2-f16",       "mistral",
+                                       "llama-yarn",  "llama-longrope"};
 #define DECODERS (sizeof decoders / sizeof *decoders)
 
 static void test_decoders(void **state) {
@@ -835,6 +838,8 @@ static void test_t5_info(void **state) {
 
 /* --------------------------------------------------------------------------------------- Llama */
 
+#define YARN(numbers) "{\"rope_type\":\"yarn\"" numbers "}"
+#define LONG(numbers) "{\"rope_type\":\"longrope\",\"long_factor\":[1,2,3,4]" numbers "}"
 #define LLAMA3(numbers) "{\"rope_type\":\"llama3\",\"factor\":8" numbers "}"
 
 static void test_llama_config(void **state) {
@@ -855,9 +860,50 @@ static void test_llama_config(void **state) {
         {"llama", "rope_scaling", "null", ISOBIT_OK, ""},
         {"llama", "rope_scaling", "2", ISOBIT_E_CONFIG, "rope_scaling"},
         {"llama", "rope_scaling", "{}", ISOBIT_E_UNSUPPORTED, "the type \"\""},
-        {"llama", "rope_scaling", "{\"rope_type\":\"yarn\",\"factor\":4}", ISOBIT_E_UNSUPPORTED,
-         "\"yarn\"; default, linear, dynamic and llama3"},
+        {"llama", "rope_scaling", "{\"rope_type\":\"ntk\",\"factor\":4}", ISOBIT_E_UNSUPPORTED,
+         "\"ntk\"; default, linear, dynamic, llama3, yarn and longrope"},
         {"llama", "rope_scaling", "{\"type\":\"dynamic\",\"factor\":4}", ISOBIT_OK, ""},
+        {"llama", "rope_scaling", "{\"type\":\"dynamic\"}", ISOBIT_E_CONFIG,
+         "type dynamic lacks numbers"},
+        {"llama", "rope_scaling", YARN(",\"factor\":4"), ISOBIT_OK, ""},
+        {"llama", "rope_scaling", YARN(",\"factor\":0.5"), ISOBIT_E_CONFIG, "\"factor\""},
+        {"llama", "rope_scaling", YARN(""), ISOBIT_E_CONFIG, "type yarn lacks numbers"},
+        {"llama", "rope_scaling", YARN(",\"original_max_position_embeddings\":20"), ISOBIT_OK, ""},
+        {"llama", "rope_scaling", YARN(",\"factor\":4,\"original_max_position_embeddings\":1.5"),
+         ISOBIT_E_CONFIG, "original_max_position_embeddings"},
+        {"llama-yarn", "original_max_position_embeddings", "0", ISOBIT_E_CONFIG,
+         "original_max_position_embeddings"},
+        {"llama", "rope_scaling", YARN(",\"factor\":4,\"beta_fast\":2,\"beta_slow\":3"),
+         ISOBIT_E_CONFIG, "contradict"},
+        {"llama", "rope_scaling", YARN(",\"factor\":4,\"beta_fast\":0,\"beta_slow\":0"), ISOBIT_OK,
+         ""},
+        {"llama", "rope_scaling", YARN(",\"factor\":4,\"beta_slow\":-1"), ISOBIT_E_CONFIG,
+         "beta_slow"},
+        {"llama", "rope_scaling", YARN(",\"factor\":4,\"mscale\":\"1\""), ISOBIT_E_CONFIG,
+         "\"mscale\""},
+        {"llama", "rope_scaling", YARN(",\"factor\":4,\"mscale_all_dim\":-1"), ISOBIT_E_CONFIG,
+         "mscale_all_dim"},
+        {"llama", "rope_scaling", YARN(",\"factor\":4,\"truncate\":1"), ISOBIT_E_CONFIG,
+         "truncate"},
+        {"llama", "rope_scaling", YARN(",\"factor\":4,\"attention_factor\":0"), ISOBIT_E_CONFIG,
+         "attention_factor"},
+        {"llama", "rope_scaling", LONG(""), ISOBIT_E_CONFIG, "\"short_factor\" is null"},
+        {"llama", "rope_scaling", LONG(",\"short_factor\":[]"), ISOBIT_E_CONFIG, "short_factor"},
+        {"llama", "rope_scaling", LONG(",\"short_factor\":7"), ISOBIT_E_CONFIG, "short_factor"},
+        {"llama", "rope_scaling", LONG(",\"short_factor\":[1,2,3,4]"), ISOBIT_OK, ""},
+        {"llama", "rope_scaling", LONG(",\"short_factor\":[1,2,3,0]"), ISOBIT_E_CONFIG,
+         "\"short_factor\" is 0"},
+        {"llama", "rope_scaling", LONG(",\"short_factor\":[1,2,3,\"4\"]"), ISOBIT_E_CONFIG,
+         "short_factor"},
+        {"llama", "rope_scaling",
+         "{\"type\":\"su\",\"short_factor\":[1,2,3],\"long_factor\":[1,2,3]}", ISOBIT_E_CONFIG,
+         "\"short_factor\" has 3 numbers; 4 are expected"},
+        {"llama", "rope_scaling", "{\"type\":\"su\",\"short_factor\":[1,2,3,4]}", ISOBIT_E_CONFIG,
+         "\"long_factor\" is null"},
+        {"llama", "rope_scaling",
+         "{\"type\":\"longrope\",\"short_factor\":[1,2,3,4],"
+         "\"long_factor\":[1]}",
+         ISOBIT_E_CONFIG, "\"long_factor\" 1"},
         {"llama", "rope_scaling", "{\"rope_type\":\"linear\"}", ISOBIT_E_CONFIG, "lacks numbers"},
         {"llama", "rope_scaling", "{\"rope_type\":\"linear\",\"factor\":0.5}", ISOBIT_E_CONFIG,
          "factor"},
@@ -906,6 +952,64 @@ static int same_bytes(const void *a, const void *b, size_t bytes) {
     return memcmp(a, b, bytes) == 0;
 }
 
+static void logits_as(float *logits, const char *folder, const char *changes) {
+    const uint32_t ids[9] = {3, 14, 15, 9, 26, 5, 35, 8, 9};
+    iso_model *model = load_as(folder, changes);
+    iso_error error = {0};
+    assert_true(iso_model_get_info(model)->target_vocabulary <= MOST_V);
+    ok(iso_logits_f32(logits, model, NULL, 0, ids, 9, 0, NULL, &error), &error);
+    iso_model_free(model);
+}
+
+/* Numbers that need not be given, and what they are then; factors by which rates turn slower. */
+static void test_rope_numbers(void **state) {
+    static const struct {
+        const char *folder, *a, *b;
+        int same;
+    } cases[] = {
+#define STRETCH(type, numbers) "{\"rope_scaling\":{\"type\":\"" type "\"" numbers "}}"
+#define FOUR ",\"factor\":4,\"original_max_position_embeddings\":20"
+#define SHORT "\"short_factor\":[1,1.25,2,3.5]"
+        /* The positions are 40: twice as many as the original ones. */
+        {"llama", STRETCH("yarn", ",\"factor\":2,\"original_max_position_embeddings\":20"),
+         STRETCH("yarn", ",\"original_max_position_embeddings\":20"), 1},
+        {"llama", STRETCH("yarn", FOUR),
+         STRETCH("yarn", ",\"original_max_position_embeddings\":20"), 0},
+        {"llama", STRETCH("yarn", ",\"factor\":4"),
+         STRETCH("yarn", ",\"factor\":4,\"original_max_position_embeddings\":40"), 1},
+        {"llama", STRETCH("yarn", FOUR), STRETCH("yarn", FOUR ",\"beta_fast\":32,\"beta_slow\":1"),
+         1},
+        /* Without a ramp there is nothing to be cut to whole rates. */
+        {"llama", STRETCH("yarn", FOUR ",\"beta_slow\":0.5"),
+         STRETCH("yarn", FOUR ",\"beta_slow\":0.5,\"truncate\":false"), 0},
+        /* 0.1 ln 4 + 1 */
+        {"llama", STRETCH("yarn", FOUR),
+         STRETCH("yarn", FOUR ",\"attention_factor\":1.138629436111989"), 1},
+        {"llama", STRETCH("yarn", FOUR ",\"mscale\":1.4"), STRETCH("yarn", FOUR), 1},
+        {"llama", STRETCH("yarn", FOUR ",\"mscale\":0.7,\"mscale_all_dim\":0.7"),
+         STRETCH("yarn", FOUR ",\"attention_factor\":1"), 1},
+        {"llama", STRETCH("yarn", ",\"factor\":1"), STRETCH("default", ""), 1},
+        {"llama", STRETCH("longrope", ",\"factor\":1," SHORT ",\"long_factor\":[1,1,1,1]"),
+         STRETCH("su", "," SHORT ",\"long_factor\":[1,2,3,4]"), 1},
+        /* sqrt(1 + ln 4 / ln 40) */
+        {"llama", STRETCH("longrope", ",\"factor\":4," SHORT ",\"long_factor\":[1,2,3,4]"),
+         STRETCH("longrope",
+                 ",\"attention_factor\":1.1729465671624668," SHORT ",\"long_factor\":[1,2,3,4]"),
+         1},
+        {"llama", STRETCH("longrope", ",\"short_factor\":[4,4,4,4],\"long_factor\":[1,2,3,4]"),
+         STRETCH("linear", ",\"factor\":4"), 1},
+    };
+    static float a[9 * MOST_V], b[9 * MOST_V];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        logits_as(a, cases[i].folder, cases[i].a);
+        logits_as(b, cases[i].folder, cases[i].b);
+        if (same_bytes(a, b, sizeof a) != cases[i].same)
+            fail_msg("%s and %s: logits are %s", cases[i].a, cases[i].b,
+                     cases[i].same ? "others" : "the same");
+    }
+    (void)state;
+}
+
 /* As transformers 5 writes them, configurations say the same with other keys. */
 static void test_new_keys(void **state) {
     static const struct {
@@ -925,6 +1029,20 @@ static void test_new_keys(void **state) {
          "{\"rope_theta\":100.0,\"rope_type\":\"llama3\",\"factor\":8.0,\"low_freq_factor\":1.0,"
          "\"high_freq_factor\":4.0,\"original_max_position_embeddings\":16}}",
          1},
+        {"llama-yarn",
+         "{\"rope_theta\":null,\"rope_scaling\":null,\"rope_parameters\":"
+         "{\"rope_theta\":100.0,\"rope_type\":\"yarn\",\"factor\":4.0,\"beta_fast\":1,"
+         "\"original_max_position_embeddings\":10,\"beta_slow\":0.25,\"mscale\":1.4,"
+         "\"mscale_all_dim\":0.3,\"truncate\":true}}",
+         1},
+        {"llama-longrope",
+         "{\"rope_theta\":null,\"rope_scaling\":null,\"original_max_position_embeddings\":null,"
+         "\"rope_parameters\":{\"rope_theta\":100.0,\"rope_type\":\"longrope\",\"factor\":2,"
+         "\"short_factor\":[1,1.25,2,3.5],\"long_factor\":[2,3,8,20],"
+         "\"original_max_position_embeddings\":40}}",
+         1},
+        {"llama-longrope", "{\"original_max_position_embeddings\":null}", 0},
+        {"mistral", "{\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":4}}", 1},
         {"qwen2-f16",
          "{\"rope_theta\":null,\"rope_parameters\":{\"rope_theta\":100.0,"
          "\"rope_type\":\"default\"}}",
@@ -987,6 +1105,7 @@ int main(void) {
         cmocka_unit_test(test_t5_info),
         cmocka_unit_test(test_llama_config),
         cmocka_unit_test(test_window),
+        cmocka_unit_test(test_rope_numbers),
         cmocka_unit_test(test_new_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

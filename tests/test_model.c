@@ -45,7 +45,9 @@ static const char *const golden[] = {"marian-swish",
                                      "llama",
                                      "llama3-bf16",
                                      "qwen2-f16",
-                                     "mistral"};
+                                     "mistral",
+                                     "llama-yarn",
+                                     "llama-longrope"};
 
 static void ok(iso_status status, const iso_error *error) {
     if (status)

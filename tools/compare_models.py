@@ -43,6 +43,22 @@ def sizes(r):
     return heads, width, heads * width
 
 
+def scaling_of(r, width):
+    """What stretches rotary embeddings of 64 positions, in the words of transformers 4."""
+    factors = [r.uniform(1, 9) for _ in range(width)]
+    return r.choice([
+        None, {"rope_type": "linear", "factor": 3.0}, {"rope_type": "dynamic", "factor": 2.0},
+        {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+         "original_max_position_embeddings": 20},
+        {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16},
+        {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16,
+         "beta_fast": 3.0, "beta_slow": 0.5, "attention_factor": 0.9},
+        {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 8,
+         "mscale": 1.0, "mscale_all_dim": 0.5},
+        {"rope_type": "longrope", "short_factor": factors[:width // 2],
+         "long_factor": factors[width // 2:width // 2 * 2]}])
+
+
 def config_of(family, r):
     heads, width, d = sizes(r)
     common = dict(IDS, model_type=family, vocab_size=r.randrange(11, 400))
@@ -73,10 +89,10 @@ def config_of(family, r):
                       hidden_act=act, rope_theta=r.choice([100.0, 10000.0, 500000.0]),
                       tie_word_embeddings=r.random() < 0.5)
         if family == "llama":
-            config["rope_scaling"] = r.choice([
-                None, {"rope_type": "linear", "factor": 3.0},
-                {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
-                 "high_freq_factor": 4.0, "original_max_position_embeddings": 20}])
+            config["rope_scaling"] = scaling_of(r, width)
+            if (config["rope_scaling"] or {}).get("rope_type") == "longrope":
+                config["original_max_position_embeddings"] = 64
+                config["max_position_embeddings"] = 320
             config["attention_bias"] = r.random() < 0.5
             config["mlp_bias"] = r.random() < 0.5
         elif family == "mistral":

@@ -825,6 +825,19 @@ def main():
                                     "high_freq_factor": 4.0,
                                     "original_max_position_embeddings": 16}, **ids),
                  dict(ids, max_new_tokens=12, num_beams=2), "BF16", "model.norm")
+    # The ramp of YaRN lies within the rates, and its scale of attention is said by two numbers.
+    make_decoder("llama-yarn", out,
+                 dict(llama, head_dim=16, rope_scaling={
+                     "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 10,
+                     "beta_fast": 1.0, "beta_slow": 0.25, "mscale": 1.4, "mscale_all_dim": 0.3},
+                     **ids),
+                 dict(ids, max_new_tokens=12), "F32", "model.norm")
+    # As far as the original positions.
+    make_decoder("llama-longrope", out,
+                 dict(llama, max_position_embeddings=80, original_max_position_embeddings=40,
+                      rope_scaling={"rope_type": "longrope", "short_factor": [1.0, 1.25, 2.0, 3.5],
+                                    "long_factor": [1.5, 3.0, 8.0, 20.0]}, **ids),
+                 dict(ids, max_new_tokens=12), "F32", "model.norm")
     make_decoder("qwen2-f16", out,
                  dict(llama, model_type="qwen2", num_key_value_heads=1, tie_word_embeddings=True,
                       use_sliding_window=False, **ids),

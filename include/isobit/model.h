@@ -60,6 +60,9 @@ typedef struct iso_load_options {
  *                     "m2m_100" (M2M100, NLLB-200), "t5" (FLAN-T5, MADLAD-400 too), "mt5", "umt5"
  *   encoders          "bert" (MiniLM too), "roberta", "xlm-roberta", "camembert", "distilbert"
  *   decoders          "gpt2", "llama" (2 and 3 too), "mistral" (as far as its window), "qwen2"
+ * Rotary embeddings may be scaled ("linear", "llama3", "yarn", "dynamic", "longrope"). "dynamic" and
+ * "longrope" turn even the first keys otherwise once a text is longer than max_position_embeddings,
+ * or original_max_position_embeddings: the model has no more positions than that.
  * Where tie_word_embeddings is true (of t5 and umt5 the default), T5 and its kind scale their
  * logits, and an lm_head.weight in the file is not used.
  * Position tables that are computed, not read, are limited to 2^26 elements (ISOBIT_E_LIMIT), so
