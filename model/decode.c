@@ -153,13 +153,27 @@ static model_history history(const sentence *s, size_t slot) {
     return (model_history){s->live.tokens + slot * s->ld, s->past, s->max_new};
 }
 
+/* Whether token c ends the sequence in a slot, where it is left: nothing lies behind the others. */
+static int ends(scratch *t, sentence *s, size_t slot, size_t c, uint32_t token) {
+    const model_plan *p = t->g->plan;
+    const model_history before = history(s, slot);
+    uint32_t *generated = s->live.tokens + slot * s->ld + s->past + 1;
+    generated[c - 1] = token;
+    if (model_ends(p, &before, c, token))
+        return 1;
+    if (!p->is_last || t->status)
+        return 0;
+    const iso_sequence sequence = {s->item->index, generated, c};
+    const int last = p->is_last(p->is_last_user, &sequence);
+    if (last < 0)
+        t->status = ISOBIT_E_CANCELLED;
+    return last > 0;
+}
+
 /* Beam i of a sentence goes on with a token; returns 1 when it ends there. */
-static int go_on(const model_plan *p, sentence *s, size_t i, size_t c, uint32_t token,
-                 float value) {
+static int go_on(scratch *t, sentence *s, size_t i, size_t c, uint32_t token, float value) {
     const size_t at = i * s->ld;
-    const model_history before = history(s, i);
-    const int end = model_ends(p, &before, c, token);
-    s->live.tokens[at + s->past + c] = token;
+    const int end = ends(t, s, i, c, token);
     s->live.log_probs[at + c - 1] = value;
     s->live.path[at + c - 1] = (uint16_t)i;
     s->sums[i] += value;
@@ -188,7 +202,7 @@ static int greedy_sentence(scratch *t, size_t place, size_t c) {
         l = log_sum_exp(t, row);
     }
     const uint32_t token = largest(row, V);
-    return go_on(p, s, 0, c, token, log_prob(l, row[token]));
+    return go_on(t, s, 0, c, token, log_prob(l, row[token]));
 }
 
 /* ----------------------------------------------------------------------------------- sampling */
@@ -226,7 +240,7 @@ static int sample_sentence(scratch *t, size_t place, size_t c) {
         model_process(p, row, &before, c);
         const lse l = log_sum_exp(t, row);
         const uint32_t token = draw(t, row, s->item->index, i, c - 1);
-        finished &= go_on(p, s, i, c, token, log_prob(l, row[token]));
+        finished &= go_on(t, s, i, c, token, log_prob(l, row[token]));
     }
     return finished;
 }
@@ -275,7 +289,7 @@ static size_t best_candidates(scratch *t, size_t place, size_t c) {
     const group *g = t->g;
     const model_plan *p = g->plan;
     const size_t V = p->model->config.target_vocabulary, beams = p->search.beams, K = g->K;
-    const sentence *s = g->active[place];
+    sentence *s = g->active[place];
     candidate *best = t->best;
     size_t count = 0;
     for (size_t rank = 0; rank < beams; rank++) {
@@ -302,10 +316,8 @@ static size_t best_candidates(scratch *t, size_t place, size_t c) {
             }
         }
     }
-    for (size_t k = 0; k < count; k++) {
-        const model_history before = history(s, best[k].slot);
-        best[k].hit = model_ends(p, &before, c, best[k].token);
-    }
+    for (size_t k = 0; k < count; k++)
+        best[k].hit = ends(t, s, best[k].slot, c, best[k].token);
     return count;
 }
 
@@ -486,6 +498,8 @@ static iso_status search_step(group *g, size_t c) {
         search_task(g, 0);
     for (size_t i = 0; i < g->tasks && !status; i++)
         status = g->scratch[i].status;
+    if (status == ISOBIT_E_CANCELLED)
+        return model_fail(g->run.error, status, "is_last has ended the call at token %zu", c - 1);
     return model_run_fail(&g->run, status, "log-softmax");
 }
 

@@ -22,6 +22,8 @@ typedef struct model_plan {
     model_ids stop; /* for each: its length, then its ids */
     int (*on_token)(void *user, const iso_token *token);
     void *user;
+    int (*is_last)(void *user, const iso_sequence *sequence);
+    void *is_last_user;
 } model_plan;
 
 /* plan.c */

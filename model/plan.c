@@ -77,6 +77,8 @@ static iso_status plan_options(model_plan *p, const iso_generate_options *o, iso
     p->stop = (model_ids){o->stop_ids, o->stop_count};
     p->on_token = o->on_token;
     p->user = o->user;
+    p->is_last = o->is_last;
+    p->is_last_user = o->is_last_user;
     if (o->has_forced_bos && o->forced_bos >= V)
         return model_fail(error, ISOBIT_E_RANGE, "forced_bos is %u; the vocabulary has %zu tokens",
                           o->forced_bos, V);

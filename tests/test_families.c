@@ -491,6 +491,12 @@ static void test_decoder_scores(void **state) {
     (void)state;
 }
 
+static int second_of(void *user, const iso_sequence *s) {
+    const iso_hypothesis *whole = user;
+    assert_memory_equal(s->ids, whole->ids, s->length * sizeof *s->ids);
+    return s->length == 2;
+}
+
 /* What is said of a prompt that leaves no room, and how much of it a default takes. */
 static void test_prompts(void **state) {
     iso_model *model = load("gpt2"), *total = load("gpt2-untied-f16");
@@ -526,6 +532,14 @@ static void test_prompts(void **state) {
     ok(iso_generate(&g, model, ids, &six, 1, &o, NULL, &e), &e);
     assert_true(free_length > 1);
     assert_int_equal(g->best[0].length, free_length);
+    /* Nor does a function that is asked see the prompt. */
+    const iso_hypothesis whole = g->best[0];
+    o = (iso_generate_options){
+        .size = sizeof o, .is_last = second_of, .is_last_user = (void *)&whole};
+    iso_generation *two;
+    ok(iso_generate(&two, model, ids, &six, 1, &o, NULL, &e), &e);
+    assert_int_equal(two->best[0].length, 2);
+    iso_generation_free(two);
     iso_generation_free(g);
     /* Of the other folder max_length is 30, the prompt included. */
     expect(ISOBIT_E_LIMIT, "prompt 0 has 30 tokens",

@@ -14,6 +14,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -856,6 +857,83 @@ static size_t literal_stop(const iso_hypothesis *h, const uint32_t *stop, size_t
     return h->length;
 }
 
+/* The same asked of a function, for each token. */
+typedef struct asked {
+    const uint32_t *stop;
+    size_t count;
+    iso_generation *whole; /* of which sequences are beginnings; NULL: not looked at */
+    atomic_size_t calls;
+    size_t fail_at; /* 0: never */
+} asked;
+
+static int is_last(void *user, const iso_sequence *s) {
+    asked *a = user;
+    const iso_hypothesis h = {.ids = s->ids, .length = s->length};
+    const size_t call = 1 + atomic_fetch_add(&a->calls, 1);
+    if (a->whole) {
+        assert_true(s->source < 3 && s->length && s->length <= a->whole->best[s->source].length);
+        assert_memory_equal(s->ids, a->whole->best[s->source].ids, s->length * sizeof *s->ids);
+    }
+    if (call == a->fail_at)
+        return -1;
+    for (size_t at = 0; at < a->count; at += a->stop[at] + 1)
+        if (h.length >= a->stop[at] &&
+            memcmp(h.ids + h.length - a->stop[at], a->stop + at + 1, a->stop[at] * 4) == 0)
+            return 5;
+    return 0;
+}
+
+static void test_is_last(void **state) {
+    iso_model *model = make_model("");
+    iso_error error = {0};
+    iso_pool *pool;
+    assert_int_equal(iso_pool_create(&pool, 2), ISOBIT_OK);
+    size_t shorter = 0;
+    for (size_t i = 0; i < 90; i++) {
+        const size_t beams = i % 3 == 2 ? 4 : 1, hypotheses = i % 3 ? 3 : 1;
+        const iso_context context = {.size = sizeof context,
+                                     .executor = i % 2 ? iso_pool_executor(pool) : NULL};
+        iso_generation *whole, *wanted, *g = NULL;
+        iso_generate_options o = {.size = sizeof o,
+                                  .beams = beams,
+                                  .hypotheses = hypotheses,
+                                  .max_length = 20,
+                                  .min_length = 10,
+                                  .sampling = i % 3 == 1 ? ISOBIT_SAMPLING_ON : ISOBIT_SAMPLING_OFF,
+                                  .seed = {(uint32_t)i}};
+        ok(iso_generate(&whole, model, sources, lengths, 3, &o, NULL, &error), &error);
+        const uint32_t *ids = whole->best[i % whole->count].ids;
+        const uint32_t stop[] = {1, ids[4], 2, ids[1], ids[2]};
+        o.stop_ids = stop;
+        o.stop_count = i % 7 ? 5 : 0;
+        ok(iso_generate(&wanted, model, sources, lengths, 3, &o, NULL, &error), &error);
+        asked a = {stop, o.stop_count, i % 3 ? NULL : whole, 0, 0};
+        o.stop_ids = NULL;
+        o.stop_count = 0;
+        o.is_last = is_last;
+        o.is_last_user = &a;
+        ok(iso_generate(&g, model, sources, lengths, 3, &o, &context, &error), &error);
+        for (size_t j = 0; j < g->count; j++) {
+            same_hypothesis(&g->best[j], &wanted->best[j]);
+            shorter += g->best[j].length < whole->best[j].length;
+        }
+        iso_generation_free(g);
+
+        a = (asked){.fail_at = 1 + i % a.calls};
+        g = NULL;
+        assert_int_equal(iso_generate(&g, model, sources, lengths, 3, &o, &context, &error),
+                         ISOBIT_E_CANCELLED);
+        assert_non_null(strstr(error.message, "is_last has ended the call at token"));
+        assert_null(g);
+        iso_generation_free(wanted);
+        iso_generation_free(whole);
+    }
+    assert_true(shorter > 60);
+    iso_pool_destroy(pool);
+    iso_model_free(model);
+    (void)state;
+}
+
 static void test_stop(void **state) {
     iso_model *model = make_model("");
     iso_error error = {0};
@@ -912,12 +990,20 @@ static void test_stop(void **state) {
         o.stop_ids = stop;
         o.stop_count = 2;
         ok(iso_generate(&g, model, sources, lengths, 3, &o, NULL, &error), &error);
+        asked a = {.stop = stop, .count = 2};
+        o.stop_count = 0;
+        o.is_last = is_last;
+        o.is_last_user = &a;
+        iso_generation *by_function;
+        ok(iso_generate(&by_function, model, sources, lengths, 3, &o, NULL, &error), &error);
         for (size_t i = 0; i < 12; i++) {
             same_hypothesis(&g->best[i], &wanted->best[i]);
+            same_hypothesis(&by_function->best[i], &wanted->best[i]);
             ended += g->best[i].length && g->best[i].ids[g->best[i].length - 1] == id;
         }
         iso_generation_free(wanted);
         iso_generation_free(g);
+        iso_generation_free(by_function);
         iso_model_free(two);
     }
     print_message("%zu hypotheses end with the token\n", ended);
@@ -1017,6 +1103,7 @@ int main(void) {
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_is_last),
         cmocka_unit_test(test_on_token),
     };
     return cmocka_run_group_tests_name("sample", tests, NULL, NULL);

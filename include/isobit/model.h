@@ -211,6 +211,14 @@ typedef struct iso_token {
     int last;       /* 1: its sequence ends here */
 } iso_token;
 
+/* What has been generated of one sequence, the newest token last. It may get more members. */
+typedef struct iso_sequence {
+    size_t source; /* index in the call */
+    const uint32_t
+        *ids; /* [length], without the start token or the prompt; valid during the call */
+    size_t length;
+} iso_sequence;
+
 typedef struct iso_generate_options {
     size_t size;       /* sizeof(iso_generate_options) */
     size_t beams;      /* 1: greedy; more than 1 excludes sampling (ISOBIT_E_OPTION) */
@@ -262,6 +270,17 @@ typedef struct iso_generate_options {
      */
     int (*on_token)(void *user, const iso_token *token); /* NULL: none */
     void *user;                                          /* for on_token */
+    /*
+     * Called for each token that is chosen and does not end its sequence by itself: whether the
+     * sequence ends with it, and this one alone. 0: it goes on; above 0: it ends here; below 0: the
+     * call ends with ISOBIT_E_CANCELLED and no result. Of a beam search, as with the stopping
+     * criteria of transformers, it is called for each candidate to continue a beam, of which most
+     * are dropped. It runs in all threads of the executor, several calls at a time for different
+     * sources, and in an order that is not promised: what it returns should depend on the sequence
+     * only. It must not jump out, nor use the executor.
+     */
+    int (*is_last)(void *user, const iso_sequence *sequence); /* NULL: none */
+    void *is_last_user;                                       /* for is_last */
 } iso_generate_options;
 
 /* One generated sequence, without the start token, or the prompt; a final EOS is included when
