@@ -430,6 +430,31 @@ ISOBIT_API iso_status iso_tokenizer_decode_source(const iso_tokenizer *tokenizer
                                                   const uint32_t *ids, size_t count, char *text,
                                                   size_t bytes, size_t *needed);
 
+/*
+ * Texts that end a sequence. A sequence ends with the first token with which its text, as
+ * iso_tokenizer_decode gives it, has one of them in it: the text may lie in several tokens, begin
+ * within one and end within one, which is the last. Only what is generated counts, no prompt. These
+ * are the stop_strings of transformers, but that these look at the text of each token alone,
+ * special ones and the space before the first word included.
+ *
+ * `texts` are copied; the tokenizer must live as long. ISOBIT_E_OPTION for an empty text. One
+ * object may be used by any number of threads.
+ */
+typedef struct iso_stop iso_stop;
+ISOBIT_API iso_status iso_stop_create(iso_stop **stop, const iso_tokenizer *tokenizer,
+                                      const char *const *texts, size_t count, iso_error *error);
+ISOBIT_API void iso_stop_free(iso_stop *stop); /* NULL is allowed */
+/* is_last of iso_generate_options, with the object as is_last_user: 1, 0, or -1 where a text cannot
+ * be had (no memory, an id that is no token). It decodes the last few tokens only. */
+ISOBIT_API int iso_stop_is_last(void *stop, const iso_sequence *sequence);
+/*
+ * What to show of a text: *before receives the bytes before the first of the texts, or all. With
+ * `partial`, of a text that still grows, also what may be the beginning of one is left out, so that
+ * what is shown need never be taken back.
+ */
+ISOBIT_API iso_status iso_stop_find(const iso_stop *stop, const char *text, size_t bytes,
+                                    int partial, size_t *before);
+
 /* The text of one token (for labels), special tokens included; NULL when out of range. */
 ISOBIT_API const char *iso_tokenizer_token(const iso_tokenizer *tokenizer, uint32_t id);
 ISOBIT_API const char *iso_tokenizer_source_token(const iso_tokenizer *tokenizer, uint32_t id);
