@@ -283,6 +283,45 @@ if $quick; then
     same 'a stream of ids differs' "$work/stream"
 fi
 
+# ---------------------------------------------------------------------------------------- stops
+
+# stops TITLE EXPECTED ARG...: run prints that, at once and in a stream.
+stops() {
+    what=$1
+    printf '%s\n' "$2" >"$work/wanted"
+    shift 2
+    works "$what" "$@"
+    same "$what" "$work/wanted"
+    works "$what, in a stream" "$@" --stream --threads 2
+    same "$what, in a stream" "$work/wanted"
+}
+if $quick; then
+    input ''
+    gpt=$source/models/tiny-gpt2
+    works 'no stop' "$@" run --model "$model" 'attention is nothing'
+    plain=$(cat "$work/out")
+    stops 'stops of words' "$(printf '%s\n' "$plain" | tr ' ' '\n' | sed 's/n.*//; s/ˈɪ.*//' | paste -sd ' ')" \
+        "$@" run --model "$model" --stop 'n' --stop 'ˈɪ' 'attention is nothing'
+    stops 'a stop that is only begun' "$plain" "$@" run --model "$model" --stop 'ənn' --stop 'ɪx' \
+        'attention is nothing'
+    works 'a decoder alone' "$@" run --model "$gpt" 'transformer:'
+    plain=$(cat "$work/out")
+    for stop in appr 'ne who di' ' ' tes; do
+        stops "the stop '$stop'" "transformer:$(printf '%s' "${plain#transformer:}" | awk -v s="$stop" \
+            '{ print substr($0, 1, index($0, s) - 1) }')" "$@" run --model "$gpt" --stop zz --stop "$stop" \
+            'transformer:'
+    done
+    stops 'a stop in the prompt' "$plain" "$@" run --model "$gpt" --stop transf --stop er: 'transformer:'
+    works 'a stop as JSON' "$@" run --model "$gpt" --stop 'ne who di' --json 'transformer:'
+    checks=$((checks + 1))
+    grep -q '"output":" someo","source_ids":\[[0-9,]*\],"ids":\[527,402,480\],' "$work/out" ||
+        problem 'a stop as JSON: other text or ids'
+fi
+fails 2 'give a text that is not empty' 'an empty stop' "$@" run --model "$model" --stop '' word
+fails 1 'stop text 1 is not valid UTF-8 at byte 1' 'a stop that is no text' "$@" run --model "$model" \
+    --stop a --stop "$(printf 'b\377')" word
+fails 2 "'--stop'" 'a stop of ids' "$@" generate --model "$model" --stop a '5 2'
+
 fails 2 '--top-k needs --sample' 'top-k alone' "$@" run --model "$model" --top-k 5 word
 fails 2 '--seed needs --sample' 'seed alone' "$@" run --model "$model" --seed 0 word
 fails 2 'exclude each other' 'samples of beams' "$@" run --model "$model" --sample --beam 2 word

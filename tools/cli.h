@@ -61,7 +61,8 @@ enum {
     OPT_ABOUT = 1 << 21, /* --model, which may be left out */
     OPT_POOLING = 1 << 22,
     OPT_NPY = 1 << 23,
-    OPT_TOP = 1 << 24
+    OPT_TOP = 1 << 24,
+    OPT_STOP = 1 << 25
 };
 
 /* Where 0 is a value like any other. */
@@ -74,6 +75,11 @@ struct given_real {
     float value;
 };
 
+struct given_texts {
+    const char *text[64];
+    size_t count;
+};
+
 struct options {
     const char *from, *to; /* languages */
     const char *model, *isa, *attention, *text, *also, *input;
@@ -84,6 +90,7 @@ struct options {
     double seconds; /* 0: not given */
     bool scores, json, hex, digest, row, base, env, strict, sample, stream;
     const char *pooling, *normalize, *npy;
+    struct given_texts stop;
     int count; /* what is left: lines given as arguments */
     char **arguments;
 };
@@ -117,6 +124,7 @@ struct session {
     iso_model *model;
     const iso_model_info *info;
     iso_tokenizer *tokenizer; /* NULL unless asked for */
+    iso_stop *stop;           /* NULL unless there is a --stop */
     iso_pool *pool;
     iso_context context;
     uint32_t mask_id; /* of fill; set by it */
@@ -126,7 +134,7 @@ struct session {
 enum { NEEDS_TEXT = 1, NEEDS_ENCODER = 2, NEEDS_DECODER = 4, NEEDS_MASKED_HEAD = 8 };
 int session_open(struct session *session, const struct options *options, unsigned needs);
 void session_close(struct session *session);
-/* Lets targets begin with their language, if the tokenizer has one. */
+/* Lets targets begin with their language, if the tokenizer has one, and end as --stop says. */
 void session_begin(const struct session *session, iso_generate_options *how);
 
 /* The token that stands for a missing one; UINT32_MAX: the tokenizer has none. */
@@ -244,9 +252,15 @@ size_t display_width(const char *text);
 char *decode_text(const struct session *session, const uint32_t *ids, size_t count);
 /* That of one that still grows: what it has will stay. */
 char *decode_partial(const struct session *session, const uint32_t *ids, size_t count);
-/* A source and what a decoder alone has made of it, as one text. */
-char *decode_continued(const struct session *session, const uint32_t *source, size_t length,
-                       const uint32_t *ids, size_t count);
+/*
+ * What a model has made of a source, up to a text of --stop. Of a decoder alone it begins with the
+ * source, which takes *begins bytes; 0 also where it cannot be told from the rest.
+ */
+char *decode_answer(const struct session *session, const uint32_t *source, size_t length,
+                    const iso_hypothesis *best, size_t *begins);
+/* The bytes of a text to show: from `begins` on up to a text of --stop. `partial`: it still grows.
+ */
+size_t shown_bytes(const struct session *session, const char *text, size_t begins, bool partial);
 char *decode_source(const struct session *session, const uint32_t *ids, size_t count);
 
 /* ----------------------------------------------------------------------------------- stream */

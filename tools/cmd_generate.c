@@ -41,35 +41,25 @@ static bool keep_for_picture(struct picture *picture, const struct batch *batch)
 
 /* ----------------------------------------------------------------------------------- as text */
 
-/* A decoder alone goes on with its source: what people want to read is both. Line breaks are
+/* A decoder alone goes on with its source: what people want to read is both. Line breaks are then
  * written as \n, so that a line of input stays a line of output. */
-static int print_continued(const struct session *session, const uint32_t *source, size_t length,
-                           const iso_hypothesis *best) {
-    char *text = decode_continued(session, source, length, best->ids, best->length);
-    if (text == NULL)
-        return fail("out of memory for the output");
-    for (const char *c = text; *c != '\0'; c++)
-        if (*c == '\n')
-            fputs("\\n", stdout);
-        else
-            putchar(*c);
-    free(text);
-    return 0;
-}
-
 static int print_sequence(const struct session *session, const uint32_t *source, size_t length,
                           const iso_hypothesis *best) {
-    if (session->tokenizer != NULL && session->info->encoder_layers == 0)
-        return print_continued(session, source, length, best);
     if (session->tokenizer == NULL) {
         for (size_t i = 0; i < best->length; i++)
             printf("%s%u", i > 0 ? " " : "", (unsigned)best->ids[i]);
         return 0;
     }
-    char *text = decode_text(session, best->ids, best->length);
+    const bool goes_on = session->info->encoder_layers == 0;
+    size_t begins;
+    char *text = decode_answer(session, source, length, best, &begins);
     if (text == NULL)
         return fail("out of memory for the output");
-    fputs(text, stdout);
+    for (const char *c = text; *c != '\0'; c++)
+        if (*c == '\n' && goes_on)
+            fputs("\\n", stdout);
+        else
+            putchar(*c);
     free(text);
     return 0;
 }
@@ -112,15 +102,12 @@ static json_t *json_sequence(const struct session *session, const uint32_t *sour
                              const iso_hypothesis *best) {
     json_t *object = json_object();
     if (session->tokenizer != NULL) {
-        const bool goes_on = session->info->encoder_layers == 0;
+        size_t begins = 0;
         char *from = decode_source(session, source, length);
-        char *to = goes_on ? decode_continued(session, source, length, best->ids, best->length)
-                           : decode_text(session, best->ids, best->length);
+        char *to = decode_answer(session, source, length, best, &begins);
         if (from != NULL && to != NULL) {
-            const size_t shared =
-                goes_on && strncmp(from, to, strlen(from)) == 0 ? strlen(from) : 0;
             json_object_set_new(object, "source", json_string(from));
-            json_object_set_new(object, "output", json_string(to + shared));
+            json_object_set_new(object, "output", json_string(to + begins));
         }
         free(from);
         free(to);

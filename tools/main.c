@@ -24,7 +24,7 @@ static const struct command commands[] = {
      "line is a prompt, and the output is both; line breaks in it are written \\n, but with\n"
      "--stream. Characters that the\n"
      "vocabulary lacks become its unknown token; stderr has the number of those that cannot.",
-     OPT_GENERATION | OPT_STRICT | OPT_LANGUAGES, true, cmd_run, NULL},
+     OPT_GENERATION | OPT_STRICT | OPT_LANGUAGES | OPT_STOP, true, cmd_run, NULL},
     {"generate", "[IDS...]", "the same on token ids",
      "Lines of source ids separated by spaces (EOS included, where the model wants it) become\n"
      "lines of target ids. Each argument is a line; without any, standard input is read.",

@@ -14,6 +14,7 @@
 enum {
     KIND_FLAG,
     KIND_STRING,
+    KIND_TEXTS, /* struct given_texts; may be given again */
     KIND_NUMBER,
     KIND_SECONDS,
     KIND_WHOLE,    /* struct given_number */
@@ -24,6 +25,7 @@ enum {
 
 /* What to give instead of what was given. */
 static const char *const wanted[] = {
+    [KIND_TEXTS] = "text that is not empty, 64 times at most",
     [KIND_NUMBER] = "whole number from 1 on",
     [KIND_SECONDS] = "number of seconds above 0",
     [KIND_WHOLE] = "whole number from 0 to 18446744073709551615",
@@ -60,6 +62,8 @@ static const struct {
      KIND_NUMBER, offsetof(struct options, samples)},
     {"stream", NULL, "print tokens as they come, one line of input at a time", OPT_STREAM,
      KIND_FLAG, offsetof(struct options, stream)},
+    {"stop", "TEXT", "end where TEXT would come, and show what is before it; may be repeated",
+     OPT_STOP, KIND_TEXTS, offsetof(struct options, stop)},
     {"threads", "N", "use N threads (default: all that this process may use)", OPT_THREADS,
      KIND_NUMBER, offsetof(struct options, threads)},
     {"isa", "NAME", "the instruction set (default: the best; see isobit info)", OPT_ISA,
@@ -168,11 +172,19 @@ static bool parse_real(struct given_real *real, const char *text, int kind) {
     return real->value > 0 || kind == KIND_PART_OR_0;
 }
 
+static bool add_text(struct given_texts *texts, const char *text) {
+    if (text[0] == '\0' || texts->count == sizeof texts->text / sizeof *texts->text)
+        return false;
+    texts->text[texts->count++] = text;
+    return true;
+}
+
 static bool store(struct options *options, size_t index, const char *value) {
     void *member = (char *)options + table[index].member;
     switch (table[index].kind) {
     case KIND_FLAG: *(bool *)member = true; return true;
     case KIND_STRING: *(const char **)member = value; return true;
+    case KIND_TEXTS: return add_text(member, value);
     case KIND_SECONDS: return parse_seconds(member, value);
     case KIND_NUMBER: return parse_number(member, value);
     case KIND_WHOLE: return parse_whole(member, value);

@@ -80,20 +80,48 @@ char *decode_partial(const struct session *session, const uint32_t *ids, size_t 
     return decode(iso_tokenizer_decode_partial, session, ids, count);
 }
 
-char *decode_continued(const struct session *session, const uint32_t *source, size_t length,
-                       const uint32_t *ids, size_t count) {
+char *decode_source(const struct session *session, const uint32_t *ids, size_t count) {
+    return decode(iso_tokenizer_decode_source, session, ids, count);
+}
+
+/* A source and what a decoder alone has made of it, as one text. */
+static char *decode_continued(const struct session *session, const uint32_t *source, size_t length,
+                              const iso_hypothesis *best) {
     struct ids all = {0};
     char *text = NULL;
-    if (ids_grow(&all, length + count)) {
+    if (ids_grow(&all, length + best->length)) {
         memcpy(all.data, source, length * sizeof *source);
-        if (count > 0)
-            memcpy(all.data + length, ids, count * sizeof *ids);
-        text = decode_text(session, all.data, length + count);
+        if (best->length > 0)
+            memcpy(all.data + length, best->ids, best->length * sizeof *best->ids);
+        text = decode_text(session, all.data, length + best->length);
     }
     free(all.data);
     return text;
 }
 
-char *decode_source(const struct session *session, const uint32_t *ids, size_t count) {
-    return decode(iso_tokenizer_decode_source, session, ids, count);
+size_t shown_bytes(const struct session *session, const char *text, size_t begins, bool partial) {
+    size_t before = strlen(text) - begins;
+    if (session->stop != NULL)
+        (void)iso_stop_find(session->stop, text + begins, before, partial, &before);
+    return begins + before;
+}
+
+char *decode_answer(const struct session *session, const uint32_t *source, size_t length,
+                    const iso_hypothesis *best, size_t *begins) {
+    const bool goes_on = session->info->encoder_layers == 0;
+    char *from = goes_on ? decode_source(session, source, length) : NULL;
+    char *text = goes_on ? decode_continued(session, source, length, best)
+                         : decode_text(session, best->ids, best->length);
+    size_t same = 0;
+    while (from != NULL && text != NULL && from[same] != '\0' && from[same] == text[same])
+        same++;
+    *begins = from != NULL && from[same] == '\0' ? same : 0;
+    if (text != NULL)
+        text[shown_bytes(session, text, same, false)] = '\0';
+    if (goes_on && from == NULL) {
+        free(text);
+        text = NULL;
+    }
+    free(from);
+    return text;
 }

@@ -72,6 +72,9 @@ int session_open(struct session *session, const struct options *options, unsigne
         status = iso_tokenizer_load_with(&session->tokenizer, options->model, &languages, &error);
         if (status == ISOBIT_OK)
             status = iso_tokenizer_fits(session->tokenizer, session->model, &error);
+        if (status == ISOBIT_OK && options->stop.count > 0)
+            status = iso_stop_create(&session->stop, session->tokenizer, options->stop.text,
+                                     options->stop.count, &error);
         if (status != ISOBIT_OK)
             return fail_error(&error, status);
     }
@@ -80,6 +83,10 @@ int session_open(struct session *session, const struct options *options, unsigne
 
 void session_begin(const struct session *session, iso_generate_options *how) {
     uint32_t first = UINT32_MAX;
+    if (session->stop != NULL) {
+        how->is_last = iso_stop_is_last;
+        how->is_last_user = session->stop;
+    }
     if (session->tokenizer != NULL)
         (void)iso_tokenizer_forced_bos(session->tokenizer, &first);
     /* Some models of mBART have the language as their start token: once is enough. */
@@ -99,6 +106,7 @@ uint32_t find_mask(const iso_tokenizer *tokenizer) {
 }
 
 void session_close(struct session *session) {
+    iso_stop_free(session->stop);
     iso_tokenizer_free(session->tokenizer);
     iso_model_free(session->model);
     iso_pool_destroy(session->pool);

@@ -11,7 +11,7 @@
 struct stream {
     const struct session *session;
     struct ids ids;
-    size_t printed; /* bytes of text */
+    size_t printed, begins; /* bytes of text, and of those, what comes from the source */
     int code;
 };
 
@@ -20,9 +20,11 @@ static int print_new_text(struct stream *stream, bool last) {
         (last ? decode_text : decode_partial)(stream->session, stream->ids.data, stream->ids.count);
     if (text == NULL)
         return fail("out of memory for the output");
-    const size_t bytes = strlen(text);
+    const size_t all = strlen(text);
+    const size_t bytes =
+        shown_bytes(stream->session, text, stream->begins < all ? stream->begins : all, !last);
     if (bytes > stream->printed) {
-        fputs(text + stream->printed, stdout);
+        fwrite(text + stream->printed, 1, bytes - stream->printed, stdout);
         stream->printed = bytes;
     }
     free(text);
@@ -56,7 +58,9 @@ int stream_sequence(const struct session *session, const iso_generate_options *h
             return fail("out of memory for the output");
         memcpy(stream.ids.data, source, length * sizeof *source);
         stream.ids.count = length;
+        stream.begins = SIZE_MAX; /* no stop text ends a prompt */
         stream.code = print_new_text(&stream, false);
+        stream.begins = stream.printed;
         stream.code = stream.code != 0 ? stream.code : output_flush();
         if (stream.code != 0) {
             free(stream.ids.data);
