@@ -215,6 +215,8 @@ class iso_generate_options(ctypes.Structure):
         ("stop_count", c_size_t),
         ("on_token", c_void_p),
         ("user", c_void_p),
+        ("is_last", c_void_p),
+        ("is_last_user", c_void_p),
     ]
 
 
@@ -341,6 +343,9 @@ MODEL: _Prototypes = {
         + [POINTER(iso_generate_options), _context, _error],
     ),
     "iso_generation_free": (None, [POINTER(iso_generation)]),
+    "iso_stop_create": (c_int, [_handle_out, c_void_p, c_void_p, c_size_t, _error]),
+    "iso_stop_free": (None, [c_void_p]),
+    "iso_stop_is_last": (c_int, [c_void_p, c_void_p]),
     "iso_tokenizer_load": (c_int, [_handle_out, c_char_p, _error]),
     "iso_tokenizer_free": (None, [c_void_p]),
     "iso_tokenizer_encode": (

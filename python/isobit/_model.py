@@ -112,6 +112,23 @@ def _array(pointer: Optional[int], shape: Tuple[int, ...], dtype: Any) -> npt.ND
     return result
 
 
+def _stops(stop: Union[str, Iterable[Any]]) -> Tuple[List[str], List[Ids]]:
+    """The texts that end a sequence, and the sequences of ids."""
+    texts: List[str] = []
+    others: List[Ids] = []
+    for i, one in enumerate([stop] if isinstance(stop, str) else stop):
+        if isinstance(one, str):
+            if not one or "\0" in one:
+                what = "a NUL character" if one else "an empty text"
+                raise ValueError(f"stop[{i}]: {what} ends nothing")
+            texts.append(one)
+        else:
+            others.append(token_ids(f"stop[{i}]", one))
+            if not len(others[-1]):
+                raise ValueError(f"stop[{i}]: at least one id expected, got none")
+    return texts, others
+
+
 _POOLINGS = ("mean", "cls", "max", "pooler")
 
 
@@ -234,8 +251,9 @@ class Model:
 
     def translate(self, texts: Iterable[str], **options: Any) -> List[str]:
         """
-        The model's answer to each text, one str for each. Options as for generate. For a model
-        of words each word is a sequence of its own, and the answers are joined by spaces.
+        The model's answer to each text, one str for each. Options as for generate; an answer ends
+        before the first text of `stop`. For a model of words each word is a sequence of its own,
+        and the answers are joined by spaces.
         """
         if isinstance(texts, (str, bytes)):
             raise TypeError(f"texts: a list of str expected, got {type(texts).__name__}")
@@ -247,9 +265,15 @@ class Model:
             words = self.tokenize(text)
             sources += words
             counts.append(len(words))
-        found = self.generate(sources, **options)
+        stops, ids = _stops(options.pop("stop", ()))
+        found = self.generate(sources, stop=[*stops, *ids], **options)
+
+        def answer(ids: Ids) -> str:
+            text = self.detokenize(ids)
+            return text[: min((text.index(s) for s in stops if s in text), default=None)]
+
         # Where the search found nothing, as the command line has it: no text.
-        answers = iter(self.detokenize(best[0].ids) if best else "" for best in found)
+        answers = iter(answer(best[0].ids) if best else "" for best in found)
         return [" ".join(next(answers) for _ in range(count)) for count in counts]
 
     def embed(
@@ -329,7 +353,7 @@ class Model:
         min_p: Optional[float] = None,
         seed: int = 0,
         first_source: int = 0,
-        stop: Iterable[npt.ArrayLike] = (),
+        stop: Union[str, Iterable[Union[str, npt.ArrayLike]]] = (),
         on_token: Optional[Callable[[Token], Any]] = None,
     ) -> List[List[Hypothesis]]:
         """
@@ -344,8 +368,9 @@ class Model:
         (0: all), top_p and min_p are those of transformers. What is drawn depends on the seed,
         of 64 bits, and on the number of the source, which is counted from first_source.
 
-        stop: sequences of ids; a target ends with the first of them that it contains. forced_bos:
-        the first token of each target. on_token is called with each Token, in the order of its
+        stop: texts and sequences of ids; a target ends with the first of them that it contains.
+        A text may begin and end within a token, which is kept as a whole. forced_bos: the first
+        token of each target. on_token is called with each Token, in the order of its
         sequence, as soon as it is there (with beams, when its source is finished). What it raises
         ends the call, and comes out of it.
         """
@@ -372,10 +397,7 @@ class Model:
                 raise ValueError(f"{name}: a number above 0 expected, got {value}")
             return number(name, value)
 
-        stops = _sequences("stop", stop)
-        for i, ids_ in enumerate(stops):
-            if not len(ids_):
-                raise ValueError(f"stop[{i}]: at least one id expected, got none")
+        texts, stops = _stops(stop)
         stop_ids = np.array([n for s in stops for n in (len(s), *s)], np.uint32)
         raised: List[BaseException] = []
 
@@ -427,6 +449,19 @@ class Model:
             return []
         ids, lengths = concatenated(arrays)
         error = _c.iso_error()
+        ends = ctypes.c_void_p()
+        if texts:
+            self._need_tokenizer("stop")
+            pointers = (ctypes.c_char_p * len(texts))(*(text.encode() for text in texts))
+            _raise(
+                "stop",
+                self._lib.iso_stop_create(
+                    _byref(ends), self._tokenizer, pointers, len(texts), _byref(error)
+                ),
+                error,
+            )
+            options.is_last = ctypes.cast(self._lib.iso_stop_is_last, ctypes.c_void_p)
+            options.is_last_user = ends
         result = ctypes.POINTER(_c.iso_generation)()
         pool = current_pool()
         status = self._lib.iso_generate(
@@ -439,6 +474,7 @@ class Model:
             context_of(pool),
             _byref(error),
         )
+        self._lib.iso_stop_free(ends)
         if raised:
             raise raised[0]
         _raise("generate", status, error)

@@ -263,6 +263,21 @@ def test_forced_bos_and_stop(model):
         assert model.generate([source], stop=stop)[0][0].ids.tolist() == whole[:length]
 
 
+def test_stop_texts(model):
+    source = model.tokenize("attention")[0]
+    whole = model.generate([source])[0][0].ids.tolist()
+    text = model.detokenize(whole)
+    for stop in ("ɛn", "zz", "ʃə", "n", "ɐ"):
+        length = next(
+            (n for n in range(len(whole)) if stop in model.detokenize(whole[:n])), len(whole)
+        )
+        assert model.generate([source], stop=stop)[0][0].ids.tolist() == whole[:length]
+        assert model.generate([source], stop=[stop, [9, 9]])[0][0].ids.tolist() == whole[:length]
+        assert model.translate(["attention"], stop=["zzz", stop]) == [text.split(stop)[0]]
+    assert model.translate(["attention"], stop=[whole[:2]]) == [model.detokenize(whole[:2])]
+    assert model.translate(["attention"], stop=iter(["n", "ɛ"])) == [text.split("ɛ")[0]]
+
+
 def test_on_token(model):
     sources = model.tokenize("the quick brown")
     seen = []
@@ -307,6 +322,9 @@ def test_bad_sampling(model):
     refused(ValueError, "stop[1]: at least one id expected, got none", stop=[[1], []])
     refused(ValueError, "stop_ids[1] is 77", stop=[[77]])
     refused(TypeError, "stop[0]", stop=[["a"]])
+    refused(ValueError, "stop[0]: an empty text", stop="")
+    refused(ValueError, "stop[1]: a NUL character", stop=["a", "a\0"])
+    refused(TypeError, "stop[0]", stop=[b"a"])
     refused(ValueError, "forced_bos is 77", forced_bos=77)
     refused(ValueError, "forced_bos: token ids are from 0", forced_bos=-1)
 
