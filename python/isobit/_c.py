@@ -171,6 +171,14 @@ class iso_sentence_options(ctypes.Structure):
     ]
 
 
+class iso_tokenizer_options(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("source_language", c_char_p),
+        ("target_language", c_char_p),
+    ]
+
+
 class iso_token(ctypes.Structure):
     _fields_ = [
         ("source", c_size_t),
@@ -252,6 +260,8 @@ STRUCTS = [
     iso_error,
     iso_load_options,
     iso_model_info,
+    iso_sentence_options,
+    iso_tokenizer_options,
     iso_token,
     iso_generate_options,
     iso_hypothesis,
@@ -346,7 +356,11 @@ MODEL: _Prototypes = {
     "iso_stop_create": (c_int, [_handle_out, c_void_p, c_void_p, c_size_t, _error]),
     "iso_stop_free": (None, [c_void_p]),
     "iso_stop_is_last": (c_int, [c_void_p, c_void_p]),
-    "iso_tokenizer_load": (c_int, [_handle_out, c_char_p, _error]),
+    "iso_tokenizer_load_with": (
+        c_int,
+        [_handle_out, c_char_p, POINTER(iso_tokenizer_options), _error],
+    ),
+    "iso_tokenizer_forced_bos": (c_int, [c_void_p, c_void_p]),
     "iso_tokenizer_free": (None, [c_void_p]),
     "iso_tokenizer_encode": (
         c_int,

@@ -129,6 +129,14 @@ def _stops(stop: Union[str, Iterable[Any]]) -> Tuple[List[str], List[Ids]]:
     return texts, others
 
 
+def _language(name: str, value: Optional[str]) -> Optional[bytes]:
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{name}: a str expected, got {type(value).__name__}")
+    if value is not None and "\0" in value:
+        raise ValueError(f"{name}: a NUL character in {value!r}")
+    return None if value is None else value.encode()
+
+
 _POOLINGS = ("mean", "cls", "max", "pooler")
 
 
@@ -136,7 +144,12 @@ class Model:
     """A loaded model: immutable, may be used by any number of threads at once."""
 
     def __init__(
-        self, directory: Union[str, "os.PathLike[str]"], *, reject_nonfinite: bool = False
+        self,
+        directory: Union[str, "os.PathLike[str]"],
+        *,
+        reject_nonfinite: bool = False,
+        source_language: Optional[str] = None,
+        target_language: Optional[str] = None,
     ) -> None:
         self._lib = model_lib()
         path = os.fsencode(directory)
@@ -158,23 +171,42 @@ class Model:
         # A model without a tokenizer is complete: only those who bring text need to hear of it.
         self._tokenizer = ctypes.c_void_p()
         self._no_tokenizer = _c.iso_error()
-        self._tokenizer_status = self._lib.iso_tokenizer_load(
-            _byref(self._tokenizer), path, _byref(self._no_tokenizer)
+        languages = _c.iso_tokenizer_options(
+            size=ctypes.sizeof(_c.iso_tokenizer_options),
+            source_language=_language("source_language", source_language),
+            target_language=_language("target_language", target_language),
         )
+        self._tokenizer_status = self._lib.iso_tokenizer_load_with(
+            _byref(self._tokenizer), path, _byref(languages), _byref(self._no_tokenizer)
+        )
+        if source_language is not None or target_language is not None:
+            self._need_tokenizer(f"Model.load({self.directory!r})")
         if self._tokenizer_status == 0:
             free = weakref.finalize(self, self._lib.iso_tokenizer_free, self._tokenizer)
             free.atexit = False
 
     @classmethod
     def load(
-        cls, directory: Union[str, "os.PathLike[str]"], *, reject_nonfinite: bool = False
+        cls,
+        directory: Union[str, "os.PathLike[str]"],
+        *,
+        reject_nonfinite: bool = False,
+        source_language: Optional[str] = None,
+        target_language: Optional[str] = None,
     ) -> "Model":
         """
         Reads a checkpoint directory: config.json, the weights (model.safetensors or
         pytorch_model.bin, each also in shards), and the tokenizer if it is one that the library
-        knows. reject_nonfinite: a NaN or infinite weight is an error.
+        knows. reject_nonfinite: a NaN or infinite weight is an error. source_language and
+        target_language, where the tokenizer has several: as it names them ("eng_Latn", "en_XX"),
+        by default what tokenizer_config.json says; tokenize and translate use them.
         """
-        return cls(directory, reject_nonfinite=reject_nonfinite)
+        return cls(
+            directory,
+            reject_nonfinite=reject_nonfinite,
+            source_language=source_language,
+            target_language=target_language,
+        )
 
     def __repr__(self) -> str:
         return f"<isobit.Model {self.directory!r}, {self.info.parameters} parameters>"
@@ -233,6 +265,13 @@ class Model:
         ends = np.cumsum(lengths).astype(np.intp)
         return [ids[end - int(n) : end] for end, n in zip(ends.tolist(), lengths)]
 
+    def _first_token(self) -> Optional[int]:
+        """The target language, unless it is the start token already, as of some models of mBART."""
+        first = ctypes.c_uint32(_NO_ID)
+        if self._tokenizer:
+            self._lib.iso_tokenizer_forced_bos(self._tokenizer, _byref(first))
+        return None if first.value in (_NO_ID, self.info.decoder_start_id) else first.value
+
     def detokenize(self, ids: npt.ArrayLike) -> str:
         """The text of one generated sequence, special tokens left out."""
         self._need_tokenizer("detokenize")
@@ -251,8 +290,8 @@ class Model:
 
     def translate(self, texts: Iterable[str], **options: Any) -> List[str]:
         """
-        The model's answer to each text, one str for each. Options as for generate; an answer ends
-        before the first text of `stop`. For a model of words each word is a sequence of its own,
+        The model's answer to each text, one str for each, in the target language of the tokenizer.
+        Options as for generate; an answer ends before the first text of `stop`. For a model of words each word is a sequence of its own,
         and the answers are joined by spaces.
         """
         if isinstance(texts, (str, bytes)):
@@ -266,6 +305,9 @@ class Model:
             sources += words
             counts.append(len(words))
         stops, ids = _stops(options.pop("stop", ()))
+        first = self._first_token()
+        if first is not None and options.get("forced_bos") is None:
+            options["forced_bos"] = first
         found = self.generate(sources, stop=[*stops, *ids], **options)
 
         def answer(ids: Ids) -> str:

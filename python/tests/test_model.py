@@ -356,6 +356,37 @@ def test_embed_as_the_golden_vectors():
     refuses(isobit.IsobitError, "no decoder", minilm.generate, [[3, 4]])
 
 
+def test_languages(tmp_path):
+    """The weights of the tiny Marian model, with a tokenizer that has languages."""
+    text = os.path.join(FOLDERS, os.pardir, "text")
+    if not os.path.exists(os.path.join(text, "nllb")):
+        pytest.skip("the test data of the repository is not there")
+    for name in ("config.json", "generation_config.json", "model.safetensors"):
+        shutil.copy(os.path.join(text, "marian", name), tmp_path)
+    for name in os.listdir(os.path.join(text, "nllb")):
+        shutil.copy(os.path.join(text, "nllb", name), tmp_path)
+    plain = isobit.Model.load(tmp_path)
+    assert plain.tokenize("ab")[0][0] == 223  # English
+    seen = []
+    plain.translate(["ab"], on_token=seen.append)
+    assert seen[0].id not in (222, 224)
+    other = isobit.Model.load(tmp_path, source_language="fra_Latn", target_language="deu_Latn")
+    assert other.tokenize("ab")[0][0] == 224
+    seen.clear()
+    other.translate(["ab"], on_token=seen.append)
+    assert seen[0].id == 222
+    seen.clear()
+    other.translate(["ab"], forced_bos=9, on_token=seen.append)
+    assert seen[0].id == 9
+    error = refuses(isobit.IsobitError, 'no language "xx"', isobit.Model.load, tmp_path,
+                    target_language="xx")
+    assert error.status == isobit.Status.E_UNSUPPORTED
+    refuses(isobit.IsobitError, "no languages", isobit.Model.load, MODEL, source_language="en")
+    refuses(TypeError, "source_language: a str", isobit.Model.load, tmp_path, source_language=3)
+    refuses(ValueError, "target_language: a NUL", isobit.Model.load, tmp_path,
+            target_language="a\0b")
+
+
 def test_prompts_are_continued():
     folder = os.path.join(os.path.dirname(MODEL), "tiny-gpt2")
     if not os.path.exists(folder):
