@@ -232,7 +232,10 @@ typedef struct model_sentence {
     iso_pooling pooling;
     int normalize;
     size_t max_length;
-    char refused[72]; /* a module that is not known */
+    char refused[72];   /* a module that is not known */
+    int lower;          /* texts are put in lower case */
+    const char *prompt; /* before each text, or NULL */
+    int drops_prompt;   /* from the mean and so on */
 } model_sentence;
 
 /* What sampling keeps of a distribution, in the order in which it is applied. */
@@ -318,7 +321,8 @@ iso_status model_config_read(model_config *config, model_arena *arena, const cha
                              iso_error *error);
 
 /* sentence.c: what sentence-transformers wrote beside config.json, if it did. */
-iso_status model_sentence_read(model_config *config, const char *directory, iso_error *error);
+iso_status model_sentence_read(model_config *config, model_arena *arena, const char *directory,
+                               iso_error *error);
 
 /* ---------------------------------------------------------------------------------- weights */
 

@@ -135,7 +135,7 @@ static iso_status load(iso_model *model, const char *directory, const iso_load_o
     iso_status status = model_config_read(&model->config, &model->arena, directory, error);
     if (status)
         return status;
-    if ((status = model_sentence_read(&model->config, directory, error)))
+    if ((status = model_sentence_read(&model->config, &model->arena, directory, error)))
         return status;
     limit_defaults(&model->config);
     source.prefix = c->names->prefix;

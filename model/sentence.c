@@ -45,6 +45,7 @@ static iso_status read_pooling(model_sentence *s, const char *directory, iso_err
             if (ways++ || !s->pooling)
                 (void)snprintf(s->refused, sizeof s->refused, "%s", known[i].key);
         }
+    s->drops_prompt = json_is_false(json_object_get(root, "include_prompt"));
     json_decref(root);
     if (!ways)
         return model_fail(error, ISOBIT_E_CONFIG, "%s: no way of pooling is true", POOLING_FILE);
@@ -76,11 +77,80 @@ static iso_status read_modules(model_sentence *s, const json_t *modules, const c
     return status;
 }
 
-iso_status model_sentence_read(model_config *config, const char *directory, iso_error *error) {
+/* An object of a file that may be missing: *root is NULL then. */
+static iso_status optional(json_t **root, const char *directory, const char *name,
+                           iso_error *error) {
+    *root = NULL;
+    const iso_status status = model_json_load(root, directory, name, MAX_BYTES, error);
+    return status == ISOBIT_E_MISSING ? ISOBIT_OK : status;
+}
+
+static iso_status read_max_length(model_sentence *s, const json_t *root, const char *file,
+                                  const char *key, iso_error *error) {
+    const json_t *length = json_object_get(root, key);
+    const size_t most = (size_t)1 << 31;
+    /* Tokenizers without a limit write 1e30. */
+    if (!length || json_is_null(length) || json_number_value(length) > (double)most)
+        return ISOBIT_OK;
+    if (!model_json_size(length, 1, most, &s->max_length))
+        return model_fail(error, ISOBIT_E_CONFIG, "%s: \"%s\" must be a whole number of at least 1",
+                          file, key);
+    return ISOBIT_OK;
+}
+
+/* "sentence_bert_config.json"; what it does not limit, the tokenizer may. */
+static iso_status read_texts(model_sentence *s, const char *directory, iso_error *error) {
+    static const char *const file = "sentence_bert_config.json", *const other =
+                                                                     "tokenizer_config.json";
+    json_t *root;
+    iso_status status = optional(&root, directory, file, error);
+    const json_t *lower = json_object_get(root, "do_lower_case");
+    if (!status)
+        status = read_max_length(s, root, file, "max_seq_length", error);
+    if (!status && lower && !json_is_boolean(lower) && !json_is_null(lower))
+        status =
+            model_fail(error, ISOBIT_E_CONFIG, "%s: \"do_lower_case\" must be true or false", file);
+    s->lower = json_is_true(lower);
+    json_decref(root);
+    if (status || s->max_length != SIZE_MAX)
+        return status;
+    status = optional(&root, directory, other, error);
+    if (!status)
+        status = read_max_length(s, root, other, "model_max_length", error);
+    json_decref(root);
+    return status;
+}
+
+/* "config_sentence_transformers.json": the prompt that texts get if none is asked for. */
+static iso_status read_prompt(model_sentence *s, model_arena *arena, const char *directory,
+                              iso_error *error) {
+    static const char *const file = "config_sentence_transformers.json";
+    json_t *root;
+    iso_status status = optional(&root, directory, file, error);
+    const json_t *name = json_object_get(root, "default_prompt_name");
+    if (!status && name && !json_is_null(name)) {
+        const char *key = json_string_value(name);
+        const json_t *prompt = json_object_get(json_object_get(root, "prompts"), key ? key : "");
+        char found[80], *copy = NULL;
+        if (!key || !json_is_string(prompt))
+            status = model_fail(error, ISOBIT_E_CONFIG,
+                                "%s: \"default_prompt_name\" is %s, which is none of the prompts",
+                                file, model_json_describe(name, found, sizeof found));
+        else if (!(copy = model_alloc(arena, json_string_length(prompt) + 1, 1)))
+            status = model_fail(error, ISOBIT_E_NOMEM, "out of memory for the prompt");
+        else
+            s->prompt = strcpy(copy, json_string_value(prompt));
+    }
+    json_decref(root);
+    return status;
+}
+
+iso_status model_sentence_read(model_config *config, model_arena *arena, const char *directory,
+                               iso_error *error) {
     model_sentence *s = &config->sentence;
     json_t *root;
     iso_error own = {0};
-    *s = (model_sentence){ISOBIT_POOLING_MEAN, 1, SIZE_MAX, ""};
+    *s = (model_sentence){.pooling = ISOBIT_POOLING_MEAN, .normalize = 1, .max_length = SIZE_MAX};
     if (config->decoder_layers)
         return ISOBIT_OK;
     iso_status status = model_json_load_list(&root, directory, "modules.json", MAX_BYTES, &own);
@@ -90,20 +160,10 @@ iso_status model_sentence_read(model_config *config, const char *directory, iso_
     } else if (status == ISOBIT_E_MISSING) {
         status = ISOBIT_OK;
     }
-    if (!status) {
-        status = model_json_load(&root, directory, "sentence_bert_config.json", MAX_BYTES, &own);
-        if (!status) {
-            const json_t *length = json_object_get(root, "max_seq_length");
-            if (length && !json_is_null(length) &&
-                !model_json_size(length, 1, (size_t)1 << 31, &s->max_length))
-                status = model_fail(&own, ISOBIT_E_CONFIG,
-                                    "sentence_bert_config.json: \"max_seq_length\" must be a whole "
-                                    "number of at least 1");
-            json_decref(root);
-        } else if (status == ISOBIT_E_MISSING) {
-            status = ISOBIT_OK;
-        }
-    }
+    if (!status)
+        status = read_texts(s, directory, &own);
+    if (!status)
+        status = read_prompt(s, arena, directory, &own);
     if (status && error)
         *error = own;
     return status;

@@ -179,6 +179,52 @@ copy minilm
 sed -i 's/mean_tokens/lasttoken/' "$work/model/1_Pooling/config.json"
 fails 1 'lasttoken' 'a pooling that isobit lacks' "$@" embed --model "$work/model" a
 works 'another pooling instead' "$@" embed --model "$work/model" --pooling cls --normalize no a
+# What folders say of texts. A vector with it is that of the text to which it is done.
+copy roberta-f16
+echo '{"do_lower_case": true}' >"$work/model/sentence_bert_config.json"
+works 'lower case' "$@" embed --model "$work/model" ' A CAT'
+cp "$work/out" "$work/lower"
+works 'in lower case' "$@" embed --model "$models/roberta-f16" 'a cat'
+same 'do_lower_case: another vector' "$work/lower"
+echo '{"do_lower_case": "yes"}' >"$work/model/sentence_bert_config.json"
+fails 1 '"do_lower_case" must be true or false' 'do_lower_case' "$@" embed --model "$work/model" a
+copy minilm
+prompts=$work/model/config_sentence_transformers.json
+echo '{"prompts": {"query": " the cat ", "": "a"}, "default_prompt_name": "query"}' >"$prompts"
+works 'a prompt' "$@" embed --model "$work/model" 'sat' '' ' on the mat '
+cp "$work/out" "$work/prompt"
+works 'the same texts' "$@" embed --model "$minilm" 'the cat sat' 'the cat' 'the cat  on the mat'
+same 'a prompt: another vector' "$work/prompt"
+for prompt in '"none"' 3; do
+    echo "{\"prompts\": {\"query\": \"q\"}, \"default_prompt_name\": $prompt}" >"$prompts"
+    fails 1 "\"default_prompt_name\" is $prompt, which is none of" "the prompt $prompt" "$@" embed \
+        --model "$work/model" a
+done
+echo '{"prompts": {"query": "q"}, "default_prompt_name": null}' >"$prompts"
+works 'no prompt' "$@" embed --model "$work/model" 'sat'
+echo '{"prompts": {"query": "q"}, "default_prompt_name": "query"}' >"$prompts"
+sed -i 's/{/{"include_prompt": false, /' "$work/model/1_Pooling/config.json"
+fails 1 'include_prompt false is not supported' 'a prompt outside of the mean' "$@" embed \
+    --model "$work/model" a
+copy minilm
+sed -i 's/16/null/' "$work/model/sentence_bert_config.json"
+sed -i 's/{/{"model_max_length": 12,/' "$work/model/tokenizer_config.json"
+warning='isobit: 1 line was cut to 12 tokens, line 1 first'
+sed -n 6p "$texts" >"$work/in"
+"$@" embed --model "$work/model" --digest <"$work/in" >"$work/twelve" 2>"$work/out"
+echo "$warning" >"$work/wanted"
+same 'model_max_length: no warning' "$work/wanted"
+sed -i 's/null/12/' "$work/model/sentence_bert_config.json"
+sed -i 's/12,/9,/' "$work/model/tokenizer_config.json"
+"$@" embed --model "$work/model" --digest <"$work/in" >"$work/out" 2>"$work/err"
+same 'model_max_length: another vector than with max_seq_length' "$work/twelve"
+: >"$work/in"
+sed -i 's/12/null/' "$work/model/sentence_bert_config.json"
+sed -i 's/9,/1000000000000000019884624838656,/' "$work/model/tokenizer_config.json"
+works 'model_max_length of 1e30' "$@" info --model "$work/model"
+grep -q 'vectors  *of at most 40 tokens' "$work/out" || problem 'model_max_length of 1e30: a limit'
+sed -i 's/1000000000000000019884624838656,/-1,/' "$work/model/tokenizer_config.json"
+fails 1 '"model_max_length" must be a whole number' 'model_max_length' "$@" embed --model "$work/model" a
 copy minilm
 sed -i 's/"bert"/"t5-base"/' "$work/model/config.json"
 fails 1 't5-base' 'info of an unknown family' "$@" info --model "$work/model"

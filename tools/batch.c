@@ -70,14 +70,9 @@ static bool check_length(struct batch *batch, const struct session *session, con
 
 enum { NAMED_LINES = 10 }; /* that a warning names */
 
-static bool judge_lacking(struct batch *batch, const struct session *session,
-                          const struct line *line) {
-    size_t unknown = 0, dropped = 0;
-    iso_error error = {0};
-    iso_status status = iso_tokenizer_lacks(session->tokenizer, line->text, line->bytes, &unknown,
-                                            &dropped, &error);
-    if (status != ISOBIT_OK)
-        return REFUSE(batch, "%s", error.message[0] != '\0' ? error.message : iso_strerror(status));
+/* What becomes of a line with so many characters that are unknown, or in no token. */
+static bool judge_lacking(struct batch *batch, const struct line *line, size_t unknown,
+                          size_t dropped) {
     if (batch->lacking == LACKING_STRICT && unknown + dropped > 0)
         return REFUSE(batch, "the vocabulary lacks %zu character%s (--strict)", unknown + dropped,
                       unknown + dropped == 1 ? "" : "s");
@@ -98,6 +93,17 @@ void batch_warn_rest(const struct batch *batch) {
     if (batch->cut_lines > 0)
         warn("%llu line%s cut to %zu tokens, line %llu first", batch->cut_lines,
              batch->cut_lines == 1 ? " was" : "s were", batch->cut_to, batch->first_cut);
+}
+
+static bool find_lacking(struct batch *batch, const struct session *session,
+                         const struct line *line) {
+    size_t unknown = 0, dropped = 0;
+    iso_error error = {0};
+    iso_status status = iso_tokenizer_lacks(session->tokenizer, line->text, line->bytes, &unknown,
+                                            &dropped, &error);
+    if (status != ISOBIT_OK)
+        return REFUSE(batch, "%s", error.message[0] != '\0' ? error.message : iso_strerror(status));
+    return judge_lacking(batch, line, unknown, dropped);
 }
 
 /* The sequences of a text, behind those that the batch has; they do not count yet. */
@@ -135,7 +141,7 @@ bool batch_parse_text(struct batch *batch, const struct session *session, const 
     for (size_t i = 0; i < sequences; i++)
         if (!check_length(batch, session, "source", lengths[i], 0))
             return false;
-    if (batch->lacking != LACKING_SILENT && !judge_lacking(batch, session, line))
+    if (batch->lacking != LACKING_SILENT && !find_lacking(batch, session, line))
         return false;
     if (!push_size(&batch->line_sequences, sequences))
         return refuse_memory(batch);
@@ -146,98 +152,35 @@ bool batch_parse_text(struct batch *batch, const struct session *session, const 
 
 /* ------------------------------------------------------------------------- text for vectors */
 
-/* White space as Python's str.strip() has it. */
-static const char *const spaces[] = {" ",
-                                     "\t",
-                                     "\n",
-                                     "\v",
-                                     "\f",
-                                     "\r",
-                                     "\x1c",
-                                     "\x1d",
-                                     "\x1e",
-                                     "\x1f",
-                                     "\xc2\x85",
-                                     "\xc2\xa0",
-                                     "\xe1\x9a\x80",
-                                     "\xe2\x80\x80",
-                                     "\xe2\x80\x81",
-                                     "\xe2\x80\x82",
-                                     "\xe2\x80\x83",
-                                     "\xe2\x80\x84",
-                                     "\xe2\x80\x85",
-                                     "\xe2\x80\x86",
-                                     "\xe2\x80\x87",
-                                     "\xe2\x80\x88",
-                                     "\xe2\x80\x89",
-                                     "\xe2\x80\x8a",
-                                     "\xe2\x80\xa8",
-                                     "\xe2\x80\xa9",
-                                     "\xe2\x80\xaf",
-                                     "\xe2\x81\x9f",
-                                     "\xe3\x80\x80"};
-
-/* The bytes of the white space that begins or ends a text; 0: none. */
-static size_t space_at(const char *text, size_t bytes, bool end) {
-    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
-        size_t n = strlen(spaces[i]);
-        if (n <= bytes && memcmp(end ? text + bytes - n : text, spaces[i], n) == 0)
-            return n;
-    }
-    return 0;
-}
-
-/* Of nothing: the special tokens around it, which an encoder alone has one of on each side. */
-static bool encode_nothing(struct batch *batch, const struct session *session) {
-    size_t id_count, sequences;
-    if (!encode(batch, session, "a", 1, &id_count, &sequences))
-        return false;
-    if (session->info->decoder_layers != 0 || sequences != 1 || id_count != 3)
-        return REFUSE(batch, "has no tokens");
-    uint32_t *ids = batch->sources.data + batch->sources.count;
-    ids[1] = ids[2];
-    batch->source_lengths.data[batch->source_lengths.count] = 2;
-    return true;
-}
-
-/* Leaves the special token at the end where it is. */
-static bool cut(struct batch *batch, const struct session *session, const struct line *line,
-                size_t *length) {
-    size_t most = session->info->sentence_max_length;
-    if (*length <= most)
-        return true;
-    if (batch->lacking == LACKING_STRICT)
-        return REFUSE(batch, "%zu tokens, but vectors are made of at most %zu (--strict)", *length,
-                      most);
-    uint32_t *ids = batch->sources.data + batch->sources.count;
-    ids[most - 1] = ids[*length - 1];
-    *length = most;
-    if (batch->cut_lines++ == 0)
-        batch->first_cut = line->number;
-    batch->cut_to = most;
-    return true;
-}
-
 bool batch_parse_sentence(struct batch *batch, const struct session *session,
                           const struct line *line) {
-    struct line text = *line; /* without the space around it */
-    size_t id_count, sequences;
-    for (size_t n; (n = space_at(text.text, text.bytes, false)) != 0; text.bytes -= n)
-        text.text += n;
-    for (size_t n; (n = space_at(text.text, text.bytes, true)) != 0;)
-        text.bytes -= n;
-    if (!encode(batch, session, text.text, text.bytes, &id_count, &sequences) ||
-        (sequences == 0 && !encode_nothing(batch, session)))
+    const size_t most = session->info->sentence_max_length;
+    iso_sentence_tokens tokens = {0};
+    iso_error error = {0};
+    iso_status status;
+    if (memchr(line->text, '\0', line->bytes) != NULL)
+        return REFUSE(batch, "holds a NUL byte; the input must be text in UTF-8");
+    do {
+        if (!ids_grow(&batch->sources, tokens.count))
+            return refuse_memory(batch);
+        status = iso_sentence_ids(session->model, session->tokenizer, line->text, line->bytes,
+                                  batch->sources.data + batch->sources.count,
+                                  batch->sources.capacity - batch->sources.count, &tokens, &error);
+    } while (status == ISOBIT_E_WORKSPACE &&
+             tokens.count > batch->sources.capacity - batch->sources.count);
+    if (status != ISOBIT_OK)
+        return REFUSE(batch, "%s", error.message[0] != '\0' ? error.message : iso_strerror(status));
+    if (batch->lacking == LACKING_STRICT && tokens.whole > tokens.count)
+        return REFUSE(batch, "%zu tokens, but vectors are made of at most %zu (--strict)",
+                      tokens.whole, most);
+    if (tokens.whole > tokens.count && batch->cut_lines++ == 0)
+        batch->first_cut = line->number;
+    batch->cut_to = most;
+    if (!judge_lacking(batch, line, tokens.unknown, tokens.dropped))
         return false;
-    if (sequences > 1)
-        return REFUSE(batch, "%zu sequences of tokens, where a vector needs one", sequences);
-    size_t *length = batch->source_lengths.data + batch->source_lengths.count;
-    if (!cut(batch, session, &text, length) || !judge_lacking(batch, session, &text))
-        return false;
-    if (!push_size(&batch->line_sequences, 1))
+    if (!push_size(&batch->source_lengths, tokens.count) || !push_size(&batch->line_sequences, 1))
         return refuse_memory(batch);
-    batch->sources.count += *length;
-    batch->source_lengths.count++;
+    batch->sources.count += tokens.count;
     return true;
 }
 

@@ -386,6 +386,25 @@ ISOBIT_API iso_status iso_tokenizer_load_with(iso_tokenizer **tokenizer, const c
 ISOBIT_API iso_status iso_tokenizer_forced_bos(const iso_tokenizer *tokenizer, uint32_t *id);
 
 /*
+ * One text as ids for iso_sentence_embed_f32, as sentence-transformers makes them from the folder:
+ * after the prompt of default_prompt_name, without white space around both, in lower case where
+ * do_lower_case says so, and cut to sentence_max_length tokens, of which the last one stays where
+ * it is. Of a text that is empty, what is around it. ids [capacity]; ISOBIT_E_WORKSPACE says that
+ * tokens->count are needed, ISOBIT_E_DIM that the text is several sequences, or nothing at all, and
+ * ISOBIT_E_UNSUPPORTED that the folder asks for what isobit lacks.
+ */
+typedef struct iso_sentence_tokens {
+    size_t count;            /* ids */
+    size_t whole;            /* as many would there be uncut */
+    size_t unknown, dropped; /* as iso_tokenizer_lacks has it */
+} iso_sentence_tokens;
+
+ISOBIT_API iso_status iso_sentence_ids(const iso_model *model, const iso_tokenizer *tokenizer,
+                                       const char *text, size_t bytes, uint32_t *ids,
+                                       size_t capacity, iso_sentence_tokens *tokens,
+                                       iso_error *error);
+
+/*
  * Whether the tokenizer fits the model: ISOBIT_E_CONFIG if not. It has as many tokens; or the model
  * has more ids, which some have for the sake of its shape: those give no text (not for
  * isobit-characters and MarianTokenizer, whose ids are all tokens).

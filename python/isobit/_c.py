@@ -171,6 +171,15 @@ class iso_sentence_options(ctypes.Structure):
     ]
 
 
+class iso_sentence_tokens(ctypes.Structure):
+    _fields_ = [
+        ("count", c_size_t),
+        ("whole", c_size_t),
+        ("unknown", c_size_t),
+        ("dropped", c_size_t),
+    ]
+
+
 class iso_tokenizer_options(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -261,6 +270,7 @@ STRUCTS = [
     iso_load_options,
     iso_model_info,
     iso_sentence_options,
+    iso_sentence_tokens,
     iso_tokenizer_options,
     iso_token,
     iso_generate_options,
@@ -342,6 +352,11 @@ MODEL: _Prototypes = {
     "iso_sentence_embed_f32": (
         c_int,
         [c_void_p] * 4 + [c_size_t, POINTER(iso_sentence_options), _context, _error],
+    ),
+    "iso_sentence_ids": (
+        c_int,
+        [c_void_p, c_void_p, c_char_p, c_size_t, c_void_p, c_size_t]
+        + [POINTER(iso_sentence_tokens), _error],
     ),
     "iso_score_f32": (
         c_int,

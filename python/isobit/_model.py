@@ -318,6 +318,31 @@ class Model:
         answers = iter(answer(best[0].ids) if best else "" for best in found)
         return [" ".join(next(answers) for _ in range(count)) for count in counts]
 
+    def _sentence(self, text: str) -> Ids:
+        """The ids of which a vector is made."""
+        self._need_tokenizer("embed")
+        if not isinstance(text, str):
+            raise TypeError(f"text: a str expected, got {type(text).__name__}")
+        data = text.encode()
+        tokens, error = _c.iso_sentence_tokens(), _c.iso_error()
+        ids = np.empty(64, np.uint32)
+        while True:
+            status = self._lib.iso_sentence_ids(
+                self._handle,
+                self._tokenizer,
+                data,
+                len(data),
+                ids.ctypes.data,
+                len(ids),
+                _byref(tokens),
+                _byref(error),
+            )
+            if status != Status.E_WORKSPACE or len(ids) >= tokens.count:
+                break
+            ids = np.empty(tokens.count, np.uint32)
+        _raise(f"embed {text[:40]!r}", status, error)
+        return ids[: tokens.count]
+
     def embed(
         self,
         texts: Iterable[str],
@@ -328,24 +353,15 @@ class Model:
         """
         One vector for each text, [texts][d], by the encoder: as sentence-transformers makes it from
         the folder, unless pooling ("mean", "cls", "max", "pooler") or normalize say otherwise.
-        Texts of more than info.sentence_max_length tokens are cut; their last token stays.
+        That means white space around a text does not count, the folder's default prompt goes
+        before it, and texts of more than info.sentence_max_length tokens are cut; their last token
+        stays.
         """
         if isinstance(texts, (str, bytes)):
             raise TypeError(f"texts: a list of str expected, got {type(texts).__name__}")
         if pooling is not None and pooling not in _POOLINGS:
             raise ValueError(f"pooling: one of {', '.join(_POOLINGS)} expected, got {pooling!r}")
-        most = self.info.sentence_max_length
-        sequences: List[Ids] = []
-        for text in texts:
-            found = self.tokenize(text)
-            if not found and not self.info.decoder_layers:
-                # Of nothing: the special tokens that an encoder alone has around a text.
-                around = self.tokenize("a")[0]
-                found = [np.append(around[:1], around[-1:])] if len(around) == 3 else []
-            if len(found) != 1:
-                raise ValueError(f"texts: {text!r} is {len(found)} sequences for this model, not 1")
-            ids = found[0]
-            sequences.append(ids if len(ids) <= most else np.append(ids[: most - 1], ids[-1:]))
+        sequences = [self._sentence(text) for text in texts]
         result = np.empty((len(sequences), self.info.d), np.float32)
         if not sequences:
             return result

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import unicodedata
 
 import numpy as np
 import pytest
@@ -354,6 +355,37 @@ def test_embed_as_the_golden_vectors():
     refuses(ValueError, "pooling", minilm.embed, texts, pooling="median")
     refuses(TypeError, "list of str", minilm.embed, "one text")
     refuses(isobit.IsobitError, "no decoder", minilm.generate, [[3, 4]])
+
+
+def test_embed_in_lower_case(tmp_path):
+    """do_lower_case is str.lower(): each letter that changes, and sigma with all that is next to it."""
+    folder = os.path.join(FOLDERS, "roberta-f16")
+    if not os.path.exists(os.path.join(folder, "config.json")):
+        pytest.skip("the test data of the repository is not there")
+    # With a tokenizer that has all bytes.
+    bytewise = os.path.join(FOLDERS, os.pardir, "text", "roberta")
+    for name in ("config.json", "model.safetensors"):
+        shutil.copy(os.path.join(folder, name), tmp_path)
+    for name in os.listdir(bytewise):
+        shutil.copy(os.path.join(bytewise, name), tmp_path)
+    (tmp_path / "sentence_bert_config.json").write_text('{"do_lower_case": true}')
+    lower = isobit.Model.load(tmp_path)
+    every = [chr(c) for c in range(32, 0x1FFFF) if not 0xD800 <= c < 0xE000]
+    texts = [c + c for c in every if c.lower() != c]
+    assert len(texts) > 1300
+    kinds = {}
+    for c in every:
+        key = (unicodedata.category(c), c.isupper() or c.islower() or c.istitle(),
+               ("A" + c + "Σ").lower()[-1], ("AΣ" + c + "A").lower()[1])
+        if key[0] != "Cn":
+            kinds.setdefault(key, []).append(c)
+    near = [c for group in kinds.values() for c in group[:: max(1, len(group) // 12)]]
+    assert len(kinds) > 30
+    texts += [form.replace("_", c) for c in near for form in ("a_Σ", "aΣ_a", "_Σ", "aΣ_.", "Σ_")]
+    for text in texts:
+        wanted = lower.tokenize(text.strip().lower())[0]
+        assert lower._sentence(text).tolist() == wanted.tolist(), text
+        assert len(wanted) < lower.info.sentence_max_length
 
 
 def test_languages(tmp_path):
