@@ -424,6 +424,18 @@ ISOBIT_API iso_status iso_tokenizer_encode(const iso_tokenizer *tokenizer, const
                                            iso_error *error);
 
 /*
+ * The same for a target of a model with an encoder, for iso_score_f32: each sequence is what
+ * generation would give for that text. It begins with the target language, if there is one, or with
+ * what begins all texts of such models (<s> of BART), and ends with EOS. *given receives how many
+ * of its first ids, 0 or 1, are no part of the text.
+ */
+ISOBIT_API iso_status iso_tokenizer_encode_target(const iso_tokenizer *tokenizer, const char *text,
+                                                  size_t bytes, uint32_t *ids, size_t capacity_ids,
+                                                  size_t *id_count, size_t *lengths,
+                                                  size_t capacity_sequences, size_t *sequence_count,
+                                                  size_t *given, iso_error *error);
+
+/*
  * How many characters (code points) of a text the vocabulary lacks: `unknown` of them became the
  * unknown token, `dropped` are in no token at all.
  */

@@ -8,7 +8,8 @@
 #include "spm_text.h"
 
 typedef struct marian {
-    text_spm *spm[2]; /* source.spm, target.spm */
+    text_spm *spm[2];        /* source.spm, target.spm */
+    uint32_t eos[2], unk[2]; /* of each side */
 } marian;
 
 /* ---------------------------------------------------------------------------------- loading */
@@ -27,10 +28,13 @@ static iso_status load_vocabulary(iso_tokenizer *t, int side, const char *direct
         (status = text_find_special(v, config, "unk_token", "<unk>", name, &unk, error)) ||
         (status = text_find_special(v, config, "pad_token", "<pad>", name, &pad, error)))
         return status;
-    if (side == TEXT_SOURCE) {
-        t->eos = eos;
-        t->unk = unk;
+    marian *m = t->state;
+    for (int s = side; s < 2; s++) { /* the target's own ones come later, if there are any */
+        m->eos[s] = eos;
+        m->unk[s] = unk;
     }
+    t->eos = m->eos[TEXT_SOURCE];
+    t->unk = m->unk[TEXT_SOURCE];
     return ISOBIT_OK;
 }
 
@@ -65,13 +69,14 @@ static void release(iso_tokenizer *t) {
 typedef struct encoding {
     const iso_tokenizer *t;
     text_ids *out;
+    int side;
 } encoding;
 
 static void put_piece(void *to, const char *piece, size_t bytes) {
     encoding *e = to;
-    uint32_t id = text_vocabulary_find(&e->t->vocabulary[TEXT_SOURCE], piece, bytes);
+    uint32_t id = text_vocabulary_find(&e->t->vocabulary[e->side], piece, bytes);
     if (id == MODEL_NO_ID) {
-        id = e->t->unk;
+        id = ((const marian *)e->t->state)->unk[e->side];
         e->out->unknown += text_count_characters(piece, bytes);
     }
     text_put_id(e->out, id);
@@ -115,7 +120,7 @@ static iso_status put_text(encoding *e, const char *text, size_t bytes) {
         used += line - begin - code;
     }
     iso_status status =
-        used ? text_spm_encode(m->spm[TEXT_SOURCE], rest, used, put_piece, e) : ISOBIT_OK;
+        used ? text_spm_encode(m->spm[e->side], rest, used, put_piece, e) : ISOBIT_OK;
     model_arena_free(&scratch);
     return status;
 }
@@ -132,10 +137,10 @@ static const text_entry *special_at(const text_vocabulary *v, const char *text, 
     return longest;
 }
 
-static iso_status encode(const iso_tokenizer *t, text_ids *out, const char *text, size_t bytes,
-                         iso_error *error) {
-    const text_vocabulary *v = &t->vocabulary[TEXT_SOURCE];
-    encoding e = {t, out};
+static iso_status encode_side(const iso_tokenizer *t, text_ids *out, const char *text, size_t bytes,
+                              int side, iso_error *error) {
+    const text_vocabulary *v = &t->vocabulary[side];
+    encoding e = {t, out, side};
     const size_t before = out->id_count;
     iso_status status = ISOBIT_OK;
     size_t first = 0;
@@ -152,13 +157,23 @@ static iso_status encode(const iso_tokenizer *t, text_ids *out, const char *text
     if (!status)
         status = put_text(&e, text + first, bytes - first);
     if (status)
-        return model_fail(error, status, "source.spm cannot cut the text: %s",
-                          iso_strerror(status));
+        return model_fail(error, status, "%s.spm cannot cut the text: %s",
+                          side == TEXT_SOURCE ? "source" : "target", iso_strerror(status));
     if (out->id_count == before)
         return ISOBIT_OK;
-    text_put_id(out, t->eos);
+    text_put_id(out, ((const marian *)t->state)->eos[side]);
     text_end_sequence(out, before);
     return ISOBIT_OK;
+}
+
+static iso_status encode(const iso_tokenizer *t, text_ids *out, const char *text, size_t bytes,
+                         iso_error *error) {
+    return encode_side(t, out, text, bytes, TEXT_SOURCE, error);
+}
+
+iso_status text_marian_encode_target(const iso_tokenizer *t, text_ids *out, const char *text,
+                                     size_t bytes, iso_error *error) {
+    return encode_side(t, out, text, bytes, TEXT_TARGET, error);
 }
 
 /* ----------------------------------------------------------------------------------- decode */

@@ -105,6 +105,10 @@ typedef struct text_kind {
     int surplus;                    /* a model may have more ids than tokens: no text */
 } text_kind;
 
+/* marian.c: the ids of a target, with its EOS. */
+iso_status text_marian_encode_target(const iso_tokenizer *t, text_ids *out, const char *text,
+                                     size_t bytes, iso_error *error);
+
 extern const text_kind text_characters, text_marian, text_m2m, text_pipeline_kind;
 extern const struct text_recipe text_gpt2, text_roberta, text_qwen2, text_bert;
 extern const struct text_family text_nllb, text_mbart, text_mbart50, text_t5, text_pegasus,
