@@ -53,3 +53,16 @@ same() {
     checks=$((checks + 1))
     cmp -s "$work/out" "$2" || problem "$1"
 }
+
+# near TITLE WANTED: what the last command printed has these numbers, almost, and no others.
+near() {
+    checks=$((checks + 1))
+    printf '%s\n' "$2" | awk -v got="$work/out" '{
+        if ((getline line <got) != 1 || split(line, g, " ") != NF)
+            exit bad = 1
+        for (i = 1; i <= NF; i++)
+            if (!((g[i] - $i) ^ 2 <= 1e-10 * $i ^ 2))
+                exit bad = 1
+    }
+    END { exit bad || (getline line <got) == 1 }' || problem "$1"
+}

@@ -187,6 +187,56 @@ fails 1 'TAB' 'score without TAB' "$@" score --model "$model"
 input '5 6 2\t7 1234\n'
 fails 1 'line 1: token 1234' 'target out of range' "$@" score --model "$model"
 
+# Texts: as transformers cuts them, and as PyTorch scores them in double precision.
+gpt=$source/models/tiny-gpt2
+tab=$(printf '\t')
+works 'score of texts, a decoder alone' "$@" score --model "$gpt" --text \
+    "transformer:$tab someone who disapprotates" '' 'isobit: someone who is great' \
+    "${tab}isobit: someone who is great" "transf${tab}ormer: a thing" "a${tab}b"
+near 'score of texts, a decoder alone' "-16.153961132 7 10.051367884
+
+-40.262108665 8 153.35624033
+-40.262108665 8 153.35624033
+-13.805064484 6 9.9826050248
+-4.9871350888 1 146.51606612"
+works 'score of ids, a decoder alone' "$@" score --model "$gpt" --digest \
+    "1852 83 557 261 26${tab}527 402 480 367 577 84 620"
+cp "$work/out" "$work/by_ids"
+works 'its text' "$@" score --model "$gpt" --text --digest \
+    "transformer:$tab someone who disapprotates"
+same 'the digests of ids and of their text differ' "$work/by_ids"
+works 'score of texts as JSON' "$@" score --model "$gpt" --text --json "transf${tab}ormer: a"
+checks=$((checks + 1))
+grep -q '^{"line":1,"tokens":\["form","er",":","Ġa"\],"log_probs":\[-[0-9.,-]*\],"sum":-[0-9.]*,"count":4,"perplexity":[0-9.]*}$' \
+    "$work/out" || problem 'score of texts as JSON'
+# A model of words: all sequences of a line together, the end of each included.
+works 'words to score' "$@" run --model "$model" --json 'attention is'
+sed 's/.*"output":"\([^"]*\)".*"score":\([-0-9.e]*\).*"output":"\([^"]*\)".*"score":\([-0-9.e]*\).*/\1 \3 \2 \4/' \
+    "$work/out" >"$work/words"
+read -r first second a b <"$work/words"
+works 'score of words' "$@" score --model "$model" --text "attention is$tab$first $second"
+near 'score of words' "$(awk -v a="$a" -v b="$b" 'BEGIN { s = a + b; printf "%.9f 13 %.9f", s, exp(-s / 13) }')"
+works 'score of words, exactly' "$@" score --model "$model" --text --hex "two${tab}tˈuː" ''
+grep -q -x -E "(-0x[0-9a-f.]+p[-+][0-9]+${tab}5${tab}0x[0-9a-f.]+p[-+][0-9]+)?" "$work/out" ||
+    problem 'score --text --hex: other numbers'
+fails 1 'line 1: has no TAB; give a source' 'a pair without TAB' "$@" score --model "$model" --text two
+fails 1 'line 1: has no source before the TAB' 'no source' "$@" score --model "$model" --text "${tab}two"
+fails 1 'line 1: has no target after the TAB' 'no target' "$@" score --model "$model" --text "two$tab"
+fails 1 'line 1: has no target after the TAB' 'no continuation' "$@" score --model "$gpt" --text "two$tab"
+fails 1 'line 1: 2 sequences before the TAB, but 1 after it' 'another number of words' "$@" score \
+    --model "$model" --text "two words${tab}a"
+fails 2 '--from needs --text' 'a language of ids' "$@" score --model "$model" --from en "5${tab}6"
+fails 2 '--strict needs --text' 'strict with ids' "$@" score --model "$model" --strict "5${tab}6"
+fails 1 'line 1: the vocabulary lacks 1 character' 'strict with text' "$@" score --model "$model" --text \
+    --strict "tw☃${tab}a"
+input 'a\tb\nx\0377\tb\n'
+fails 1 'line 2: the text is not valid UTF-8' 'no text to score' "$@" score --model "$model" --text
+lines_are 'the line before has its score' 1
+awk 'BEGIN { printf "a\t"; for (i = 0; i < 3000; i++) printf " a"; print "" }' >"$work/in"
+fails 1 'line 1: 3000 source and target tokens, but the model takes at most' 'too long to score' "$@" score \
+    --model "$gpt" --text
+input ''
+
 # ---------------------------------------------------------------------------------------- JSON
 
 input 'a "quoted" word\n\nnext\n'

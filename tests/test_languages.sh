@@ -48,6 +48,10 @@ ids 'others than the folder says' '221,' '222,' "$@" run --model "$work/model" -
 fails 1 'no language "deu_Latn"; it has 2, for example a_b c_d' 'a language that it lacks' \
     "$@" run --model "$work/model" --from deu_Latn a
 fails 1 'no language "x"' 'a target that it lacks' "$@" run --model "$work/model" --to x a
+# Scores: the language of the target is given, not judged. As PyTorch has them.
+folder nllb
+works 'score of a translation' "$@" score --model "$work/model" --text --to deu_Latn "ab$(printf '\t')ab a"
+near 'score of a translation' '-42.2043524 4 38219.0016'
 # The target may be the start token already: mBART. Then it is not said twice.
 folder mbart
 sed -i 's/"decoder_start_token_id": *[0-9]*/"decoder_start_token_id": 166/' \
@@ -56,6 +60,13 @@ checks=$((checks + 1))
 "$@" run --model "$work/model" --from ro_RO --to en_XX --json ab >"$work/out" 2>"$work/err" &&
     "$@" run --model "$work/model" --from ro_RO --json ab >"$work/want" 2>>"$work/err"
 cmp -s "$work/out" "$work/want" || problem 'the start token is the language: said twice'
+works 'score after a language' "$@" score --model "$work/model" --text --json --from ro_RO --to en_XX \
+    "ab$(printf '\t')ab"
+sed 's/"tokens":[^]]*\],//' "$work/out" >"$work/want"
+source_ids=$("$@" run --model "$work/model" --from ro_RO --json ab | sed 's/.*"source_ids":.\([0-9,]*\).*/\1/')
+works 'the same of ids' "$@" score --model "$work/model" --json \
+    "$(echo "$source_ids" | tr , ' ')$(printf '\t')$(echo "${source_ids%,*}" | tr , ' ')"
+same 'score after a language: not that of its ids' "$work/want"
 folder t5
 fails 1 'no languages to choose from' 'a model without languages' \
     "$@" run --model "$work/model" --from en a

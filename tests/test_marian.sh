@@ -65,6 +65,13 @@ gives "$work/many.want" 'batches' "$@" run --model "$data" --beam 1 --input "$wo
 gives "$work/many.want" 'batches, one thread' "$@" run --model "$data" --beam 1 --threads 1 \
     --input "$work/many"
 
+# Scores as PyTorch has them.
+tab=$(printf '\t')
+works 'scores' "$@" score --model "$data" --text "The quick brown fox${tab}a lazy dog." \
+    "The quick brown fox${tab}>>fra<< lazy"
+near 'scores' '-67.6570516 8 4708.53193
+-48.6427898 5 16790.3227'
+
 # ------------------------------------------------------------------- characters that are lacking
 
 printf 'a fox\nThe >>fra<< fox.\n' >"$work/in"

@@ -106,24 +106,31 @@ static bool find_lacking(struct batch *batch, const struct session *session,
     return judge_lacking(batch, line, unknown, dropped);
 }
 
-/* The sequences of a text, behind those that the batch has; they do not count yet. */
-static bool encode(struct batch *batch, const struct session *session, const char *text,
-                   size_t bytes, size_t *id_count, size_t *sequences) {
+/* The sequences of a text, as a source or, where `given` is not NULL, as a target, behind those
+ * that the batch has; they do not count yet. */
+static bool encode_side(struct batch *batch, const struct session *session, const char *text,
+                        size_t bytes, size_t *id_count, size_t *sequences, size_t *given) {
+    const bool target = given != NULL;
+    struct ids *ids = target ? &batch->targets : &batch->sources;
+    struct sizes *lengths = target ? &batch->target_lengths : &batch->source_lengths;
     iso_error error = {0};
     iso_status status;
     *id_count = *sequences = 0;
     if (memchr(text, '\0', bytes) != NULL)
         return REFUSE(batch, "holds a NUL byte; the input must be text in UTF-8");
     do {
-        if (!ids_grow(&batch->sources, *id_count) ||
-            !sizes_grow(&batch->source_lengths, *sequences))
+        if (!ids_grow(ids, *id_count) || !sizes_grow(lengths, *sequences))
             return refuse_memory(batch);
-        size_t id_room = batch->sources.capacity - batch->sources.count;
-        size_t sequence_room = batch->source_lengths.capacity - batch->source_lengths.count;
-        status = iso_tokenizer_encode(session->tokenizer, text, bytes,
-                                      batch->sources.data + batch->sources.count, id_room, id_count,
-                                      batch->source_lengths.data + batch->source_lengths.count,
-                                      sequence_room, sequences, &error);
+        size_t id_room = ids->capacity - ids->count;
+        size_t sequence_room = lengths->capacity - lengths->count;
+        status = target
+                     ? iso_tokenizer_encode_target(session->tokenizer, text, bytes,
+                                                   ids->data + ids->count, id_room, id_count,
+                                                   lengths->data + lengths->count, sequence_room,
+                                                   sequences, given, &error)
+                     : iso_tokenizer_encode(session->tokenizer, text, bytes, ids->data + ids->count,
+                                            id_room, id_count, lengths->data + lengths->count,
+                                            sequence_room, sequences, &error);
         /* "Too small" without a larger need would be a defect; it must not loop for ever. */
         if (status == ISOBIT_E_WORKSPACE && *id_count <= id_room && *sequences <= sequence_room)
             break;
@@ -131,6 +138,11 @@ static bool encode(struct batch *batch, const struct session *session, const cha
     if (status != ISOBIT_OK)
         return REFUSE(batch, "%s", error.message[0] != '\0' ? error.message : iso_strerror(status));
     return true;
+}
+
+static bool encode(struct batch *batch, const struct session *session, const char *text,
+                   size_t bytes, size_t *id_count, size_t *sequences) {
+    return encode_side(batch, session, text, bytes, id_count, sequences, NULL);
 }
 
 bool batch_parse_text(struct batch *batch, const struct session *session, const struct line *line) {
@@ -269,6 +281,132 @@ bool batch_parse_pair(struct batch *batch, const struct session *session, const 
         !push_size(&batch->target_lengths, targets) || !push_size(&batch->line_sequences, 1))
         return refuse_memory(batch);
     return true;
+}
+
+/* ----------------------------------------------------------------------------- pairs of texts */
+
+/* Every sequence of a line and its target must fit, which of a decoder alone lie in a row. */
+static bool check_pair(struct batch *batch, const struct session *session, size_t source,
+                       size_t target) {
+    if (session->info->encoder_layers != 0)
+        return check_length(batch, session, "source", source, 0) &&
+               check_length(batch, session, "target", target, 0);
+    return check_length(batch, session, "source and target", source + target - 1, 0);
+}
+
+/* With the ids of `count` sequences behind those that count already. */
+static bool take_pairs(struct batch *batch, const struct session *session, size_t count) {
+    const size_t *sources = batch->source_lengths.data + batch->source_lengths.count;
+    const size_t *targets = batch->target_lengths.data + batch->target_lengths.count;
+    size_t source_ids = 0, target_ids = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!check_pair(batch, session, sources[i], targets[i]))
+            return false;
+        source_ids += sources[i];
+        target_ids += targets[i];
+    }
+    if (!push_size(&batch->line_sequences, count))
+        return refuse_memory(batch);
+    batch->sources.count += source_ids;
+    batch->targets.count += target_ids;
+    batch->source_lengths.count += count;
+    batch->target_lengths.count += count;
+    return true;
+}
+
+/* Some models of mBART have the language as their start token, which a target does not repeat. */
+static void drop_start(struct batch *batch, const struct session *session, size_t count,
+                       size_t *given) {
+    uint32_t *ids = batch->targets.data + batch->targets.count, *to = ids;
+    size_t *lengths = batch->target_lengths.data + batch->target_lengths.count;
+    if (*given == 0 || *ids != session->info->decoder_start_id)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        memmove(to, ids + 1, (lengths[i] - 1) * sizeof *ids);
+        ids += lengths[i]--;
+        to += lengths[i];
+    }
+    *given = 0;
+}
+
+static bool parse_translation(struct batch *batch, const struct session *session,
+                              const struct line *line, const char *tab) {
+    size_t ids, sources, targets, given = 0;
+    if (tab == NULL)
+        return REFUSE(batch, "has no TAB; give a source, a TAB, its target");
+    const size_t left = (size_t)(tab - line->text);
+    if (!encode(batch, session, line->text, left, &ids, &sources) ||
+        !encode_side(batch, session, tab + 1, line->bytes - left - 1, &ids, &targets, &given))
+        return false;
+    if (sources == 0 || targets == 0)
+        return REFUSE(batch, "has no %s the TAB", sources == 0 ? "source before" : "target after");
+    if (sources != targets)
+        return REFUSE(batch, "%zu sequences before the TAB, but %zu after it", sources, targets);
+    drop_start(batch, session, targets, &given);
+    batch->given = given; /* the same for all lines */
+    return take_pairs(batch, session, targets);
+}
+
+/* The tokens of both texts together, of which those of the first one alone are the source: where a
+ * token has the end of one and the beginning of the other, it belongs to the target. */
+static bool parse_continuation(struct batch *batch, const struct session *session,
+                               const char *whole, size_t bytes, size_t left) {
+    const uint32_t bos = session->info->bos_id;
+    size_t all, source = 0, sequences, same = 0;
+    if (!encode(batch, session, whole, bytes, &all, &sequences))
+        return false;
+    if (!ids_grow(&batch->targets, all) || !sizes_grow(&batch->target_lengths, 1))
+        return refuse_memory(batch);
+    uint32_t *target = batch->targets.data + batch->targets.count;
+    if (all > 0)
+        memcpy(target, batch->sources.data + batch->sources.count, all * sizeof *target);
+    if (!encode(batch, session, whole, left, &source, &sequences))
+        return false;
+    if (!ids_grow(&batch->sources, 1) || !sizes_grow(&batch->source_lengths, 1))
+        return refuse_memory(batch);
+    uint32_t *ids = batch->sources.data + batch->sources.count;
+    while (same < source && same < all && ids[same] == target[same])
+        same++;
+    source = same;
+    if (source == 0) { /* what a text begins with */
+        if (bos == UINT32_MAX)
+            return REFUSE(batch,
+                          "has no text before the TAB, and the model no token to begin with");
+        ids[0] = bos;
+        same = all > 0 && target[0] == bos;
+        source = 1;
+    }
+    if (same == all)
+        return REFUSE(batch, "has no target after the TAB");
+    memmove(target, target + same, (all - same) * sizeof *target);
+    batch->source_lengths.data[batch->source_lengths.count] = source;
+    batch->target_lengths.data[batch->target_lengths.count] = all - same;
+    return take_pairs(batch, session, 1);
+}
+
+bool batch_parse_text_pair(struct batch *batch, const struct session *session,
+                           const struct line *line) {
+    if (is_blank_line(line))
+        return push_size(&batch->line_sequences, 0) || refuse_memory(batch);
+    const char *tab = memchr(line->text, '\t', line->bytes);
+    const size_t left = tab != NULL ? (size_t)(tab - line->text) : 0;
+    if (session->info->encoder_layers !=
+        0) { /* what a target lacks, its own vocabulary would tell */
+        const struct line source = {line->text, left, line->number};
+        return find_lacking(batch, session, &source) &&
+               parse_translation(batch, session, line, tab);
+    }
+    const size_t right = tab != NULL ? left + 1 : 0;
+    char *joined = malloc(line->bytes + 1);
+    if (joined == NULL)
+        return refuse_memory(batch);
+    memcpy(joined, line->text, left);
+    memcpy(joined + left, line->text + right, line->bytes - right);
+    const struct line whole = {joined, left + line->bytes - right, line->number};
+    const bool good = find_lacking(batch, session, &whole) &&
+                      parse_continuation(batch, session, joined, whole.bytes, left);
+    free(joined);
+    return good;
 }
 
 /* ----------------------------------------------------------------------------------- filling */

@@ -6,7 +6,7 @@
  *   output.c   stdout with its errors, text widths       digest.c   the hash of results
  *   progress.c the line on stderr                        svg.c      the attention picture
  *   random_model.c  a model to measure                   stream.c   text that is shown as it comes
- *   target.c   files that appear at once
+ *   target.c   files that appear at once             lines.c    the loop of most commands
  * Functions that return int return an exit code: 0, 1 (failed) or 2 (wrong usage); whoever finds
  * an error prints its one line, through fail() or usage().
  */
@@ -62,7 +62,8 @@ enum {
     OPT_POOLING = 1 << 22,
     OPT_NPY = 1 << 23,
     OPT_TOP = 1 << 24,
-    OPT_STOP = 1 << 25
+    OPT_STOP = 1 << 25,
+    OPT_AS_TEXT = 1 << 26
 };
 
 /* Where 0 is a value like any other. */
@@ -88,7 +89,7 @@ struct options {
     struct given_number top_k, seed;
     struct given_real temperature, top_p, min_p;
     double seconds; /* 0: not given */
-    bool scores, json, hex, digest, row, base, env, strict, sample, stream;
+    bool scores, json, hex, digest, row, base, env, strict, sample, stream, as_text;
     const char *pooling, *normalize, *npy;
     struct given_texts stop;
     int count; /* what is left: lines given as arguments */
@@ -212,6 +213,7 @@ struct batch {
     unsigned long long lacking_lines, lacking_characters; /* of which characters were left out */
     unsigned long long cut_lines, first_cut; /* lines that were too long, and the first of them */
     size_t cut_to;                           /* so many tokens */
+    size_t given;    /* tokens at the beginning of each target that no text asks for */
     char error[700]; /* why the line after the last one cannot be used; "" when it can */
 };
 
@@ -223,6 +225,9 @@ bool batch_parse_sentence(struct batch *batch, const struct session *session,
                           const struct line *line);
 bool batch_parse_ids(struct batch *batch, const struct session *session, const struct line *line);
 bool batch_parse_pair(struct batch *batch, const struct session *session, const struct line *line);
+/* The same of text. Of a decoder alone what precedes the TAB may be missing. */
+bool batch_parse_text_pair(struct batch *batch, const struct session *session,
+                           const struct line *line);
 
 /*
  * Fills the batch with lines that are there, at least one, waiting for the first only: a pipe
@@ -295,6 +300,26 @@ void digest_ids(struct digest *digest, const uint32_t *ids, size_t count);
 void digest_floats(struct digest *digest, const float *floats, size_t count);
 void digest_generation(struct digest *digest, const iso_generation *generation);
 uint64_t digest_value(const struct digest *digest);
+
+/* ------------------------------------------------------------------------------------ lines */
+
+/* A command that reads batches of lines and writes what becomes of them. */
+struct lines {
+    const struct options *options;
+    struct session session;
+    struct input input;
+    struct batch batch;
+    struct digest digest;
+    void *user; /* of the command */
+};
+struct lines_command {
+    unsigned needs; /* NEEDS_... */
+    batch_parser parse;
+    int (*begin)(struct lines *lines); /* before the first batch; or NULL */
+    int (*put)(struct lines *lines);   /* a batch */
+    int (*end)(struct lines *lines);   /* after the last one, if nothing has failed; or NULL */
+};
+int lines_run(const struct options *options, const struct lines_command *command, void *user);
 
 /* --------------------------------------------------------------------------------- progress */
 

@@ -109,80 +109,61 @@ static int choose(iso_sentence_options *how, const struct options *options) {
     return 0;
 }
 
-static int put_vectors(const struct session *session, const struct options *options, const float *y,
-                       size_t count, struct array *array, struct digest *digest) {
-    const size_t d = session->info->d;
-    if (array->target.file != NULL)
-        return array_write(array, y, count, d);
-    for (size_t i = 0; i < count; i++) {
-        if (options->digest)
-            digest_floats(digest, y + i * d, d);
-        else
-            print_vector(y + i * d, d, options->hex);
-    }
-    return options->digest ? 0 : output_flush();
+struct embedding {
+    iso_sentence_options how;
+    struct array array;
+};
+
+static int open_array(struct lines *l) {
+    struct embedding *e = l->user;
+    return l->options->npy != NULL ? array_open(&e->array, l->options->npy, l->session.info->d) : 0;
 }
 
-static int compute_batch(const struct session *session, const struct options *options,
-                         const iso_sentence_options *how, const struct batch *batch,
-                         struct array *array, struct digest *digest) {
+static int close_array(struct lines *l) {
+    struct embedding *e = l->user;
+    return l->options->npy != NULL ? array_close(&e->array, l->session.info->d) : 0;
+}
+
+static int put_vectors(struct lines *l, const float *y, size_t count) {
+    struct embedding *e = l->user;
+    const size_t d = l->session.info->d;
+    if (e->array.target.file != NULL)
+        return array_write(&e->array, y, count, d);
+    for (size_t i = 0; i < count; i++) {
+        if (l->options->digest)
+            digest_floats(&l->digest, y + i * d, d);
+        else
+            print_vector(y + i * d, d, l->options->hex);
+    }
+    return l->options->digest ? 0 : output_flush();
+}
+
+static int put_batch(struct lines *l) {
+    const struct embedding *e = l->user;
+    const struct batch *batch = &l->batch;
     const size_t count = batch->source_lengths.count;
-    float *y = calloc(count + 1, session->info->d * sizeof *y);
+    float *y = calloc(count + 1, l->session.info->d * sizeof *y);
     if (y == NULL)
         return fail("out of memory for the vectors");
     iso_error error = {0};
     iso_status status =
-        iso_sentence_embed_f32(y, session->model, batch->sources.data, batch->source_lengths.data,
-                               count, how, &session->context, &error);
-    int code = status == ISOBIT_OK ? put_vectors(session, options, y, count, array, digest)
-                                   : fail_error(&error, status);
+        iso_sentence_embed_f32(y, l->session.model, batch->sources.data, batch->source_lengths.data,
+                               count, &e->how, &l->session.context, &error);
+    int code = status == ISOBIT_OK ? put_vectors(l, y, count) : fail_error(&error, status);
     free(y);
     return code;
 }
 
-static int loop(const struct session *session, const struct options *options,
-                const iso_sentence_options *how, struct input *input, struct batch *batch,
-                struct array *array, struct digest *digest) {
-    struct progress progress;
-    progress_start(&progress);
-    int code = 0;
-    while (code == 0 && batch_read(batch, input, session, batch_parse_sentence, &code)) {
-        code = compute_batch(session, options, how, batch, array, digest);
-        progress_show(&progress, input);
-    }
-    progress_end(&progress);
-    batch_warn_rest(batch);
-    if (code == 0 && batch->error[0] != '\0')
-        code = fail("%s", batch->error);
-    if (code == 0 && array->target.file != NULL)
-        code = array_close(array, session->info->d);
-    if (code == 0 && options->digest)
-        printf("%016llx\n", (unsigned long long)digest_value(digest));
-    return code;
-}
-
 int cmd_embed(const struct options *options) {
-    struct session session = {0};
-    struct input input = {.fd = -1};
-    struct batch batch = {.lacking = options->strict ? LACKING_STRICT : LACKING_WARN};
-    struct array array = {0};
-    struct digest digest = {0};
-    iso_sentence_options how;
-    int code = choose(&how, options);
+    static const struct lines_command command = {.needs = NEEDS_TEXT | NEEDS_ENCODER,
+                                                 .parse = batch_parse_sentence,
+                                                 .begin = open_array,
+                                                 .put = put_batch,
+                                                 .end = close_array};
+    struct embedding embedding = {0};
+    int code = choose(&embedding.how, options);
     if (code == 0)
-        code = session_open(&session, options, NEEDS_TEXT | NEEDS_ENCODER);
-    if (code == 0 && !digest_open(&digest))
-        code = fail("out of memory");
-    if (code == 0)
-        code = input_open(&input, options);
-    if (code == 0 && options->npy != NULL)
-        code = array_open(&array, options->npy, session.info->d);
-    if (code == 0)
-        code = loop(&session, options, &how, &input, &batch, &array, &digest);
-    target_discard(&array.target); /* unless it is complete */
-    digest_close(&digest);
-    batch_free(&batch);
-    input_close(&input);
-    session_close(&session);
+        code = lines_run(options, &command, &embedding);
+    target_discard(&embedding.array.target); /* unless it is complete */
     return code;
 }

@@ -203,13 +203,14 @@ static void add_to_digest(struct digest *digest, const struct filling *f) {
 
 /* ---------------------------------------------------------------------------------- the loop */
 
-static int put_line(const struct session *session, const struct options *options,
-                    unsigned long long number, const uint32_t *ids, size_t length,
-                    struct digest *digest) {
+static int put_line(struct lines *l, unsigned long long number, const uint32_t *ids,
+                    size_t length) {
+    const struct options *options = l->options;
+    const struct session *session = &l->session;
     struct filling filling = {0};
     int code = length > 0 ? fill(&filling, session, options, ids, length) : 0;
     if (code == 0 && options->digest)
-        add_to_digest(digest, &filling);
+        add_to_digest(&l->digest, &filling);
     else if (code == 0 && options->json)
         code = print_json(session, number, &filling);
     else if (code == 0 && length > 0)
@@ -222,57 +223,29 @@ static int put_line(const struct session *session, const struct options *options
     return code;
 }
 
-static int put_batch(const struct session *session, const struct options *options,
-                     const struct batch *batch, struct digest *digest) {
+static int put_batch(struct lines *l) {
+    const struct batch *batch = &l->batch;
     const uint32_t *ids = batch->sources.data;
     const size_t *length = batch->source_lengths.data;
     int code = 0;
     for (size_t line = 0; line < batch->line_sequences.count && code == 0; line++) {
         const bool empty = batch->line_sequences.data[line] == 0;
-        code =
-            put_line(session, options, batch->first_line + line, ids, empty ? 0 : *length, digest);
+        code = put_line(l, batch->first_line + line, ids, empty ? 0 : *length);
         if (!empty)
             ids += *length++;
     }
     return code;
 }
 
-static int loop(const struct session *session, const struct options *options, struct input *input,
-                struct batch *batch, struct digest *digest) {
-    struct progress progress;
-    progress_start(&progress);
-    int code = 0;
-    while (code == 0 && batch_read(batch, input, session, parse, &code)) {
-        code = put_batch(session, options, batch, digest);
-        progress_show(&progress, input);
-    }
-    progress_end(&progress);
-    batch_warn_rest(batch);
-    if (code == 0 && batch->error[0] != '\0')
-        code = fail("%s", batch->error);
-    if (code == 0 && options->digest)
-        printf("%016llx\n", (unsigned long long)digest_value(digest));
-    return code;
+static int begin(struct lines *l) {
+    l->session.mask_id = find_mask(l->session.tokenizer);
+    if (l->session.mask_id == UINT32_MAX)
+        return fail("the tokenizer of the model has no mask token, neither [MASK] nor <mask>");
+    return 0;
 }
 
 int cmd_fill(const struct options *options) {
-    struct session session;
-    struct input input = {.fd = -1};
-    struct batch batch = {.lacking = options->strict ? LACKING_STRICT : LACKING_WARN};
-    struct digest digest = {0};
-    int code = session_open(&session, options, NEEDS_TEXT | NEEDS_MASKED_HEAD);
-    session.mask_id = code == 0 ? find_mask(session.tokenizer) : UINT32_MAX;
-    if (code == 0 && session.mask_id == UINT32_MAX)
-        code = fail("the tokenizer of the model has no mask token, neither [MASK] nor <mask>");
-    if (code == 0 && !digest_open(&digest))
-        code = fail("out of memory");
-    if (code == 0)
-        code = input_open(&input, options);
-    if (code == 0)
-        code = loop(&session, options, &input, &batch, &digest);
-    digest_close(&digest);
-    batch_free(&batch);
-    input_close(&input);
-    session_close(&session);
-    return code;
+    static const struct lines_command command = {
+        .needs = NEEDS_TEXT | NEEDS_MASKED_HEAD, .parse = parse, .begin = begin, .put = put_batch};
+    return lines_run(options, &command, NULL);
 }

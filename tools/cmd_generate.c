@@ -239,60 +239,51 @@ static iso_generate_options generate_options(const struct options *options) {
     return how;
 }
 
-static int loop(struct session *session, const struct options *options, batch_parser parse,
-                struct input *input, struct batch *batch, struct picture *picture,
-                struct digest *digest) {
-    iso_generate_options how = generate_options(options);
-    struct progress progress;
-    progress_start(&progress);
-    int code = 0;
-    session_begin(session, &how);
-    while (code == 0 && batch_read(batch, input, session, parse, &code)) {
-        if (options->attention != NULL && picture->lengths.count == 0 &&
-            !keep_for_picture(picture, batch))
-            code = fail("out of memory for the picture");
-        if (code == 0)
-            code = compute_batch(session, options, &how, batch, digest);
-        how.first_source +=
-            batch->source_lengths.count; /* what is drawn does not know of batches */
-        progress_show(&progress, input);
-    }
-    progress_end(&progress);
-    batch_warn_rest(batch);
-    if (code == 0 && batch->error[0] != '\0')
-        code = fail("%s", batch->error);
-    if (code == 0 && options->digest)
-        printf("%016llx\n", (unsigned long long)digest_value(digest));
-    if (code == 0 && options->attention != NULL && picture->lengths.count == 0)
-        code = fail("--attention %s: the input has nothing to draw", options->attention);
-    how.first_source = 0;
-    how.hypotheses = 1;
-    if (code == 0 && options->attention != NULL)
-        code = attention_picture(session, options, &how, picture->ids.data, picture->lengths.data,
-                                 picture->lengths.count);
+struct run {
+    iso_generate_options how;
+    struct picture picture;
+};
+
+static int begin(struct lines *l) {
+    struct run *run = l->user;
+    run->how = generate_options(l->options);
+    session_begin(&l->session, &run->how);
+    return 0;
+}
+
+static int put_batch(struct lines *l) {
+    struct run *run = l->user;
+    if (l->options->attention != NULL && run->picture.lengths.count == 0 &&
+        !keep_for_picture(&run->picture, &l->batch))
+        return fail("out of memory for the picture");
+    const int code = compute_batch(&l->session, l->options, &run->how, &l->batch, &l->digest);
+    run->how.first_source +=
+        l->batch.source_lengths.count; /* what is drawn does not know of batches */
     return code;
 }
 
+static int draw(struct lines *l) {
+    struct run *run = l->user;
+    if (l->options->attention == NULL)
+        return 0;
+    if (run->picture.lengths.count == 0)
+        return fail("--attention %s: the input has nothing to draw", l->options->attention);
+    run->how.first_source = 0;
+    run->how.hypotheses = 1;
+    return attention_picture(&l->session, l->options, &run->how, run->picture.ids.data,
+                             run->picture.lengths.data, run->picture.lengths.count);
+}
+
 static int generate(const struct options *options, bool text) {
-    struct session session;
-    struct input input = {.fd = -1};
-    struct batch batch = {.lacking = options->strict ? LACKING_STRICT : LACKING_WARN};
-    struct picture picture = {0};
-    struct digest digest = {0};
-    int code = session_open(&session, options, NEEDS_DECODER | (text ? NEEDS_TEXT : 0U));
-    if (code == 0 && !digest_open(&digest))
-        code = fail("out of memory");
-    if (code == 0)
-        code = input_open(&input, options);
-    if (code == 0)
-        code = loop(&session, options, text ? batch_parse_text : batch_parse_ids, &input, &batch,
-                    &picture, &digest);
-    free(picture.ids.data);
-    free(picture.lengths.data);
-    digest_close(&digest);
-    batch_free(&batch);
-    input_close(&input);
-    session_close(&session);
+    const struct lines_command command = {.needs = NEEDS_DECODER | (text ? NEEDS_TEXT : 0U),
+                                          .parse = text ? batch_parse_text : batch_parse_ids,
+                                          .begin = begin,
+                                          .put = put_batch,
+                                          .end = draw};
+    struct run run = {0};
+    const int code = lines_run(options, &command, &run);
+    free(run.picture.ids.data);
+    free(run.picture.lengths.data);
     return code;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * isobit score: how probable given targets are, token by token.
+ * isobit score: how probable given targets are, of ids token by token, of texts as a whole.
  */
 #include "cli.h"
 
@@ -8,15 +8,62 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int print_json(unsigned long long number, const float *log_probs, size_t count) {
-    json_t *array = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(array, isfinite(log_probs[i]) ? json_real((double)log_probs[i])
-                                                            : json_null());
-    json_t *object = json_object();
+/* The target of one line; a line of words has several sequences. */
+struct target_line {
+    const uint32_t *ids;
+    const float *log_probs;
+    const size_t *lengths;
+    size_t sequences;
+    size_t given; /* tokens at the beginning of each that no text asks for */
+};
+
+struct sum {
+    double log_prob;
+    size_t tokens;
+};
+
+/* In double precision, one after the other: many tokens would leave little of a float. */
+static struct sum sum_of(const struct target_line *t) {
+    struct sum sum = {0};
+    const float *log_probs = t->log_probs;
+    for (size_t i = 0; i < t->sequences; log_probs += t->lengths[i++])
+        for (size_t k = t->given; k < t->lengths[i]; k++, sum.tokens++)
+            sum.log_prob += (double)log_probs[k];
+    return sum;
+}
+
+static double perplexity(struct sum sum) { return exp(-sum.log_prob / (double)sum.tokens); }
+
+/* ------------------------------------------------------------------------------------- output */
+
+static json_t *json_number(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static int print_json(const struct lines *l, unsigned long long number,
+                      const struct target_line *t) {
+    const struct sum sum = sum_of(t);
+    json_t *array = json_array(), *tokens = json_array(), *object = json_object();
+    const float *log_probs = t->log_probs;
+    const uint32_t *ids = t->ids;
+    for (size_t i = 0; i < t->sequences; i++)
+        for (size_t k = 0; k < t->lengths[i]; k++, log_probs++, ids++) {
+            if (k < t->given)
+                continue;
+            json_array_append_new(array, json_number((double)*log_probs));
+            if (l->session.tokenizer != NULL)
+                json_array_append_new(tokens,
+                                      json_string(iso_tokenizer_token(l->session.tokenizer, *ids)));
+        }
     json_object_set_new(object, "line", json_integer((json_int_t)number));
+    if (l->session.tokenizer != NULL)
+        json_object_set(object, "tokens", tokens);
     json_object_set_new(object, "log_probs", array);
+    json_object_set_new(object, "sum", json_number(sum.log_prob));
+    json_object_set_new(object, "count", json_integer((json_int_t)sum.tokens));
+    json_object_set_new(object, "perplexity", json_number(perplexity(sum)));
     char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    json_decref(tokens);
     json_decref(object);
     if (text == NULL)
         return fail("out of memory for the output");
@@ -25,81 +72,76 @@ static int print_json(unsigned long long number, const float *log_probs, size_t 
     return 0;
 }
 
-static int print_batch(const struct options *options, const struct batch *batch,
-                       const float *log_probs, struct digest *digest) {
-    size_t sequence = 0;
-    for (size_t line = 0; line < batch->line_sequences.count; line++) {
-        bool empty = batch->line_sequences.data[line] == 0;
-        size_t count = empty ? 0 : batch->target_lengths.data[sequence];
-        if (options->digest) {
-            if (!empty)
-                digest_floats(digest, log_probs, count);
-        } else if (options->json) {
-            if (print_json(batch->first_line + line, log_probs, count) != 0)
-                return 1;
-        } else {
-            for (size_t i = 0; i < count; i++) {
-                fputs(i > 0 ? " " : "", stdout);
-                printf(options->hex ? "%a" : "%.9g", (double)log_probs[i]);
-            }
-            putchar('\n');
-        }
-        log_probs += count;
-        sequence += !empty;
+static void print_tokens(const struct target_line *t, bool hex) {
+    for (size_t i = 0; t->sequences > 0 && i < t->lengths[0]; i++) {
+        fputs(i > 0 ? " " : "", stdout);
+        printf(hex ? "%a" : "%.9g", (double)t->log_probs[i]);
     }
-    return options->digest ? 0 : output_flush();
+    putchar('\n');
 }
 
-static int compute_batch(const struct session *session, const struct options *options,
-                         const struct batch *batch, struct digest *digest) {
+static void print_sum(const struct target_line *t, bool hex) {
+    const struct sum sum = sum_of(t);
+    if (t->sequences > 0)
+        printf(hex ? "%a\t%zu\t%a" : "%.9g\t%zu\t%.9g", sum.log_prob, sum.tokens, perplexity(sum));
+    putchar('\n');
+}
+
+static int put_line(struct lines *l, unsigned long long number, const struct target_line *t) {
+    if (l->options->json)
+        return print_json(l, number, t);
+    if (l->options->digest) {
+        const float *log_probs = t->log_probs;
+        for (size_t i = 0; i < t->sequences; log_probs += t->lengths[i++])
+            digest_floats(&l->digest, log_probs + t->given, t->lengths[i] - t->given);
+    } else if (l->options->as_text) {
+        print_sum(t, l->options->hex);
+    } else {
+        print_tokens(t, l->options->hex);
+    }
+    return 0;
+}
+
+static int print_batch(struct lines *l, const float *log_probs) {
+    const struct batch *batch = &l->batch;
+    struct target_line t = {batch->targets.data, log_probs, batch->target_lengths.data, 0,
+                            batch->given};
+    for (size_t line = 0; line < batch->line_sequences.count; line++) {
+        t.sequences = batch->line_sequences.data[line];
+        const int code = put_line(l, batch->first_line + line, &t);
+        if (code != 0)
+            return code;
+        for (; t.sequences > 0; t.sequences--, t.lengths++) {
+            t.ids += *t.lengths;
+            t.log_probs += *t.lengths;
+        }
+    }
+    return l->options->digest ? 0 : output_flush();
+}
+
+/* ----------------------------------------------------------------------------------- the loop */
+
+static int put_batch(struct lines *l) {
+    const struct batch *batch = &l->batch;
     float *log_probs = calloc(batch->targets.count + 1, sizeof *log_probs);
     if (log_probs == NULL)
         return fail("out of memory for the scores");
     iso_error error = {0};
     iso_status status = ISOBIT_OK;
     if (batch->source_lengths.count > 0)
-        status = iso_score_f32(log_probs, session->model, batch->sources.data,
+        status = iso_score_f32(log_probs, l->session.model, batch->sources.data,
                                batch->source_lengths.data, batch->targets.data,
                                batch->target_lengths.data, batch->source_lengths.count,
-                               &session->context, &error);
-    int code = status == ISOBIT_OK ? print_batch(options, batch, log_probs, digest)
-                                   : fail_error(&error, status);
+                               &l->session.context, &error);
+    int code = status == ISOBIT_OK ? print_batch(l, log_probs) : fail_error(&error, status);
     free(log_probs);
     return code;
 }
 
-static int loop(const struct session *session, const struct options *options, struct input *input,
-                struct batch *batch, struct digest *digest) {
-    struct progress progress;
-    progress_start(&progress);
-    int code = 0;
-    while (code == 0 && batch_read(batch, input, session, batch_parse_pair, &code)) {
-        code = compute_batch(session, options, batch, digest);
-        progress_show(&progress, input);
-    }
-    progress_end(&progress);
-    if (code == 0 && batch->error[0] != '\0')
-        code = fail("%s", batch->error);
-    if (code == 0 && options->digest)
-        printf("%016llx\n", (unsigned long long)digest_value(digest));
-    return code;
-}
-
 int cmd_score(const struct options *options) {
-    struct session session;
-    struct input input = {.fd = -1};
-    struct batch batch = {0};
-    struct digest digest = {0};
-    int code = session_open(&session, options, NEEDS_DECODER);
-    if (code == 0 && !digest_open(&digest))
-        code = fail("out of memory");
-    if (code == 0)
-        code = input_open(&input, options);
-    if (code == 0)
-        code = loop(&session, options, &input, &batch, &digest);
-    digest_close(&digest);
-    batch_free(&batch);
-    input_close(&input);
-    session_close(&session);
-    return code;
+    const struct lines_command command = {
+        .needs = NEEDS_DECODER | (options->as_text ? NEEDS_TEXT : 0U),
+        .parse = options->as_text ? batch_parse_text_pair : batch_parse_pair,
+        .put = put_batch};
+    return lines_run(options, &command, NULL);
 }

@@ -29,11 +29,18 @@ static const struct command commands[] = {
      "Lines of source ids separated by spaces (EOS included, where the model wants it) become\n"
      "lines of target ids. Each argument is a line; without any, standard input is read.",
      OPT_GENERATION, true, cmd_generate, NULL},
-    {"score", "[PAIR...]", "log-probability of each token of given targets",
+    {"score", "[PAIR...]", "how probable given targets are",
      "Each line holds source ids, a TAB, and target ids without the decoder start token. The\n"
-     "output line holds one natural logarithm for each target id.",
-     OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_HEX | OPT_JSON | OPT_DIGEST | OPT_INPUT, true,
-     cmd_score, NULL},
+     "output line holds one natural logarithm for each target id. With --text a line is a text, a\n"
+     "TAB, and its target, and the output is the sum of the logarithms, a TAB, how many there "
+     "are,\n"
+     "a TAB, and the perplexity, which is exp(-sum / count). The end token of a target counts, "
+     "its\n"
+     "language does not. A decoder alone goes on with what precedes the TAB, to which nothing is\n"
+     "added; both may be missing, and all of the line counts then.",
+     OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_HEX | OPT_JSON | OPT_DIGEST | OPT_INPUT | OPT_AS_TEXT |
+         OPT_STRICT | OPT_LANGUAGES,
+     true, cmd_score, NULL},
     {"embed", "[TEXT...]", "text to vectors, with an encoder like BERT: one for each line",
      "Each TEXT is a line; without any, lines are read from --input or standard input. A vector "
      "is\n"

@@ -86,6 +86,8 @@ static const struct {
      OPT_DIGEST, KIND_FLAG, offsetof(struct options, digest)},
     {"text", "FILE", "the text (default: a paragraph of Lewis Carroll)", OPT_TEXT, KIND_STRING,
      offsetof(struct options, text)},
+    {"text", NULL, "lines of text instead of ids", OPT_AS_TEXT, KIND_FLAG,
+     offsetof(struct options, as_text)},
     {"attention", "FILE.svg", "draw what the first line attends to, as a picture", OPT_ATTENTION,
      KIND_STRING, offsetof(struct options, attention)},
     {"layer", "N", "the decoder layer of the picture, from 1 (default: the last)", OPT_LAYER,
@@ -234,6 +236,12 @@ static int check(const struct options *options, const struct command *command) {
         return usage("%s: --input and lines as arguments exclude each other", command->name);
     if (options->layer != 0 && options->attention == NULL)
         return usage("%s: --layer needs --attention FILE.svg", command->name);
+    if ((command->options & OPT_AS_TEXT) != 0 && !options->as_text &&
+        (options->from != NULL || options->to != NULL || options->strict))
+        return usage("%s: --%s needs --text", command->name,
+                     options->strict         ? "strict"
+                     : options->from != NULL ? "from"
+                                             : "to");
     if (options->env && options->model != NULL)
         return usage("%s: --env and --model exclude each other", command->name);
     if (options->count > 0 && !command->takes_arguments)
