@@ -627,6 +627,8 @@ static iso_status add_type(model_source *source, const model_config *c, model_st
     source->bytes = bytes;
     if (status || !source->load)
         return status;
+    if ((status = model_source_finish(source)))
+        return status;
     float *table;
     memcpy(&table, &stack->positions, sizeof table); /* it is ours, and not yet read by anybody */
     const iso_eltwise_options options = {.size = sizeof options, .bias = types};
@@ -743,8 +745,11 @@ static iso_status scale_logits(model_source *source, const model_config *c,
         return ISOBIT_OK;
     float *gamma;
     memcpy(&gamma, &stack->final_norm.gamma, sizeof gamma); /* ours, not yet read by anybody */
-    iso_status status = iso_axpby_f32(gamma, c->d, gamma, c->d, 1, c->d,
-                                      (float)(1 / sqrt((double)c->d)), 0, source->context);
+    iso_status status = model_source_finish(source);
+    if (status)
+        return status;
+    status = iso_axpby_f32(gamma, c->d, gamma, c->d, 1, c->d, (float)(1 / sqrt((double)c->d)), 0,
+                           source->context);
     return status
                ? model_fail(source->error, status, "scale of the logits: %s", iso_strerror(status))
                : status;

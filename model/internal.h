@@ -391,9 +391,11 @@ typedef struct model_source {
     size_t parameters;
     size_t bytes; /* that the weights will take */
     model_arena scratch;
-    float *chunk;       /* [chunk_floats] */
-    unsigned char *raw; /* [2 chunk_floats] bytes as the file has them */
-    size_t chunk_floats;
+    struct model_take *takes; /* [take_count] to be read; there is room for take_limit */
+    size_t take_count, take_limit;
+    size_t chunk_floats; /* of a thread that reads: */
+    float *chunk;        /* [chunk_floats] */
+    unsigned char *raw;  /* [2 chunk_floats] bytes as the file has them */
 } model_source;
 
 #define MODEL_MAX_NAME 192
@@ -406,9 +408,9 @@ const model_tensor *model_source_find(const model_source *source, const char *co
                                       size_t count);
 
 /*
- * Weights by name. A name of several parts means tensors of the same shape stacked: packed
- * [parts n][k], vectors [parts n]. `in_out`: one tensor of the shape [k, n]. `leading_one`: the
- * shape in the file is [1, n].
+ * Weights by name: their memory, which model_source_finish fills. A name of several parts, 3 at
+ * most, means tensors of the same shape stacked: packed [parts n][k], vectors [parts n]. `in_out`:
+ * one tensor of the shape [k, n]. `leading_one`: the shape in the file is [1, n].
  */
 iso_status model_take_packed(model_source *source, iso_packed *out, const char *const *names,
                              size_t parts, size_t n, size_t k, int in_out);
@@ -421,6 +423,10 @@ iso_status model_take_vector(model_source *source, const float **out, const char
                              size_t parts, size_t n, int leading_one);
 iso_status model_take_rows(model_source *source, const float **out, const char *name, size_t n,
                            size_t k);
+
+/* Reads all that was taken since the last time, with the threads of the context. The error is the
+ * one that a single thread would have met first. */
+iso_status model_source_finish(model_source *source);
 
 iso_status model_take_all(iso_model *model, model_source *source); /* families.c */
 

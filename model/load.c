@@ -155,6 +155,8 @@ static iso_status load(iso_model *model, const char *directory, const iso_load_o
     if (!status)
         status = model_take_all(model, &source);
     if (!status)
+        status = model_source_finish(&source);
+    if (!status)
         status = model_checkpoint_unchanged(&checkpoint, error);
     model_arena_free(&source.scratch);
     model_checkpoint_close(&checkpoint);

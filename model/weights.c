@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weights from a checkpoint into the memory of a model: f32, matrices packed. A tensor is read in
- * pieces of some rows, converted (F16 and BF16 exactly, subnormals included, F64 rounded) and
- * packed at once, so that loading needs the model's own memory and one piece, never the file or a
- * second copy of the largest matrix. The layout of iso_packed lets a multiple of 16 rows be packed
- * for itself.
+ * Weights from a checkpoint into the memory of a model: f32, matrices packed. First it is only
+ * noted what goes where. Then the threads of the executor read pieces of some rows, convert them
+ * (F16 and BF16 exactly, subnormals included, F64 rounded) and pack them at once, so that loading
+ * needs the model's own memory and a piece for each thread, never the file or a second copy of a
+ * matrix. The layout of iso_packed lets a multiple of 16 rows be packed for itself, and any rows of
+ * a matrix that is stored the other way round.
  */
 #include "internal.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
-#define CHUNK_FLOATS ((size_t)1 << 16)
+#define CHUNK_FLOATS ((size_t)1 << 16) /* a piece, in L2 */
+#define PIECES_TOGETHER 8              /* that a thread takes: as much as a huge page */
+#define MAX_PARTS 3
+#define PANEL 16 /* of iso_packed */
 
 const model_tensor *model_source_find(const model_source *source, const char *const *names,
                                       size_t count) {
@@ -193,21 +198,16 @@ static iso_status read_elements(const model_source *source, const model_tensor *
     return status;
 }
 
-/* The buffers through which tensors travel, with room for 16 rows of the widest matrix. */
-static iso_status reserve_chunk(model_source *source, size_t k) {
+/* Buffers of a thread will have room for 16 rows of k elements; one more take is to come. */
+static iso_status plan_take(model_source *source, size_t k) {
     size_t need;
     if (__builtin_mul_overflow(k, (size_t)16, &need))
         return model_fail(source->error, ISOBIT_E_OVERFLOW, "a matrix row of %zu elements", k);
     if (need < CHUNK_FLOATS)
         need = CHUNK_FLOATS;
-    if (need > source->chunk_floats) {
-        /* The old ones are of no more use, but small; they go when loading ends. */
-        source->chunk = model_alloc(&source->scratch, need, sizeof(float));
-        source->raw = model_alloc(&source->scratch, need, 2);
-        if (!source->chunk || !source->raw)
-            return model_fail(source->error, ISOBIT_E_NOMEM, "out of memory");
+    if (need > source->chunk_floats)
         source->chunk_floats = need;
-    }
+    source->take_limit++;
     return ISOBIT_OK;
 }
 
@@ -221,20 +221,176 @@ iso_status model_source_plan(model_source *source, size_t n, size_t k) {
     return ISOBIT_OK;
 }
 
-/* A matrix that is stored [k][n]: read as a whole, and turned while it is packed. */
-static iso_status pack_in_out(model_source *source, iso_packed *out, const char *name, size_t n,
-                              size_t k, void *data, size_t bytes) {
-    const model_tensor *t;
-    iso_status status = find_checked(source, &t, name, k, n);
-    if (!status)
-        status = read_elements(source, t, source->chunk, 0, n * k);
-    if (status)
-        return status;
-    status = iso_pack_f32(out, data, bytes, source->chunk, n, n, k, 1, source->context);
-    return status
-               ? model_fail(source->error, status, "packing \"%s\": %s", name, iso_strerror(status))
-               : status;
+/* ---------------------------------------------------------------------------------- pieces */
+
+/* What is to be read. In the file it is `rows` of `width` elements, from one tensor or several. */
+typedef struct model_take {
+    enum { TAKE_WHOLE, TAKE_ROWS, TAKE_PACKED, TAKE_TURNED } kind;
+    const model_tensor *tensors[MAX_PARTS];
+    size_t first_rows, other_rows; /* of tensors[0], of each of the others */
+    size_t rows, width;
+    float *to;
+    size_t step; /* rows of a piece */
+    size_t end;  /* the pieces of this take and all before it */
+} model_take;
+
+/* Rows [first, first + count) of a matrix that is stored [k][n], k rows, to where they belong. */
+static void turn_rows(const model_take *take, const float *rows, size_t first, size_t count) {
+    const size_t n = take->width, k = take->rows, panels = (n + PANEL - 1) / PANEL;
+    /* Threads that turn pieces of one matrix begin far from each other: pages that are used for
+     * the first time are cleared, and two threads at the same one would both do it. */
+    size_t j = panels * first / k;
+    for (size_t i = 0; i < panels; i++, j = j + 1 < panels ? j + 1 : 0) {
+        const size_t left = n - j * PANEL;
+        const float *from = rows + j * PANEL;
+        float *to = take->to + (j * k + first) * PANEL;
+        for (size_t r = 0; r < count; r++, from += n, to += PANEL)
+            if (left >= PANEL) {
+                memcpy(to, from, PANEL * sizeof *to);
+            } else {
+                memset(to, 0, PANEL * sizeof *to);
+                memcpy(to, from, left * sizeof *to);
+            }
+    }
 }
+
+static iso_status read_piece(const model_source *source, const model_take *take, size_t piece) {
+    const size_t first = piece * take->step, width = take->width;
+    const size_t count = take->rows - first < take->step ? take->rows - first : take->step;
+    const int direct = take->kind == TAKE_WHOLE || take->kind == TAKE_ROWS;
+    float *to = direct ? take->to + first * width : source->chunk;
+    iso_status status = ISOBIT_OK;
+    for (size_t part = 0, begin = 0; begin < first + count && !status; part++) {
+        const size_t end = begin + (part ? take->other_rows : take->first_rows);
+        const size_t from = begin < first ? first : begin;
+        const size_t until = end < first + count ? end : first + count;
+        if (from < until)
+            status = read_elements(source, take->tensors[part], to + (from - first) * width,
+                                   (from - begin) * width, (until - from) * width);
+        begin = end;
+    }
+    if (!status && take->kind == TAKE_TURNED)
+        turn_rows(take, to, first, count);
+    if (status || take->kind != TAKE_PACKED)
+        return status;
+    iso_packed packed;
+    size_t bytes;
+    if ((status = iso_pack_f32_bytes(&bytes, count, width)) ||
+        (status = iso_pack_f32(&packed, take->to + first * width, bytes, to, width, count, width, 0,
+                               source->context)))
+        return model_fail(source->error, status, "packing \"%s\": %s", take->tensors[0]->name,
+                          iso_strerror(status));
+    return ISOBIT_OK;
+}
+
+/* Notes what model_source_finish will read. There is room for all that was planned. */
+static iso_status note(model_source *source, model_take take) {
+    if (source->take_count == source->take_limit)
+        return model_fail(source->error, ISOBIT_E_LIMIT, "more weights than were planned");
+    if (!source->takes) {
+        source->takes = model_alloc(&source->scratch, source->take_limit, sizeof take);
+        if (!source->takes)
+            return model_fail(source->error, ISOBIT_E_NOMEM, "out of memory");
+    }
+    take.step = take.rows;
+    if (take.kind != TAKE_WHOLE)
+        take.step = source->chunk_floats / take.width / PANEL * PANEL;
+    take.end = (take.rows + take.step - 1) / take.step;
+    if (source->take_count)
+        take.end += source->takes[source->take_count - 1].end;
+    source->takes[source->take_count++] = take;
+    return ISOBIT_OK;
+}
+
+/* A thread that reads: the source with buffers, an error and ops of its own. */
+typedef struct reader {
+    model_source source;
+    iso_error error;
+    iso_context context;
+    iso_status status;
+    size_t failed; /* the piece, where status says so */
+} reader;
+
+typedef struct reading {
+    reader *readers;
+    size_t pieces;
+    atomic_size_t next, stop;
+} reading;
+
+/*
+ * Pieces in their order, some at a time. All before the first one that fails are then read, by
+ * whomever, whatever the number of threads: so the first error is always the same.
+ */
+static void read_pieces(void *arg, size_t task) {
+    reading *all = arg;
+    reader *own = &all->readers[task];
+    const model_take *take = own->source.takes;
+    while (!own->status && !atomic_load_explicit(&all->stop, memory_order_relaxed)) {
+        size_t piece = atomic_fetch_add_explicit(&all->next, PIECES_TOGETHER, memory_order_relaxed);
+        for (size_t i = 0; i < PIECES_TOGETHER && piece < all->pieces && !own->status; i++) {
+            while (piece >= take->end)
+                take++;
+            own->failed = piece;
+            own->status = read_piece(&own->source, take,
+                                     piece - (take == own->source.takes ? 0 : take[-1].end));
+            piece++;
+        }
+        if (own->status || piece >= all->pieces)
+            atomic_store_explicit(&all->stop, 1, memory_order_relaxed);
+    }
+}
+
+iso_status model_source_finish(model_source *source) {
+    if (!source->take_count)
+        return ISOBIT_OK;
+    const iso_context *context = source->context;
+    const iso_executor *executor = context ? context->executor : NULL;
+    reading all = {.pieces = source->takes[source->take_count - 1].end};
+    const size_t rounds = (all.pieces + PIECES_TOGETHER - 1) / PIECES_TOGETHER;
+    size_t threads = executor ? executor->max_threads : 1;
+    threads = threads < rounds ? threads : rounds;
+    model_arena arena = {0};
+    all.readers = model_alloc(&arena, threads, sizeof *all.readers);
+    float *chunks = model_alloc3(&arena, threads, source->chunk_floats, 1, sizeof *chunks);
+    unsigned char *raw = model_alloc3(&arena, threads, source->chunk_floats, 2, 1);
+    iso_status status = ISOBIT_OK;
+    if (!all.readers || !chunks || !raw) {
+        status = model_fail(source->error, ISOBIT_E_NOMEM, "out of memory");
+        threads = 0;
+    }
+    for (size_t i = 0; i < threads; i++) {
+        reader *own = &all.readers[i];
+        own->source = *source;
+        own->source.chunk = chunks + i * source->chunk_floats;
+        own->source.raw = raw + i * source->chunk_floats * 2;
+        own->source.error = &own->error;
+        own->source.context = &own->context;
+        own->context =
+            (iso_context){.size = sizeof own->context, .isa = context ? context->isa : NULL};
+        own->status = ISOBIT_OK;
+    }
+    atomic_init(&all.next, 0);
+    atomic_init(&all.stop, 0);
+    if (threads > 1)
+        executor->parallel_for(executor->user, threads, read_pieces, &all);
+    else if (threads)
+        read_pieces(&all, 0);
+    size_t first = SIZE_MAX;
+    for (size_t i = 0; i < threads; i++) {
+        const reader *own = &all.readers[i];
+        if (!own->status || own->failed >= first)
+            continue;
+        first = own->failed;
+        status = own->status;
+        if (source->error)
+            *source->error = own->error;
+    }
+    model_arena_free(&arena);
+    source->take_count = 0;
+    return status;
+}
+
+/* ----------------------------------------------------------------------------------- takes */
 
 /* Matrices of n rows, the first one, and other_n, the others, one below the other. */
 static iso_status take_stacked(model_source *source, iso_packed *out, const char *const *names,
@@ -242,11 +398,12 @@ static iso_status take_stacked(model_source *source, iso_packed *out, const char
     size_t bytes, rows = n;
     iso_status status = ISOBIT_OK;
     iso_error *error = source->error;
-    const model_tensor *t;
+    model_take take = {TAKE_PACKED, {NULL}, n, other_n, n, k, NULL, 0, 0};
     int overflow = 0;
     for (size_t part = 0; part < parts; part++) {
         const size_t own = part ? other_n : n;
-        if ((status = find_checked(source, &t, names[part], in_out ? k : own, in_out ? own : k)))
+        if ((status = find_checked(source, &take.tensors[part], names[part], in_out ? k : own,
+                                   in_out ? own : k)))
             return status;
         if (!source->load)
             source->parameters += own * k;
@@ -256,42 +413,19 @@ static iso_status take_stacked(model_source *source, iso_packed *out, const char
         return model_fail(error, ISOBIT_E_OVERFLOW, "tensor \"%s\" is too large", names[0]);
     if (!source->load) {
         status = model_source_plan(source, bytes / sizeof(float), 1);
-        return status ? status : reserve_chunk(source, in_out ? (n * k + 15) / 16 : k);
+        return status ? status : plan_take(source, in_out ? n : k);
     }
-    char *data = model_alloc(source->arena, bytes, 1);
-    if (!data)
+    take.to = model_alloc(source->arena, bytes, 1);
+    if (!take.to)
         return model_fail(error, ISOBIT_E_NOMEM, "out of memory for tensor \"%s\"", names[0]);
-    if (in_out)
-        return pack_in_out(source, out, names[0], n, k, data, bytes);
-    *out = (iso_packed){(const float *)(const void *)data, rows, k};
-
-    /* Rows of all parts flow through the chunk; it is packed whenever it is full. */
-    size_t room = source->chunk_floats / k / 16 * 16, filled = 0, packed = 0;
-    for (size_t part = 0; part < parts; part++) {
-        const size_t own = part ? other_n : n;
-        if ((status = find_checked(source, &t, names[part], own, k)))
-            return status;
-        for (size_t row = 0; row < own;) {
-            size_t count = own - row < room - filled ? own - row : room - filled;
-            status = read_elements(source, t, source->chunk + filled * k, row * k, count * k);
-            if (status)
-                return status;
-            row += count;
-            filled += count;
-            if (filled == room || (part + 1 == parts && row == own)) {
-                iso_packed piece;
-                size_t piece_bytes;
-                if ((status = iso_pack_f32_bytes(&piece_bytes, filled, k)) ||
-                    (status = iso_pack_f32(&piece, data + packed * k * sizeof(float), piece_bytes,
-                                           source->chunk, k, filled, k, 0, source->context)))
-                    return model_fail(error, status, "packing \"%s\": %s", names[part],
-                                      iso_strerror(status));
-                packed += filled;
-                filled = 0;
-            }
-        }
+    *out = (iso_packed){take.to, rows, k};
+    take.rows = rows;
+    if (in_out) {
+        take.kind = TAKE_TURNED;
+        take.first_rows = take.rows = k;
+        take.width = n;
     }
-    return ISOBIT_OK;
+    return note(source, take);
 }
 
 iso_status model_take_packed(model_source *source, iso_packed *out, const char *const *names,
@@ -307,29 +441,24 @@ iso_status model_take_grouped(model_source *source, iso_packed *out, const char 
 static iso_status take_vectors(model_source *source, const float **out, const char *const *names,
                                size_t parts, size_t n, size_t other_n, int leading_one) {
     iso_status status = ISOBIT_OK;
-    float *data = NULL;
-    size_t all = n;
+    model_take take = {TAKE_WHOLE, {NULL}, n, other_n, n, 1, NULL, 0, 0};
     for (size_t part = 1; part < parts; part++)
-        if (__builtin_add_overflow(all, other_n, &all))
+        if (__builtin_add_overflow(take.rows, other_n, &take.rows))
             return model_fail(source->error, ISOBIT_E_OVERFLOW, "\"%s\" is too large", names[0]);
-    if (source->load && !(data = model_alloc(source->arena, all, sizeof(float))))
+    if (source->load && !(take.to = model_alloc(source->arena, take.rows, sizeof(float))))
         return model_fail(source->error, ISOBIT_E_NOMEM, "out of memory for \"%s\"", names[0]);
-    for (size_t part = 0, at = 0; part < parts && !status; part++) {
-        const model_tensor *t;
+    for (size_t part = 0; part < parts && !status; part++) {
         const size_t own = part ? other_n : n;
-        status =
-            find_checked(source, &t, names[part], leading_one ? 1 : own, leading_one ? own : 0);
-        if (!status && source->load)
-            status = read_elements(source, t, data + at, 0, own);
-        else if (!status)
+        status = find_checked(source, &take.tensors[part], names[part], leading_one ? 1 : own,
+                              leading_one ? own : 0);
+        if (!status && !source->load)
             source->parameters += own;
-        at += own;
     }
-    *out = data;
+    *out = take.to;
     if (status || source->load)
-        return status;
-    status = model_source_plan(source, all, 1);
-    return status ? status : reserve_chunk(source, 1);
+        return status ? status : note(source, take);
+    status = model_source_plan(source, take.rows, 1);
+    return status ? status : plan_take(source, 1);
 }
 
 iso_status model_take_vector(model_source *source, const float **out, const char *const *names,
@@ -344,18 +473,18 @@ iso_status model_take_grouped_vector(model_source *source, const float **out,
 
 iso_status model_take_rows(model_source *source, const float **out, const char *name, size_t n,
                            size_t k) {
-    const model_tensor *t;
-    iso_status status = find_checked(source, &t, name, n, k);
+    model_take take = {TAKE_ROWS, {NULL}, n, 0, n, k, NULL, 0, 0};
+    iso_status status = find_checked(source, &take.tensors[0], name, n, k);
     if (status)
         return status;
     if (!source->load) {
         source->parameters += n * k;
         status = model_source_plan(source, n, k);
-        return status ? status : reserve_chunk(source, k);
+        return status ? status : plan_take(source, k);
     }
-    float *data = model_alloc3(source->arena, n, k, 1, sizeof(float));
-    if (!data)
+    take.to = model_alloc3(source->arena, n, k, 1, sizeof(float));
+    if (!take.to)
         return model_fail(source->error, ISOBIT_E_NOMEM, "out of memory for \"%s\"", name);
-    *out = data;
-    return read_elements(source, t, data, 0, n * k);
+    *out = take.to;
+    return note(source, take);
 }

@@ -3,13 +3,14 @@ if(NOT ISOBIT_MODEL)
   return()
 endif()
 
-foreach(name loader model families sample)
+foreach(name loader model families sample parallel_load)
   isobit_test_program(test_${name} test_${name}.c model_files.c)
   target_link_libraries(test_${name} PRIVATE PkgConfig::JANSSON)
   isobit_test(${name} test_${name})
 endforeach()
-# They call by internal names: the parser of headers, buckets of distances, the parts of sampling.
-foreach(name loader families sample)
+# They call by internal names: the parser of headers, buckets of distances, the parts of sampling,
+# the weights of a model.
+foreach(name loader families sample parallel_load)
   target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/model)
 endforeach()
 isobit_test_program(test_tiny_gpt2 test_tiny_gpt2.c)

@@ -889,6 +889,8 @@ static void check_elements(const model_checkpoint *c, const tensor *t) {
         if (status)
             fail_msg("%s: %s", t->name, error.message);
     }
+    if (model_source_finish(&source))
+        fail_msg("%s: %s", t->name, error.message);
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < k; j++) {
             const float expected = (float)value_of(
@@ -992,6 +994,7 @@ static void test_doubles(void **state) {
     model_source source = {.checkpoint = &c, .arena = &arena, .error = &error};
     for (source.load = 0; source.load < 2; source.load++)
         assert_int_equal(model_take_vector(&source, &got, &name, 1, count, 0), ISOBIT_OK);
+    assert_int_equal(model_source_finish(&source), ISOBIT_OK);
     for (size_t i = 0; i < count; i++) {
         uint32_t bits;
         memcpy(&bits, &got[i], 4);
@@ -999,7 +1002,8 @@ static void test_doubles(void **state) {
     }
     /* Such an infinity is not finite. */
     source.reject_nonfinite = 1;
-    assert_int_equal(model_take_vector(&source, &got, &name, 1, count, 0), ISOBIT_E_RANGE);
+    assert_int_equal(model_take_vector(&source, &got, &name, 1, count, 0), ISOBIT_OK);
+    assert_int_equal(model_source_finish(&source), ISOBIT_E_RANGE);
     assert_non_null(strstr(error.message, "tensor \"d\": element 5 is not finite"));
     model_arena_free(&source.scratch);
     model_arena_free(&arena);

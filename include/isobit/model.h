@@ -52,8 +52,10 @@ typedef struct iso_load_options {
  * A .bin is a pickle, which could call anything; here it is only read, and whatever it asks for
  * beyond the tensors of a state dict is ISOBIT_E_UNSUPPORTED, with its name. Views with strides are
  * read as what they show. All names, element types and shapes are checked against config.json
- * before the first weight is read. Weights are converted to f32 and packed, a piece at a time: a
- * tied embedding is held once, and loading takes little more memory than the model has in the end.
+ * before the first weight is read. Weights are converted to f32 and packed, a piece at a time, with
+ * the threads of the executor: a tied embedding is held once, and loading takes little more memory
+ * than the model has in the end. The model, and the error if there are several, are the same with
+ * any executor.
  * Nothing of the files stays open. The files are untrusted: whatever they hold, the call fails
  * cleanly or gives a usable model. The families, by model_type, all as transformers computes them:
  *   encoder-decoders  "isobit-transformer" (the paper's), "marian", "bart", "mbart", "pegasus",
