@@ -50,11 +50,31 @@ const model_tensor *model_checkpoint_find(const model_checkpoint *checkpoint, co
     return h->count ? bsearch(&key, h->tensors, h->count, sizeof key, model_tensor_order) : NULL;
 }
 
+/* Bytes of rows that lie in pairs, see internal.h: what is asked for, row by row. */
+static iso_status read_paired(const model_file *file, uint64_t start, const model_tensor *tensor,
+                              char *to, uint64_t offset, size_t bytes, iso_error *error) {
+    const uint64_t row_bytes = (tensor->end - tensor->begin) / tensor->shape[0];
+    const uint64_t rows = tensor->paired;
+    iso_status status = ISOBIT_OK;
+    while (bytes && !status) {
+        const uint64_t row = offset / row_bytes, within = offset % row_bytes, at = row % rows;
+        const uint64_t stored = row - at + 2 * (at % (rows / 2)) + at / (rows / 2);
+        const size_t n = bytes < row_bytes - within ? bytes : (size_t)(row_bytes - within);
+        status = model_file_read(file, to, start + stored * row_bytes + within, n, error);
+        to += n;
+        offset += n;
+        bytes -= n;
+    }
+    return status;
+}
+
 iso_status model_checkpoint_read(const model_checkpoint *checkpoint, const model_tensor *tensor,
                                  void *to, uint64_t offset, size_t bytes, iso_error *error) {
     const model_checkpoint *one =
         checkpoint->shards ? &checkpoint->shards[tensor->shard] : checkpoint;
-    return model_file_read(&one->file, to, one->data_start + tensor->begin + offset, bytes, error);
+    const uint64_t start = one->data_start + tensor->begin;
+    return tensor->paired ? read_paired(&one->file, start, tensor, to, offset, bytes, error)
+                          : model_file_read(&one->file, to, start + offset, bytes, error);
 }
 
 iso_status model_checkpoint_unchanged(const model_checkpoint *checkpoint, iso_error *error) {

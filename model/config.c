@@ -596,6 +596,29 @@ static iso_status check_ids(const reader *r, model_config *c) {
     return status;
 }
 
+/* What one file of JSON says of a model, but for how it generates. */
+static iso_status read_model(const reader *r, model_config *config, const model_config *row) {
+    iso_status status;
+    *config = *row;
+    config->search = (model_search){.beams = 1,
+                                    .length_penalty = 1,
+                                    .repetition_penalty = 1,
+                                    .early_stopping = ISOBIT_EARLY_FALSE,
+                                    .forced_bos = MODEL_NO_ID};
+    if ((status = check_musts(r, config)) || (status = read_architecture(r, config)))
+        return status;
+    return read_token_ids(r, config);
+}
+
+iso_status model_config_from(model_config *config, model_arena *arena, const model_config *row,
+                             const char *file, const struct json_t *root, iso_error *error) {
+    const reader r = {file, root, arena, error};
+    iso_status status = read_model(&r, config, row);
+    if (!status && !(status = read_search(&r, &config->search)))
+        status = check_ids(&r, config);
+    return status;
+}
+
 iso_status model_config_read(model_config *config, model_arena *arena, const char *directory,
                              iso_error *error) {
     reader r = {"config.json", NULL, arena, error},
@@ -619,14 +642,7 @@ iso_status model_config_read(model_config *config, model_arena *arena, const cha
     }
     if (status)
         goto done;
-    *config = *family;
-    config->search = (model_search){.beams = 1,
-                                    .length_penalty = 1,
-                                    .repetition_penalty = 1,
-                                    .early_stopping = ISOBIT_EARLY_FALSE,
-                                    .forced_bos = MODEL_NO_ID};
-    if ((status = check_musts(&r, config)) || (status = read_architecture(&r, config)) ||
-        (status = read_token_ids(&r, config)))
+    if ((status = read_model(&r, config, family)))
         goto done;
     status = model_json_load(&generation, directory, g.file, MAX_CONFIG_BYTES, &ignored);
     if (status == ISOBIT_OK) {

@@ -6,6 +6,7 @@
  */
 #include "internal.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -804,8 +805,35 @@ static float stretched(const model_config *c, size_t rotary, size_t i) {
     return (float)((1 - smooth) * (double)rate / r->factor + smooth * (double)rate);
 }
 
+/* Rates, [dh / 2], that a file may want divided: how GGUF has the scaling of Llama 3. */
+static iso_status divide_rates(model_source *source, const model_stack_names *names, float *rates,
+                               size_t count) {
+    const float *divisors;
+    if (!names->rope_divisors || !model_source_find(source, &names->rope_divisors, 1))
+        return ISOBIT_OK;
+    /* A plan that is not kept to: they are scratch, and no parameters. */
+    const size_t bytes = source->bytes, parameters = source->parameters;
+    model_arena *arena = source->arena;
+    source->arena = &source->scratch;
+    iso_status status = model_take_vector(source, &divisors, &names->rope_divisors, 1, count, 0);
+    if (!status && source->load)
+        status = model_source_finish(source); /* they are needed at once */
+    source->arena = arena;
+    source->bytes = bytes;
+    source->parameters = parameters;
+    for (size_t i = 0; source->load && !status && i < count; i++) {
+        if (!(divisors[i] > 0 && divisors[i] <= FLT_MAX))
+            return model_fail(source->error, ISOBIT_E_RANGE,
+                              "tensor \"%s\": element %zu is not above 0 and finite",
+                              names->rope_divisors, i);
+        rates[i] = (float)((double)rates[i] / (double)divisors[i]);
+    }
+    return status;
+}
+
 /* The angles of rotary embeddings for each position, [positions][dh]: cosines, sines. */
-static iso_status make_rope(model_source *source, const model_config *c, model_stack *stack) {
+static iso_status make_rope(model_source *source, const model_config *c, model_stack *stack,
+                            const model_stack_names *names) {
     const size_t dh = stack->dh, rows = c->max_positions;
     if (c->rope_theta == 0 || !stack->layers)
         return ISOBIT_OK;
@@ -818,8 +846,10 @@ static iso_status make_rope(model_source *source, const model_config *c, model_s
             "rotary embeddings of %zu positions of %zu elements; at most %zu elements "
             "are supported",
             rows, dh, MAX_COMPUTED);
-    if (!source->load)
-        return model_source_plan(source, rows, dh);
+    if (!source->load) {
+        const iso_status status = divide_rates(source, names, NULL, dh / 2);
+        return status ? status : model_source_plan(source, rows, dh);
+    }
     float *table = model_alloc3(source->arena, rows, dh, 1, sizeof(float));
     float *rates = model_alloc(&source->scratch, dh / 2, sizeof *rates);
     if (!table || !rates)
@@ -828,8 +858,11 @@ static iso_status make_rope(model_source *source, const model_config *c, model_s
     for (size_t i = 0; i < dh / 2; i++)
         rates[i] = stretched(c, dh, i);
     stack->rope = table;
+    iso_status status = divide_rates(source, names, rates, dh / 2);
+    if (status)
+        return status;
     const float scaling = c->rope.scaling == 0 ? 1 : (float)c->rope.scaling;
-    iso_status status = iso_rope_table_f32(table, dh, 0, rows, rates, dh, scaling, source->context);
+    status = iso_rope_table_f32(table, dh, 0, rows, rates, dh, scaling, source->context);
     return status ? model_fail(source->error, status, "rotary embeddings: %s", iso_strerror(status))
                   : status;
 }
@@ -847,7 +880,7 @@ iso_status model_take_all(iso_model *model, model_source *source) {
         (status = take_relative(source, c, decoder, &names->decoder, c->buckets)) ||
         (status = scale_logits(source, c, decoder)) ||
         (status = take_positions(source, c, encoder, &names->encoder, NULL)) ||
-        (status = make_rope(source, c, decoder)))
+        (status = make_rope(source, c, decoder, &names->decoder)))
         return status;
     return take_positions(source, c, decoder, &names->decoder,
                           c->position == MODEL_POS_SINUSOIDS ? encoder->positions : NULL);

@@ -97,6 +97,8 @@ typedef struct model_tensor {
     uint64_t begin, end;     /* bytes from the start of the data; all elements lie between */
     const uint64_t *strides; /* [rank], in elements; NULL: row-major, nothing between elements */
     size_t shard;            /* the one that has it, in a checkpoint of several files */
+    /* Row 2 i + j of each so many rows is what is read as row j rows / 2 + i; 0: as they lie. */
+    size_t paired;
 } model_tensor;
 
 typedef struct model_header {
@@ -176,6 +178,7 @@ typedef struct model_stack_names {
     const char *relative; /* a bias for each distance and head */
     /* Whole names. */
     const char *positions, *types, *embedding_norm, *final_norm;
+    const char *rope_divisors; /* of the rates of rotary embeddings; may be absent */
 } model_stack_names;
 
 typedef struct model_names {
@@ -319,6 +322,10 @@ const char *model_family_names(void);
 
 iso_status model_config_read(model_config *config, model_arena *arena, const char *directory,
                              iso_error *error);
+/* The same of an object that stands for config.json, and a row: a family's, maybe with changes. */
+struct json_t;
+iso_status model_config_from(model_config *config, model_arena *arena, const model_config *row,
+                             const char *file, const struct json_t *root, iso_error *error);
 
 /* sentence.c: what sentence-transformers wrote beside config.json, if it did. */
 iso_status model_sentence_read(model_config *config, model_arena *arena, const char *directory,

@@ -4,7 +4,7 @@
  * names, element types and shapes are checked against the configuration before the first weight is
  * read, and only then is memory of the size of the model allocated.
  */
-#include "internal.h"
+#include "gguf.h"
 
 #include <math.h>
 #include <string.h>
@@ -121,6 +121,25 @@ static iso_status open_weights(model_checkpoint *checkpoint, const char *directo
                       model_quote(&quoted, directory, strlen(directory)));
 }
 
+/* The configuration, and the weights opened: of a GGUF file, or of a directory of others. */
+static iso_status open_model(iso_model *model, model_checkpoint *checkpoint, gguf_place *place,
+                             const char *path, size_t limit, iso_error *error) {
+    model_gguf gguf;
+    iso_status status = model_gguf_locate(place, path, error);
+    if (!status && place->name) {
+        status = model_gguf_open(&gguf, checkpoint, place->directory, place->name, limit, error);
+        if (!status)
+            status = model_gguf_config(&gguf, checkpoint, &model->config, &model->arena);
+    } else if (!status) {
+        status = model_config_read(&model->config, &model->arena, path, error);
+        if (!status)
+            status = model_sentence_read(&model->config, &model->arena, path, error);
+        if (!status)
+            status = open_weights(checkpoint, path, limit, error);
+    }
+    return status;
+}
+
 static iso_status load(iso_model *model, const char *directory, const iso_load_options *options,
                        const iso_context *context, iso_error *error) {
     const model_config *c = &model->config;
@@ -132,18 +151,15 @@ static iso_status load(iso_model *model, const char *directory, const iso_load_o
                            .context = context,
                            .error = error,
                            .reject_nonfinite = options && options->reject_nonfinite};
-    iso_status status = model_config_read(&model->config, &model->arena, directory, error);
-    if (status)
-        return status;
-    if ((status = model_sentence_read(&model->config, &model->arena, directory, error)))
-        return status;
-    limit_defaults(&model->config);
-    source.prefix = c->names->prefix;
-    model->columns = c->d;
-    status = open_weights(&checkpoint, directory, limit, error);
-    if (!status)
+    gguf_place place; /* its name is that of the checkpoint */
+    iso_status status = open_model(model, &checkpoint, &place, directory, limit, error);
+    if (!status) {
+        limit_defaults(&model->config);
+        source.prefix = c->names->prefix;
+        model->columns = c->d;
         status = make_stack(model, &model->encoder, c->encoder_layers, c->encoder_heads,
                             c->encoder_ffn, c->source_vocabulary, error);
+    }
     if (!status)
         status = make_stack(model, &model->decoder, c->decoder_layers, c->decoder_heads,
                             c->decoder_ffn, c->target_vocabulary, error);
@@ -160,6 +176,7 @@ static iso_status load(iso_model *model, const char *directory, const iso_load_o
         status = model_checkpoint_unchanged(&checkpoint, error);
     model_arena_free(&source.scratch);
     model_checkpoint_close(&checkpoint);
+    model_arena_free(&place.arena);
     if (!status)
         fill_info(model, source.parameters);
     return status;

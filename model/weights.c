@@ -55,11 +55,11 @@ static iso_status find_checked(const model_source *source, const model_tensor **
         if (k)
             return model_fail(error, ISOBIT_E_SHAPE,
                               "tensor %s has rank %zu and shape [%llu, %llu%s]; [%zu, %zu] is "
-                              "expected from config.json",
+                              "expected from the configuration",
                               quoted.text, t->rank, s0, s1, t->rank > 2 ? ", ..." : "", n, k);
         return model_fail(error, ISOBIT_E_SHAPE,
                           "tensor %s has rank %zu and shape [%llu%s]; [%zu] is expected from "
-                          "config.json",
+                          "the configuration",
                           quoted.text, t->rank, s0, t->rank > 1 ? ", ..." : "", n);
     }
     *tensor = t;

@@ -4,7 +4,8 @@
  * to text. And directories of Marian that are damaged, one thing at a time: one clear sentence
  * each.
  *
- *   test_text NAME...    directories below tests/data/text
+ *   test_text NAME...         directories below tests/data/text
+ *   test_text gguf NAME...    the same tokens from tests/data/gguf/tokens-NAME.gguf
  */
 #include "model_files.h"
 
@@ -18,6 +19,7 @@
 #include <cmocka.h>
 
 static const char *name; /* of the directory */
+static int from_gguf;
 
 static void data_path(char *path, size_t bytes, const char *file) {
     (void)snprintf(path, bytes, "%s/text/%s%s%s", ISOBIT_TEST_DATA, name, file[0] ? "/" : "", file);
@@ -44,6 +46,8 @@ static iso_tokenizer *load(void) {
         .source_language = json_string_value(json_object_get(root, "from")),
         .target_language = json_string_value(json_object_get(root, "to"))};
     data_path(path, sizeof path, "");
+    if (from_gguf)
+        (void)snprintf(path, sizeof path, "%s/gguf/tokens-%s.gguf", ISOBIT_TEST_DATA, name);
     if (iso_tokenizer_load_with(&t, path, &options, &error))
         fail_msg("%s: %s", path, error.message);
     json_decref(root);
@@ -215,7 +219,10 @@ int main(int argc, char **argv) {
     int failed = 0;
     for (int i = 1; i < argc; i++) {
         name = argv[i];
-        failed += cmocka_run_group_tests_name(name, tests, NULL, NULL);
+        if (strcmp(name, "gguf") == 0)
+            from_gguf = 1;
+        else
+            failed += cmocka_run_group_tests_name(name, tests, NULL, NULL);
     }
     return failed != 0;
 }

@@ -40,8 +40,8 @@ static const struct {
     int kind;
     size_t member;
 } table[] = {
-    {"model", "DIR", "the directory of the model (required)", OPT_MODEL, KIND_STRING,
-     offsetof(struct options, model)},
+    {"model", "DIR", "the directory of the model, or a .gguf file (required)", OPT_MODEL,
+     KIND_STRING, offsetof(struct options, model)},
     {"beam", "N", "search with N beams; 1 is greedy (default: what the model says)", OPT_BEAM,
      KIND_NUMBER, offsetof(struct options, beam)},
     {"max-length", "N", "at most N target tokens, the start token included", OPT_MAX_LENGTH,

@@ -38,7 +38,8 @@ typedef struct iso_model iso_model;
 typedef struct iso_load_options {
     size_t size;             /* sizeof(iso_load_options) */
     int reject_nonfinite;    /* 1: a NaN or Inf among the weights is an error (ISOBIT_E_RANGE) */
-    size_t max_header_bytes; /* of a safetensors file, or the pickle of a .bin; 0: 100,000,000 */
+    size_t max_header_bytes; /* of a safetensors file, the pickle of a .bin, or what precedes the
+                                tensors of a GGUF file; 0: 100,000,000 */
 } iso_load_options;
 
 /*
@@ -65,10 +66,17 @@ typedef struct iso_load_options {
  * Rotary embeddings may be scaled ("linear", "llama3", "yarn", "dynamic", "longrope"). "dynamic" and
  * "longrope" turn even the first keys otherwise once a text is longer than max_position_embeddings,
  * or original_max_position_embeddings: the model has no more positions than that.
- * Where tie_word_embeddings is true (of t5 and umt5 the default), T5 and its kind scale their
- * logits, and an lm_head.weight in the file is not used.
- * Position tables that are computed, not read, are limited to 2^26 elements (ISOBIT_E_LIMIT), so
- * that a small file cannot ask for gigabytes.
+ * `directory` may also be the path of a .gguf file, or a directory that has exactly one and no
+ * config.json: GGUF of version 2 or 3, little-endian, in one file, of the architectures llama (that
+ * is Mistral too), qwen2, gpt2 and bert, with tensors of F32, F16, BF16 or F64. Quantised tensors
+ * are ISOBIT_E_UNSUPPORTED, with the name of the tensor and its type, and so is what else isobit
+ * lacks. The logits have the bits of the folder that the file was made from; where Llama 3
+ * stretches its rotary embeddings, the file has rounded numbers for that. A generation ends with
+ * the file's eos, eot or eom token; it has no other defaults for generation, and no head for masked
+ * tokens. Where tie_word_embeddings is true (of t5 and umt5 the default), T5 and its kind scale
+ * their logits, and an lm_head.weight in the file is not used. Position tables that are computed,
+ * not read, are limited to 2^26 elements (ISOBIT_E_LIMIT), so that a small file cannot ask for
+ * gigabytes.
  */
 ISOBIT_API iso_status iso_model_load(iso_model **model, const char *directory,
                                      const iso_load_options *options, const iso_context *context,
@@ -360,6 +368,9 @@ ISOBIT_API iso_status iso_model_set_profile(iso_model *model, iso_profile *profi
  *                      "Fast" at the end
  *                      tokenizer.json; without it sentencepiece.bpe.model or spiece.model, unigram
  *                      or BPE. As transformers' "Fast" classes cut text, without SentencePiece
+ * A .gguf file, or a directory of one, as iso_model_load takes it, has its tokenizer in itself: the
+ * one that such files call "gpt2", with the words of "gpt-2", "llama-bpe" or "qwen2". Of added
+ * tokens they do not say whether white space beside them goes along; none does.
  * ISOBIT_E_UNSUPPORTED for others: use ids. The files are untrusted, as those of a model are.
  */
 typedef struct iso_tokenizer iso_tokenizer;

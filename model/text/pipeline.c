@@ -139,17 +139,34 @@ static iso_status normalize_added(iso_tokenizer *t, text_pipeline *p, iso_error 
     return ISOBIT_OK;
 }
 
+/* Without anything in it. */
+static text_pipeline *new_pipeline(iso_tokenizer *t, iso_error *error) {
+    text_pipeline *p = t->state = model_alloc(&t->arena, 1, sizeof *p);
+    if (p)
+        *p = (text_pipeline){
+            .split = text_split_none,
+            .model = {.vocabulary = &t->vocabulary[TEXT_SOURCE], .unk = MODEL_NO_ID, .prefix = ""}};
+    else
+        (void)model_fail(error, ISOBIT_E_NOMEM, "out of memory");
+    return p;
+}
+
+static iso_status finish(iso_tokenizer *t, text_pipeline *p, iso_error *error) {
+    iso_status status = normalize_added(t, p, error);
+    if (!status)
+        text_added_sort(&p->added);
+    t->vocabulary[TEXT_TARGET] = t->vocabulary[TEXT_SOURCE];
+    return status;
+}
+
 /* tokenizer.json tells everything; of the older files, a recipe tells the rest. */
 static iso_status load(iso_tokenizer *t, const text_class *of, const char *directory,
                        const json_t *config, iso_error *error) {
-    text_pipeline *p = t->state = model_alloc(&t->arena, 1, sizeof *p);
+    text_pipeline *p = new_pipeline(t, error);
     int found = 0;
     if (!p)
-        return model_fail(error, ISOBIT_E_NOMEM, "out of memory");
-    *p = (text_pipeline){
-        .split = text_split_none,
-        .model = {.vocabulary = &t->vocabulary[TEXT_SOURCE], .unk = MODEL_NO_ID, .prefix = ""},
-        .cleanup_text = json_is_true(json_object_get(config, "clean_up_tokenization_spaces"))};
+        return ISOBIT_E_NOMEM;
+    p->cleanup_text = json_is_true(json_object_get(config, "clean_up_tokenization_spaces"));
     iso_status status = ISOBIT_OK;
     if (!of->family || !text_family_rebuilds(of->family, directory, config))
         status = text_pipeline_json(t, p, directory,
@@ -165,12 +182,18 @@ static iso_status load(iso_tokenizer *t, const text_class *of, const char *direc
         status = text_pipeline_around(t, p, of->family, directory, config, error);
     if (!status && of->family)
         status = text_pipeline_languages(t, p, of->family, config, error);
-    if (!status)
-        status = normalize_added(t, p, error);
-    if (!status)
-        text_added_sort(&p->added);
-    t->vocabulary[TEXT_TARGET] = t->vocabulary[TEXT_SOURCE];
-    return status;
+    return status ? status : finish(t, p, error);
+}
+
+iso_status text_gguf_load(iso_tokenizer *t, const char *directory, const char *name,
+                          iso_error *error) {
+    t->kind = &text_pipeline_kind;
+    iso_status status = text_languages_none(t, error);
+    text_pipeline *p = status ? NULL : new_pipeline(t, error);
+    if (!p)
+        return status ? status : ISOBIT_E_NOMEM;
+    status = text_pipeline_gguf(t, p, directory, name, error);
+    return status ? status : finish(t, p, error);
 }
 
 const text_kind text_pipeline_kind = {load, encode, decode, NULL, 1};

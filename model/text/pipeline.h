@@ -198,6 +198,10 @@ iso_status text_pipeline_languages(iso_tokenizer *t, text_pipeline *p,
                                    const struct text_family *family, const json_t *config,
                                    iso_error *error);
 
+/* The metadata of a GGUF file. */
+iso_status text_pipeline_gguf(iso_tokenizer *t, text_pipeline *p, const char *directory,
+                              const char *name, iso_error *error);
+
 /* vocab.json and merges.txt, or vocab.txt. */
 iso_status text_pipeline_files(iso_tokenizer *t, text_pipeline *p, const struct text_recipe *recipe,
                                const char *directory, const json_t *config, iso_error *error);

@@ -114,6 +114,10 @@ extern const struct text_recipe text_gpt2, text_roberta, text_qwen2, text_bert;
 extern const struct text_family text_nllb, text_mbart, text_mbart50, text_t5, text_pegasus,
     text_llama, text_gemma;
 
+/* A tokenizer from a GGUF file. */
+iso_status text_gguf_load(iso_tokenizer *t, const char *directory, const char *name,
+                          iso_error *error);
+
 /* ------------------------------------------------------------------------------- languages */
 
 /* In the order of their ids, NULL at the end. */

@@ -3,6 +3,7 @@
  * The public functions of tokenizers: which kind a directory needs, checks of arguments, and the
  * counting of what does not fit.
  */
+#include "gguf.h"
 #include "text.h"
 
 #include <string.h>
@@ -112,7 +113,12 @@ iso_status iso_tokenizer_load_with(iso_tokenizer **tokenizer, const char *direct
                          .source_language = own.source_language,
                          .target_language = own.target_language};
     json_t *config = NULL;
-    iso_status status = read_tokenizer(t, directory, &config, error);
+    gguf_place gguf;
+    iso_status status = model_gguf_locate(&gguf, directory, error);
+    if (!status)
+        status = gguf.name ? text_gguf_load(t, gguf.directory, gguf.name, error)
+                           : read_tokenizer(t, directory, &config, error);
+    model_arena_free(&gguf.arena);
     json_decref(config);
     t->source_language = t->target_language = NULL; /* the caller's */
     if (status)

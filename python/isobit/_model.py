@@ -197,9 +197,10 @@ class Model:
         """
         Reads a checkpoint directory: config.json, the weights (model.safetensors or
         pytorch_model.bin, each also in shards), and the tokenizer if it is one that the library
-        knows. reject_nonfinite: a NaN or infinite weight is an error. source_language and
-        target_language, where the tokenizer has several: as it names them ("eng_Latn", "en_XX"),
-        by default what tokenizer_config.json says; tokenize and translate use them.
+        knows; or a .gguf file, by its path. reject_nonfinite: a NaN or infinite weight is an error.
+        source_language and target_language, where the tokenizer has several: as it names them
+        ("eng_Latn", "en_XX"), by default what tokenizer_config.json says; tokenize and translate use
+        them.
         """
         return cls(
             directory,

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The metadata of a GGUF file as the configuration of a model. An architecture is the row of a
+ * family (families.c) with the names that keys and tensors have in such files, so that config.c
+ * reads it as it reads config.json, and weights are found as ever. What no key of ours stands for
+ * and would change what a model computes is refused by its name.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "gguf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------------------- architectures */
+
+#define LAYER .self = {"attn_q", "attn_k", "attn_v", "attn_output"}, .fc2 = "ffn_down"
+static const model_names llama_names = {
+    .prefix = "",
+    .decoder = {.layers = "blk.",
+                LAYER,
+                .self_norm = "attn_norm",
+                .gate = {"ffn_gate", "ffn_up"},
+                .ffn_norm = "ffn_norm",
+                .final_norm = "output_norm",
+                .rope_divisors = "rope_freqs.weight"},
+    .shared = "token_embd.weight",
+    .head = "output.weight",
+};
+static const model_names gpt2_names = {
+    .prefix = "",
+    .decoder = {.layers = "blk.",
+                .self = {"attn_qkv", NULL, NULL, "attn_output"},
+                .self_norm = "attn_norm",
+                .fc1 = "ffn_up",
+                .fc2 = "ffn_down",
+                .ffn_norm = "ffn_norm",
+                .positions = "position_embd",
+                .final_norm = "output_norm"},
+    .shared = "token_embd.weight",
+    .head = "output.weight",
+};
+/* These files leave out what is on top of the encoder. */
+static const model_names bert_names = {
+    .prefix = "",
+    .encoder = {.layers = "blk.",
+                LAYER,
+                .self_norm = "attn_output_norm",
+                .fc1 = "ffn_up",
+                .ffn_norm = "layer_output_norm",
+                .positions = "position_embd",
+                .types = "token_types",
+                .embedding_norm = "token_embd_norm"},
+    .shared = "token_embd.weight",
+    .head = "cls.predictions.decoder.weight",
+    .head_bias = "cls.predictions.bias",
+    .head_dense = "cls.predictions.transform.dense",
+    .head_norm = "cls.predictions.transform.LayerNorm",
+};
+
+#define ATTENTION_BIAS "bias of attention"
+#define FFN_BIAS "bias of the feed-forward layer"
+#define TYPES "tokenizer.ggml.token_type_count"
+#define DECODER_KEYS(name)                                                                         \
+    .d = name ".embedding_length", .decoder_layers = name ".block_count",                          \
+    .decoder_heads = name ".attention.head_count", .decoder_ffn = name ".feed_forward_length",     \
+    .source_vocabulary = name ".vocab_size", .max_positions = name ".context_length"
+#define ROPE_KEYS(name)                                                                            \
+    DECODER_KEYS(name),                                                                            \
+        .norm_eps = name ".attention.layer_norm_rms_epsilon",                                      \
+        .head_width = name ".attention.key_length", .key_heads = name ".attention.head_count_kv",  \
+        .rope_theta = name ".rope.freq_base", .window = name ".attention.sliding_window"
+static const model_keys llama_keys = {ROPE_KEYS("llama"), .attention_bias = ATTENTION_BIAS,
+                                      .ffn_bias = FFN_BIAS};
+static const model_keys qwen2_keys = {ROPE_KEYS("qwen2")};
+static const model_keys gpt2_keys = {DECODER_KEYS("gpt2"),
+                                     .norm_eps = "gpt2.attention.layer_norm_epsilon"};
+static const model_keys bert_keys = {.d = "bert.embedding_length",
+                                     .encoder_layers = "bert.block_count",
+                                     .encoder_heads = "bert.attention.head_count",
+                                     .encoder_ffn = "bert.feed_forward_length",
+                                     .source_vocabulary = "bert.vocab_size",
+                                     .max_positions = "bert.context_length",
+                                     .types = TYPES,
+                                     .norm_eps = "bert.attention.layer_norm_epsilon"};
+
+typedef struct architecture {
+    const char *name; /* and that of the family */
+    const model_keys *keys;
+    const model_names *names;
+    int pairs; /* rotary embeddings turn neighbours: rows of q and k lie in that order */
+} architecture;
+
+/* Llama is also what Mistral's files say. */
+static const architecture architectures[] = {
+    {"llama", &llama_keys, &llama_names, 1},
+    {"qwen2", &qwen2_keys, &llama_names, 0},
+    {"gpt2", &gpt2_keys, &gpt2_names, 0},
+    {"bert", &bert_keys, &bert_names, 0},
+};
+enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
+
+static iso_status find_architecture(const model_gguf *g, const architecture **found) {
+    const gguf_value *v;
+    model_quoted quoted;
+    iso_status status = model_gguf_get(g, &v, "general.type", GGUF_STRING);
+    if (!status && v && !model_gguf_is(v, "model"))
+        return model_fail(g->error, ISOBIT_E_UNSUPPORTED, "%s: \"general.type\" is not \"model\"",
+                          g->file);
+    if (!status)
+        status = model_gguf_get(g, &v, "general.architecture", GGUF_STRING);
+    if (status)
+        return status;
+    if (!v)
+        return model_fail(g->error, ISOBIT_E_MISSING, "%s has no key \"general.architecture\"",
+                          g->file);
+    for (int i = 0; i < ARCHITECTURES; i++)
+        if (model_gguf_is(v, architectures[i].name)) {
+            *found = &architectures[i];
+            return ISOBIT_OK;
+        }
+    size_t bytes;
+    const char *at = v->data, *name = model_gguf_string(&at, &bytes);
+    return model_fail(g->error, ISOBIT_E_UNSUPPORTED,
+                      "%s: the architecture %s is not one of llama, qwen2, gpt2, bert", g->file,
+                      model_quote(&quoted, name, bytes));
+}
+
+/* A key of the architecture: llama.block_count. */
+static const gguf_value *find_own(const model_gguf *g, const architecture *a, const char *key) {
+    char name[128];
+    (void)snprintf(name, sizeof name, "%s.%s", a->name, key);
+    return model_gguf_find(g, name);
+}
+
+/* -------------------------------------------------------------------------------- refusals */
+
+static int is_zero(const gguf_value *v) {
+    json_t *json = v->array ? NULL : model_gguf_json(v);
+    const int zero = json_is_false(json) || (json_is_number(json) && json_number_value(json) == 0);
+    json_decref(json);
+    return zero;
+}
+
+/* What would compute something else, in keys and in tensors. */
+static iso_status refuse_others(const model_gguf *g, const architecture *a,
+                                const model_checkpoint *checkpoint) {
+    static const char *const zero[] = {
+        "expert_count",          "attention.clamp_kqv",    "attention.max_alibi_bias",
+        "use_parallel_residual", "attn_logit_softcapping", "final_logit_softcapping",
+        "logit_scale",           "embedding_scale",        "residual_scale",
+        "attention.scale"};
+    static const char *const tensors[] = {
+        "rope_factors_long.weight",   "rope_factors_short.weight", "blk.0.attn_q_norm.weight",
+        "blk.0.attn_sub_norm.weight", "blk.0.ffn_gate_inp.weight", "blk.0.attn_rot_embd.weight",
+        "blk.0.ffn_norm_exps.weight", "blk.0.attn_norm_2.weight"};
+    for (size_t i = 0; i < sizeof zero / sizeof *zero; i++) {
+        const gguf_value *v = find_own(g, a, zero[i]);
+        if (v && !is_zero(v))
+            return model_fail(g->error, ISOBIT_E_UNSUPPORTED,
+                              "%s: \"%s.%s\" is not 0; isobit has nothing for it", g->file, a->name,
+                              zero[i]);
+    }
+    const gguf_value *causal = find_own(g, a, "attention.causal");
+    if (causal && is_zero(causal) != (a->keys->encoder_layers != NULL))
+        return model_fail(g->error, ISOBIT_E_UNSUPPORTED,
+                          "%s: \"%s.attention.causal\" is not as the family has it", g->file,
+                          a->name);
+    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
+        if (model_checkpoint_find(checkpoint, tensors[i]))
+            return model_fail(g->error, ISOBIT_E_UNSUPPORTED,
+                              "%s: tensor \"%s\" is of a variant that isobit does not have",
+                              g->file, tensors[i]);
+    return ISOBIT_OK;
+}
+
+/* A file says everything; there are no defaults as config.json has them. */
+static iso_status require(const model_gguf *g, const model_keys *k) {
+    const char *const needed[] = {
+        k->d,           k->encoder_layers, k->decoder_layers, k->encoder_heads, k->decoder_heads,
+        k->encoder_ffn, k->decoder_ffn,    k->max_positions,  k->norm_eps};
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (needed[i] && !model_gguf_find(g, needed[i]))
+            return model_fail(g->error, ISOBIT_E_MISSING, "%s has no key \"%s\"", g->file,
+                              needed[i]);
+    return ISOBIT_OK;
+}
+
+/* ------------------------------------------------------------------------------------- JSON */
+
+static iso_status no_memory(const model_gguf *g) {
+    return model_fail(g->error, ISOBIT_E_NOMEM, "out of memory for the metadata of %s", g->file);
+}
+
+/* The keys of the architecture as they are. */
+static iso_status copy_values(const model_gguf *g, const architecture *a, json_t *root) {
+    const size_t own = strlen(a->name);
+    model_quoted quoted;
+    for (size_t i = 0; i < g->count; i++) {
+        const gguf_value *v = &g->values[i];
+        if (v->key_bytes <= own || memcmp(v->key, a->name, own) != 0 || v->key[own] != '.')
+            continue;
+        char *key = strndup(v->key, v->key_bytes);
+        json_t *value = model_gguf_json(v);
+        const int failed = !key || !value || json_object_set_new(root, key, value);
+        free(key);
+        if (!value)
+            return model_fail(g->error, ISOBIT_E_CONFIG,
+                              "%s: %s is not finite, or a string that is not UTF-8", g->file,
+                              model_quote(&quoted, v->key, v->key_bytes));
+        if (failed)
+            return no_memory(g);
+    }
+    return ISOBIT_OK;
+}
+
+/* The size of a table, which the file need not give as a key. */
+static int set_rows(const model_checkpoint *checkpoint, json_t *root, const char *key,
+                    const char *tensor) {
+    const model_tensor *t = model_checkpoint_find(checkpoint, tensor);
+    return !key || !t || json_object_get(root, key) ||
+           !json_object_set_new(root, key, json_real((double)t->shape[0]));
+}
+
+static int set_flag(json_t *root, const char *key, int value) {
+    return !key || !json_object_set_new(root, key, json_boolean(value));
+}
+
+/* Ids of tokens; a text ends with any of the last three. */
+static iso_status set_ids(const model_gguf *g, json_t *root) {
+    static const struct {
+        const char *key, *to;
+    } ids[] = {{"tokenizer.ggml.bos_token_id", "bos_token_id"},
+               {"tokenizer.ggml.padding_token_id", "pad_token_id"},
+               {"tokenizer.ggml.unknown_token_id", "unk_token_id"},
+               {"tokenizer.ggml.eos_token_id", NULL},
+               {"tokenizer.ggml.eot_token_id", NULL},
+               {"tokenizer.ggml.eom_token_id", NULL}};
+    json_t *ends = json_array();
+    if (!ends || json_object_set_new(root, "eos_token_id", ends))
+        return no_memory(g);
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        const gguf_value *v;
+        iso_status status = model_gguf_get(g, &v, ids[i].key, GGUF_U32);
+        if (status)
+            return status;
+        if (v && (ids[i].to ? json_object_set_new(root, ids[i].to, model_gguf_json(v))
+                            : json_array_append_new(ends, model_gguf_json(v))))
+            return no_memory(g);
+    }
+    return ISOBIT_OK;
+}
+
+/* "none" and "linear"; the scaling of Llama 3 is a tensor. */
+static iso_status set_rope(const model_gguf *g, const architecture *a, json_t *root) {
+    const gguf_value *type = find_own(g, a, "rope.scaling.type"),
+                     *factor = find_own(g, a, "rope.scaling.factor"),
+                     *old = find_own(g, a, "rope.scale_linear");
+    if (!a->keys->rope_theta || (type && model_gguf_is(type, "none")))
+        return ISOBIT_OK;
+    if (type && !model_gguf_is(type, "linear"))
+        return model_fail(g->error, ISOBIT_E_UNSUPPORTED,
+                          "%s: \"%s.rope.scaling.type\" is neither \"none\" nor \"linear\"; isobit "
+                          "has no other",
+                          g->file, a->name);
+    if (!type && !old) {
+        return !factor || is_zero(factor)
+                   ? ISOBIT_OK
+                   : model_fail(g->error, ISOBIT_E_MISSING,
+                                "%s: \"%s.rope.scaling.factor\" is there without a type", g->file,
+                                a->name);
+    }
+    if (!factor)
+        factor = old;
+    if (!factor || factor->array || is_zero(factor))
+        return model_fail(g->error, ISOBIT_E_MISSING,
+                          "%s: \"%s.rope.scaling.factor\" is not there, or not a number above 0",
+                          g->file, a->name);
+    json_t *scaling = json_pack("{s:s, s:o}", "type", "linear", "factor", model_gguf_json(factor));
+    return scaling && !json_object_set_new(root, "rope_scaling", scaling) ? ISOBIT_OK
+                                                                          : no_memory(g);
+}
+
+static iso_status make_json(const model_gguf *g, const architecture *a,
+                            const model_checkpoint *checkpoint, json_t *root) {
+    const int tied = !model_checkpoint_find(checkpoint, "output.weight");
+    iso_status status = copy_values(g, a, root);
+    if (status || (status = set_ids(g, root)) || (status = set_rope(g, a, root)))
+        return status;
+    return set_rows(checkpoint, root, a->keys->source_vocabulary, "token_embd.weight") &&
+                   set_rows(checkpoint, root, a->keys->types, "token_types.weight") &&
+                   set_flag(root, "tie_word_embeddings", tied) &&
+                   set_flag(root, a->keys->attention_bias,
+                            model_checkpoint_find(checkpoint, "blk.0.attn_q.bias") != NULL) &&
+                   set_flag(root, a->keys->ffn_bias,
+                            model_checkpoint_find(checkpoint, "blk.0.ffn_up.bias") != NULL)
+               ? ISOBIT_OK
+               : no_memory(g);
+}
+
+/* -------------------------------------------------------------------------- what comes of it */
+
+static iso_status check_width(const model_gguf *g, const architecture *a, const char *key,
+                              size_t width) {
+    const gguf_value *v = find_own(g, a, key);
+    json_t *json = v && !v->array ? model_gguf_json(v) : NULL;
+    size_t found = 0;
+    const int same = !v || (model_json_size(json, 1, SIZE_MAX / 2, &found) && found == width);
+    json_decref(json);
+    return same ? ISOBIT_OK
+                : model_fail(g->error, ISOBIT_E_UNSUPPORTED,
+                             "%s: \"%s.%s\" is not the width of a head, %zu", g->file, a->name, key,
+                             width);
+}
+
+/* How the vectors of tokens become one of a text. */
+static void set_sentence(const model_gguf *g, const architecture *a, model_config *c) {
+    model_sentence *s = &c->sentence;
+    const gguf_value *v = find_own(g, a, "pooling_type");
+    *s = (model_sentence){ISOBIT_POOLING_MEAN, 1, SIZE_MAX, ""};
+    const uint64_t how = v && !v->array && v->type == GGUF_U32 ? model_gguf_number(v->data, 4) : 1;
+    if (how == 2)
+        s->pooling = ISOBIT_POOLING_CLS;
+    else if (how != 1)
+        (void)snprintf(s->refused, sizeof s->refused, "pooling of the type %llu",
+                       (unsigned long long)how);
+}
+
+/* The rows of q and k, as rotary embeddings that turn neighbours want them. */
+static void mark_pairs(model_checkpoint *checkpoint, const model_config *c, size_t width) {
+    static const char *const tails[] = {"attn_q.weight", "attn_q.bias", "attn_k.weight",
+                                        "attn_k.bias"};
+    char name[64];
+    for (size_t i = 0; i < c->decoder_layers; i++)
+        for (size_t k = 0; k < sizeof tails / sizeof *tails; k++) {
+            (void)snprintf(name, sizeof name, "blk.%zu.%s", i, tails[k]);
+            const model_tensor *t = model_checkpoint_find(checkpoint, name);
+            if (t && t->shape[0] % width == 0 && width % 2 == 0)
+                checkpoint->header.tensors[t - checkpoint->header.tensors].paired = width;
+        }
+}
+
+iso_status model_gguf_config(const model_gguf *g, model_checkpoint *checkpoint,
+                             model_config *config, model_arena *arena) {
+    const architecture *a = NULL;
+    iso_status status = find_architecture(g, &a);
+    if (status || (status = refuse_others(g, a, checkpoint)) || (status = require(g, a->keys)))
+        return status;
+    model_config row = *model_family_find(a->name);
+    row.keys = a->keys;
+    row.names = a->names;
+    row.linear_in_out = 0;
+    row.pad = row.bos = row.unk = MODEL_NO_ID;
+    row.eos = (model_ids){NULL, 0};
+    json_t *root = json_object();
+    status = root ? make_json(g, a, checkpoint, root) : no_memory(g);
+    if (!status)
+        status = model_config_from(config, arena, &row, g->file, root, g->error);
+    json_decref(root);
+    if (status)
+        return status;
+    set_sentence(g, a, config);
+    const size_t H = config->decoder_layers ? config->decoder_heads : config->encoder_heads;
+    const size_t width = config->head_width ? config->head_width : config->d / H;
+    if ((status = check_width(g, a, "attention.key_length", width)) ||
+        (status = check_width(g, a, "attention.value_length", width)) ||
+        (a->keys->rope_theta && (status = check_width(g, a, "rope.dimension_count", width))))
+        return status;
+    if (a->pairs)
+        mark_pairs(checkpoint, config, width);
+    return ISOBIT_OK;
+}

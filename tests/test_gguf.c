@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * GGUF files. Those that llama.cpp's conversion has made (tools/make_gguf.py) must give the bits of
+ * the directories that they were made from; test_text does the same for tokens. Then each rule of
+ * the reader is broken once, with the sentence that it must give, a good file is cut and flipped
+ * bit by bit, and every allocation and every read fails once.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memfd_create */
+#endif
+#include "gguf_files.h"
+
+#include <isobit/model.h>
+
+#include "gguf.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define DATA ISOBIT_TEST_DATA
+#define NAME "model.gguf"
+
+/* ------------------------------------------------------------------------------------ faults */
+
+/* Counted from 1: the allocation, or the read, that fails; 0: none. */
+static struct { size_t count, failing; } memory, io;
+
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes) {
+    return ++memory.count == memory.failing ? NULL : __real_malloc(bytes);
+}
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
+    return ++memory.count == memory.failing ? NULL : __real_aligned_alloc(alignment, bytes);
+}
+
+/* The names that 64-bit file offsets give it, and the plain one. */
+#define WRAP(suffix)                                                                               \
+    ssize_t __real_pread##suffix(int fd, void *to, size_t bytes, off_t offset);                    \
+    ssize_t __wrap_pread##suffix(int fd, void *to, size_t bytes, off_t offset);                    \
+    ssize_t __wrap_pread##suffix(int fd, void *to, size_t bytes, off_t offset) {                   \
+        if (++io.count == io.failing) {                                                            \
+            errno = EIO;                                                                           \
+            return -1;                                                                             \
+        }                                                                                          \
+        return __real_pread##suffix(fd, to, bytes, offset);                                        \
+    }
+WRAP()
+WRAP(64)
+
+/* ------------------------------------------------------------------------------------- files */
+
+static void remove_all(const files *f) {
+    DIR *directory = opendir(f->directory);
+    assert_non_null(directory);
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        char path[400];
+        (void)snprintf(path, sizeof path, "%s/%s", f->directory, entry->d_name);
+        (void)unlink(path);
+        (void)rmdir(path);
+    }
+    (void)closedir(directory);
+    assert_int_equal(rmdir(f->directory), 0);
+}
+
+static iso_model *load(const char *path) {
+    iso_error error = {0};
+    iso_model *model = NULL;
+    if (iso_model_load(&model, path, NULL, NULL, &error))
+        fail_msg("%s: %s", path, error.message);
+    return model;
+}
+
+static iso_status load_from(const char *path, int text, iso_error *error) {
+    iso_model *model = NULL;
+    iso_tokenizer *tokenizer = NULL;
+    *error = (iso_error){0};
+    const iso_status status = text ? iso_tokenizer_load(&tokenizer, path, error)
+                                   : iso_model_load(&model, path, NULL, NULL, error);
+    assert_int_equal(status != ISOBIT_OK, !model && !tokenizer);
+    iso_model_free(model);
+    iso_tokenizer_free(tokenizer);
+    return status;
+}
+
+/* -------------------------------------------------------------------------------- same bits */
+
+enum { LENGTH = 7, MOST = 64 };
+static const uint32_t ids[LENGTH] = {7, 11, 5, 2, 49, 0, 23};
+
+static void numbers_of(const char *path, float *to) {
+    iso_error error = {0};
+    iso_model *model = load(path);
+    const iso_model_info *info = iso_model_get_info(model);
+    const size_t length = LENGTH;
+    memset(to, 0, LENGTH * MOST * sizeof *to);
+    assert_true(info->target_vocabulary <= MOST && info->d <= MOST);
+    assert_int_equal(info->decoder_layers
+                         ? iso_logits_f32(to, model, NULL, 0, ids, LENGTH, 0, NULL, &error)
+                         : iso_encode_batch_f32(to, model, ids, &length, 1, NULL, &error),
+                     ISOBIT_OK);
+    iso_model_free(model);
+}
+
+static void same_info(const char *path, const char *other) {
+    iso_model *a = load(path), *b = load(other);
+    const iso_model_info *x = iso_model_get_info(a), *y = iso_model_get_info(b);
+    assert_string_equal(x->family, y->family);
+    assert_int_equal(x->d, y->d);
+    assert_int_equal(x->max_positions, y->max_positions);
+    assert_int_equal(x->decoder_heads, y->decoder_heads);
+    assert_int_equal(x->decoder_ffn, y->decoder_ffn);
+    assert_int_equal(x->target_vocabulary, y->target_vocabulary);
+    assert_int_equal(x->pad_id, y->pad_id);
+    assert_int_equal(x->bos_id, y->bos_id);
+    assert_int_equal(x->eos_count, y->eos_count);
+    for (size_t i = 0; i < x->eos_count; i++)
+        assert_int_equal(x->eos_ids[i], y->eos_ids[i]);
+    iso_model_free(a);
+    iso_model_free(b);
+}
+
+static void test_same_bits(void **state) {
+    static const char *const pairs[][2] = {
+        {DATA "/gguf/llama.gguf", DATA "/models/llama"},
+        {DATA "/gguf/qwen2.gguf", DATA "/models/qwen2-f16"},
+        {DATA "/gguf/gpt2.gguf", DATA "/models/gpt2"},
+        {DATA "/gguf/bert.gguf", DATA "/models/bert"},
+    };
+    static float got[LENGTH * MOST], expected[LENGTH * MOST];
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        numbers_of(pairs[i][0], got);
+        numbers_of(pairs[i][1], expected);
+        if (memcmp(got, expected, sizeof got) != 0)
+            fail_msg("%s has other bits", pairs[i][0]);
+        same_info(pairs[i][0], pairs[i][1]);
+    }
+    (void)state;
+}
+
+/* The scaling of Llama 3 is there as divisors, which the conversion has rounded to floats. */
+static void test_llama3(void **state) {
+    static float got[LENGTH * MOST], expected[LENGTH * MOST];
+    numbers_of(DATA "/gguf/llama3.gguf", got);
+    numbers_of(DATA "/models/llama3-bf16", expected);
+    for (size_t i = 0; i < LENGTH * MOST; i++)
+        if (!(fabs((double)got[i] - (double)expected[i]) <= 2e-6))
+            fail_msg("number %zu is %.9g; %.9g is expected", i, (double)got[i],
+                     (double)expected[i]);
+    same_info(DATA "/gguf/llama3.gguf", DATA "/models/llama3-bf16");
+    (void)state;
+}
+
+/* From text to text with one file. */
+static void test_text(void **state) {
+    static const char path[] = DATA "/gguf/gpt2.gguf", text[] = "the band and the end.";
+    iso_error error = {0};
+    iso_model *model = load(path);
+    iso_tokenizer *tokenizer = NULL;
+    assert_int_equal(iso_tokenizer_load(&tokenizer, path, &error), ISOBIT_OK);
+    assert_int_equal(iso_tokenizer_fits(tokenizer, model, &error), ISOBIT_OK);
+    uint32_t tokens[40];
+    size_t count = 0, length, sequences, needed;
+    assert_int_equal(iso_tokenizer_encode(tokenizer, text, strlen(text), tokens, 40, &count,
+                                          &length, 1, &sequences, &error),
+                     ISOBIT_OK);
+    /* "and" after a space is " a", "n", "d": that merge comes before the others. */
+    static const uint32_t expected[] = {32, 29, 4, 38, 34, 16, 6, 33, 29, 7, 16, 6, 30};
+    assert_int_equal(count, sizeof expected / sizeof *expected);
+    assert_memory_equal(tokens, expected, sizeof expected);
+    char back[64];
+    assert_int_equal(iso_tokenizer_decode(tokenizer, tokens, count, back, sizeof back, &needed),
+                     ISOBIT_OK);
+    assert_string_equal(back, text);
+    const iso_generate_options how = {.size = sizeof how, .max_new_tokens = 5};
+    iso_generation *g = NULL;
+    assert_int_equal(iso_generate(&g, model, tokens, &count, 1, &how, NULL, &error), ISOBIT_OK);
+    assert_true(g->best->length > 0);
+    iso_generation_free(g);
+    iso_tokenizer_free(tokenizer);
+    iso_model_free(model);
+    (void)state;
+}
+
+/* --------------------------------------------------------------------------------- bad files */
+
+static void test_rows(void **state) {
+    files f;
+    char path[160];
+    files_make(&f);
+    files_path(&f, NAME, path, sizeof path);
+    for (size_t i = 0; i < gguf_row_count; i++) {
+        const gguf_row *row = &gguf_rows[i];
+        iso_error error;
+        blob b = gguf_spoilt(row);
+        files_write(&f, NAME, b.bytes, b.count);
+        const iso_status status = load_from(path, row->text, &error);
+        if (status != row->status || error.status != status || !strstr(error.message, row->says))
+            fail_msg("%s: %d \"%s\" instead of %d \"%s\"", row->name, (int)status, error.message,
+                     (int)row->status, row->says);
+        if (status && !strstr(error.message, row->says[0] == '"' ? "model.gguf" : row->says))
+            if (!strstr(error.message, "tensor "))
+                fail_msg("%s: no file in \"%s\"", row->name, error.message);
+        blob_free(&b);
+    }
+    remove_all(&f);
+    (void)state;
+}
+
+/* A file of that path in memory: thousands of versions of it on a disk would take minutes. */
+static int file_in_memory(const char *path) {
+    char real[64];
+    const int fd = memfd_create("gguf", 0);
+    assert_true(fd >= 0);
+    (void)snprintf(real, sizeof real, "/proc/self/fd/%d", fd);
+    assert_int_equal(symlink(real, path), 0);
+    return fd;
+}
+
+static void overwrite(int fd, const blob *b, size_t bytes) {
+    assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+    assert_int_equal(pwrite(fd, b->bytes, bytes, 0), bytes);
+}
+
+/* Any prefix, and any bit flipped: refused with a sentence, or as good as another file. */
+static void test_mutations(void **state) {
+    files f;
+    char path[160];
+    iso_error error;
+    gguf_maker m = {0};
+    gguf_good(&m);
+    blob b = gguf_finish(&m);
+    files_make(&f);
+    files_path(&f, NAME, path, sizeof path);
+    const int fd = file_in_memory(path);
+    for (size_t n = 0; n < b.count; n++) {
+        overwrite(fd, &b, n);
+        if (load_from(path, 0, &error) != ISOBIT_E_TRUNCATED)
+            fail_msg("%zu of %zu bytes: %s", n, b.count, error.message);
+    }
+    size_t good = 0;
+    for (size_t bit = 0; bit < 8 * b.count; bit++) {
+        b.bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+        overwrite(fd, &b, b.count);
+        for (int text = 0; text < 2; text++) {
+            const iso_status status = load_from(path, text, &error);
+            good += !status;
+            if (status == ISOBIT_E_INTERNAL || error.status != status ||
+                (status && !error.message[0]))
+                fail_msg("bit %zu: %d \"%s\"", bit, (int)status, error.message);
+        }
+        b.bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+    }
+    assert_true(good > 0);
+    (void)close(fd);
+    blob_free(&b);
+    remove_all(&f);
+    (void)state;
+}
+
+/* Before the data there may be more than is read at first, and not more than the limit. */
+static void test_long_metadata(void **state) {
+    static char text[3 << 20];
+    files f;
+    char path[160];
+    iso_error error = {0};
+    iso_model *model = NULL;
+    gguf_maker m = {0};
+    gguf_good(&m);
+    memset(text, 'x', sizeof text - 1);
+    gguf_text(&m, "a.long.text", text);
+    blob b = gguf_finish(&m);
+    files_make(&f);
+    files_path(&f, NAME, path, sizeof path);
+    files_write(&f, NAME, b.bytes, b.count);
+    iso_model_free(load(path));
+    iso_load_options options = {.size = sizeof options, .max_header_bytes = 2 << 20};
+    assert_int_equal(iso_model_load(&model, path, &options, NULL, &error), ISOBIT_E_LIMIT);
+    assert_non_null(strstr(error.message, "longer than max_header_bytes"));
+    options.max_header_bytes = 23;
+    assert_int_equal(iso_model_load(&model, path, &options, NULL, &error), ISOBIT_E_LIMIT);
+    assert_non_null(strstr(error.message, "max_header_bytes is too small"));
+    /* The value lies beyond the end of a file that is longer than what was read of it. */
+    b.bytes[b.count - 1] = 0;
+    assert_int_equal(truncate(path, 2 << 20), 0);
+    assert_int_equal(load_from(path, 0, &error), ISOBIT_E_TRUNCATED);
+    blob_free(&b);
+    remove_all(&f);
+    (void)state;
+}
+
+/* ------------------------------------------------------------------------------------ places */
+
+static void refused(const char *path, iso_status status, const char *says) {
+    for (int text = 0; text < 2; text++) {
+        iso_error error;
+        if (load_from(path, text, &error) != status || !strstr(error.message, says))
+            fail_msg("%s: \"%s\" instead of \"%s\"", path, error.message, says);
+    }
+}
+
+static void accepted(const char *path) {
+    for (int text = 0; text < 2; text++) {
+        iso_error error;
+        if (load_from(path, text, &error))
+            fail_msg("%s: %s", path, error.message);
+    }
+}
+
+static void test_places(void **state) {
+    files f;
+    char path[160], here[1024];
+    iso_error error;
+    gguf_maker m = {0};
+    gguf_good(&m);
+    blob b = gguf_finish(&m);
+    files_make(&f);
+    assert_int_equal(load_from(f.directory, 0, &error), ISOBIT_E_MISSING);
+    assert_non_null(strstr(error.message, "there is no file config.json in"));
+    files_path(&f, NAME, path, sizeof path);
+    refused(path, ISOBIT_E_MISSING, "there is no file model.gguf in");
+    files_write(&f, NAME, b.bytes, b.count);
+    files_text(&f, "README.md", "x");
+    files_text(&f, ".gguf", "x"); /* only a suffix */
+    accepted(path);
+    accepted(f.directory);
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(chdir(f.directory), 0);
+    accepted(NAME);
+    accepted("./" NAME);
+    accepted(".");
+    assert_int_equal(chdir(here), 0);
+    /* Two of them: which one? */
+    files_write(&f, "other.gguf", b.bytes, b.count);
+    refused(f.directory, ISOBIT_E_CONFIG, "there is more than one .gguf file in");
+    accepted(path);
+    /* A directory of another form goes first. */
+    files_text(&f, "config.json", "{}");
+    assert_int_equal(load_from(f.directory, 0, &error), ISOBIT_E_MISSING);
+    assert_non_null(strstr(error.message, "config.json has no string \"model_type\""));
+    accepted(path);
+    /* A directory that is called like a file is one. */
+    files_path(&f, "d.gguf", path, sizeof path);
+    assert_int_equal(mkdir(path, 0777), 0);
+    assert_int_equal(load_from(path, 0, &error), ISOBIT_E_MISSING);
+    assert_non_null(strstr(error.message, "there is no file config.json in"));
+    blob_free(&b);
+    remove_all(&f);
+    (void)state;
+}
+
+/* ------------------------------------------------------------------------------ the checkpoint */
+
+/* Rows of pairs, in pieces of any length, against the definition. */
+static void test_pairs(void **state) {
+    enum { ROWS = 12, WIDTH = 6, ROW_BYTES = 6 };
+    unsigned char stored[ROWS * ROW_BYTES], expected[ROWS * ROW_BYTES], got[ROWS * ROW_BYTES];
+    files f;
+    iso_error error = {0};
+    for (size_t i = 0; i < sizeof stored; i++)
+        stored[i] = (unsigned char)(i * 7 + 3);
+    for (size_t row = 0; row < ROWS; row++) {
+        const size_t head = row / WIDTH, at = row % WIDTH, half = at / (WIDTH / 2),
+                     i = at % (WIDTH / 2);
+        memcpy(expected + row * ROW_BYTES, stored + (head * WIDTH + 2 * i + half) * ROW_BYTES,
+               ROW_BYTES);
+    }
+    files_make(&f);
+    files_write(&f, NAME, stored, sizeof stored);
+    model_checkpoint c = {.file.fd = -1};
+    assert_int_equal(model_file_open(&c.file, f.directory, NAME, &error), ISOBIT_OK);
+    const model_tensor t = {
+        .rank = 2, .shape = {ROWS, 3}, .end = sizeof stored, .dtype = MODEL_F16, .paired = WIDTH};
+    for (size_t from = 0; from < sizeof stored; from++)
+        for (size_t n = 1; n <= sizeof stored - from; n++) {
+            memset(got, 0, sizeof got);
+            assert_int_equal(model_checkpoint_read(&c, &t, got, from, n, &error), ISOBIT_OK);
+            assert_memory_equal(got, expected + from, n);
+        }
+    model_checkpoint_close(&c);
+    remove_all(&f);
+    (void)state;
+}
+
+/* -------------------------------------------------------------------------------------- faults */
+
+static size_t open_files(void) {
+    size_t count = 0;
+    DIR *directory = opendir("/proc/self/fd");
+    assert_non_null(directory);
+    while (readdir(directory))
+        count++;
+    (void)closedir(directory);
+    return count;
+}
+
+static void test_faults(void **state) {
+    static const char path[] = DATA "/gguf/gpt2.gguf";
+    const size_t before = open_files();
+    for (int text = 0; text < 2; text++) {
+        iso_error error;
+        for (memory.failing = 1, memory.count = 0;; memory.failing++, memory.count = 0) {
+            const iso_status status = load_from(path, text, &error);
+            if (memory.count < memory.failing) {
+                assert_int_equal(status, ISOBIT_OK);
+                break;
+            }
+            /* Where opendir has none, the path is no directory; it is none anyway. */
+            if (status && (status != ISOBIT_E_NOMEM || !strstr(error.message, "out of memory")))
+                fail_msg("allocation %zu: %d (%s)", memory.failing, (int)status, error.message);
+        }
+        memory.failing = 0;
+        for (io.failing = 1, io.count = 0;; io.failing++, io.count = 0) {
+            const iso_status status = load_from(path, text, &error);
+            if (io.count < io.failing) {
+                assert_int_equal(status, ISOBIT_OK);
+                break;
+            }
+            if (status != ISOBIT_E_IO || !strstr(error.message, "failed (errno"))
+                fail_msg("read %zu: %d (%s)", io.failing, (int)status, error.message);
+        }
+        io.failing = 0;
+    }
+    assert_int_equal(open_files(), before);
+    (void)state;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_llama3),
+        cmocka_unit_test(test_text),      cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_mutations), cmocka_unit_test(test_long_metadata),
+        cmocka_unit_test(test_places),    cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_faults),
+    };
+    return cmocka_run_group_tests_name("gguf", tests, NULL, NULL);
+}

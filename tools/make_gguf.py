@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Write tests/data/gguf: golden checkpoints and tokenizers as llama.cpp's conversion makes them.
+
+Development only: the tests need the files, not this script.  It runs convert_hf_to_gguf.py of
+llama.cpp on checkpoints of tests/data/models and on tokenizers of tests/data/text, so the tests can
+ask for the bits and the tokens of those.  The checkpoints have no tokenizer, but GPT-2's, which
+gets one of its 50 tokens: a complete file.
+
+    pip install torch transformers==4.51.3 sentencepiece gguf
+    pip download --no-deps --no-binary :all: llama-cpp-python   # vendor/llama.cpp is in it
+    tools/make_gguf.py --llama-cpp llama_cpp_python-0.3.9/vendor/llama.cpp
+"""
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = ROOT / "tests" / "data"
+
+# Changes to config.json: what the conversion wants to find, with the same meaning.
+MODELS = {
+    "llama": ("llama", "f32", {"rope_scaling": {"type": "linear", "factor": 2.5}}),
+    "llama3": ("llama3-bf16", "bf16", {"original_max_position_embeddings": 16}),
+    "qwen2": ("qwen2-f16", "f16", {}),
+    "gpt2": ("gpt2", "f32", {"n_ctx": 40}),
+    "bert": ("bert", "f32", {"architectures": ["BertModel"]}),
+}
+TOKENIZERS = {
+    "tokens-gpt2": ("gpt2", "gpt-2", "GPT2LMHeadModel"),
+    "tokens-llama3": ("llama3", "llama-bpe", "LlamaForCausalLM"),
+    "tokens-qwen2": ("qwen2", "qwen2", "Qwen2ForCausalLM"),
+}
+
+# 50 tokens: two that are unused, the end, letters, a space, and what merges make.
+LETTERS = [chr(c) for c in range(ord("a"), ord("z") + 1)] + ["\u0120", "."]
+MERGES = ["t h", "th e", "\u0120 the", "\u0120 a", "i n", "e r", "a n", "an d", "\u0120 and", "o n"]
+
+
+def words():
+    """The tokens of the complete file, and their types."""
+    tokens = ["[PAD0]", "[PAD1]", "<|endoftext|>", *LETTERS]
+    tokens += [merge.replace(" ", "") for merge in MERGES]
+    types = [5, 5, 3] + [1] * (len(tokens) - 3)
+    while len(tokens) < 50:
+        types.append(5)
+        tokens.append(f"[PAD{len(tokens)}]")
+    return tokens, types
+
+
+def convert_one(convert, source, out, kind, changes, vocabulary):
+    """Run the conversion on a copy of a directory."""
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(scratch) / "model"
+        copy.mkdir()
+        for path in source.iterdir():
+            if path.suffix in (".json", ".safetensors") and not path.name.startswith("expected"):
+                shutil.copy(path, copy)
+        config = copy / "config.json"
+        known = json.loads(config.read_text()) if config.exists() else {}
+        config.write_text(json.dumps({**known, **changes}))
+        architecture = {**known, **changes}["architectures"][0]
+        cls = convert.ModelBase.from_model_architecture(
+            architecture, model_type=convert.ModelType.TEXT
+        )
+        names = {"f32": "ALL_F32", "f16": "MOSTLY_F16", "bf16": "MOSTLY_BF16"}
+        ftype = getattr(convert.gguf.LlamaFileType, names[kind])
+        model = cls(copy, ftype, out, model_name=out.stem)
+        model.write_vocab() if vocabulary else model.write()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--llama-cpp", type=Path, required=True, help="sources of llama.cpp")
+    parser.add_argument("--out", type=Path, default=DATA / "gguf")
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    sys.path.insert(0, str(args.llama_cpp.resolve()))
+    import convert_hf_to_gguf as convert
+
+    for name, (_, pre, architecture) in TOKENIZERS.items():
+        # The conversion knows tokenizers by what they make of a text, which these do not.
+        convert.TextModel.get_vocab_base_pre = lambda *_, pre=pre: pre
+        directory = DATA / "text" / TOKENIZERS[name][0]
+        tokens = json.loads((directory / "tokenizer.json").read_text())
+        count = len({**tokens["model"]["vocab"], **{t["content"]: 0 for t in tokens["added_tokens"]}})
+        # Two ids more than tokens, as models have them for the sake of their shape.
+        config = {
+            "architectures": [architecture],
+            "vocab_size": count + 2,
+            "bos_token_id": 0,
+            "eos_token_id": 1,
+            **dict.fromkeys(("hidden_size", "n_embd", "n_ctx"), 8),
+            **dict.fromkeys(("num_attention_heads", "n_head", "num_hidden_layers", "n_layer"), 1),
+            "layer_norm_epsilon": 1e-5,
+        }
+        out = args.out / f"{name}.gguf"
+        with tempfile.TemporaryDirectory() as scratch:
+            both = Path(scratch) / "text"
+            shutil.copytree(directory, both)
+            convert_one(convert, both, out, "f32", config, True)
+
+    def no_vocabulary(self):
+        if self.model_arch == convert.gguf.MODEL_ARCH.GPT2:
+            tokens, types = words()
+            self.gguf_writer.add_tokenizer_model("gpt2")
+            self.gguf_writer.add_tokenizer_pre("gpt-2")
+            self.gguf_writer.add_token_list(tokens)
+            self.gguf_writer.add_token_types(types)
+            self.gguf_writer.add_token_merges(MERGES)
+        else:
+            self._set_vocab_none()
+        special = convert.gguf.SpecialVocab(self.dir_model, load_merges=False)
+        special.add_to_gguf(self.gguf_writer)
+
+    for name, (directory, kind, changes) in MODELS.items():
+        architecture = json.loads((DATA / "models" / directory / "config.json").read_text())
+        architecture = changes.get("architectures", architecture["architectures"])[0]
+        cls = convert.ModelBase.from_model_architecture(
+            architecture, model_type=convert.ModelType.TEXT
+        )
+        cls.set_vocab = no_vocabulary
+        out = args.out / f"{name}.gguf"
+        convert_one(convert, DATA / "models" / directory, out, kind, changes, False)
+    for path in sorted(args.out.iterdir()):
+        print(path, path.stat().st_size)
+
+
+if __name__ == "__main__":
+    main()
