@@ -18,10 +18,10 @@ if(ISOBIT_FUZZ)
   add_custom_target(isobit_fuzz)
 endif()
 
-isobit_test_program(fuzz_seeds fuzz/seeds.c fuzz/fuzz_base.c fuzz/files.c bin_files.c corpus.c
+isobit_test_program(fuzz_seeds fuzz/seeds.c fuzz/fuzz_base.c fuzz/files.c bin_files.c gguf_files.c corpus.c
   model_files.c record_corpus.c)
 set(programs fuzz_seeds)
-set(targets safetensors bin config model tokenizer spm family pipeline ops record)
+set(targets safetensors bin gguf config model tokenizer spm family pipeline ops record)
 foreach(name IN LISTS targets)
   set(program fuzz_${name})
   set(sources ${fuzz}/${program}.c ${fuzz}/files.c ${engine})

@@ -12,7 +12,7 @@ enum { Q4_0 = 2, I8_TENSOR = 24, F64_TENSOR = 28, BF16 = 30 };
 
 void gguf_put(blob *b, uint64_t value, size_t bytes) {
     for (size_t i = 0; i < bytes; i++) {
-        const unsigned char byte = (unsigned char)(value >> 8 * i);
+        const unsigned char byte = (unsigned char)(i < 8 ? value >> 8 * i : 0);
         blob_add(b, &byte, 1);
     }
 }

@@ -9,6 +9,7 @@
 #include "bin_files.h"
 #include "corpus.h"
 #include "fuzz_base.h"
+#include "gguf_files.h"
 #include "record_corpus.h"
 
 #include <stdio.h>
@@ -111,6 +112,17 @@ static void bin(void) {
         blob_free(&first);
         blob_free(&second);
         seed(&b);
+    }
+}
+
+/* Files that are good, and that break one rule; the long name is of no use to a fuzzer. */
+static void gguf(void) {
+    target("fuzz_gguf");
+    for (size_t i = 0; i < gguf_row_count; i++) {
+        blob b = gguf_spoilt(&gguf_rows[i]);
+        if (b.count <= LONGEST)
+            seed(&b);
+        blob_free(&b);
     }
 }
 
@@ -376,6 +388,7 @@ int main(int argc, char **argv) {
     (void)mkdir(root, 0777);
     safetensors();
     bin();
+    gguf();
     config();
     tokenizer();
     spm();
