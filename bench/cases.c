@@ -479,13 +479,18 @@ static iso_attention_options attention_options(const struct bench_job *job, int 
                                    .key_panels = panels};
 }
 
-static iso_status attention_workspace(struct bench_job *job, int causal, int panels) {
-    job->scale = job->spec->k == 64 ? 0.125f : 0.1f;
-    const iso_attention_options o = attention_options(job, causal, panels);
+static iso_status workspace_for(struct bench_job *job, const iso_attention_options *options) {
+    iso_attention_options o = *options;
     size_t bytes;
+    o.scale = job->scale = job->spec->k == 64 ? 0.125f : 0.1f;
     iso_status status =
         job->library->attention_f32_workspace_bytes(&bytes, &job->shape, &o, &job->context);
     return status ? status : need_workspace(job, bytes);
+}
+
+static iso_status attention_workspace(struct bench_job *job, int causal, int panels) {
+    const iso_attention_options o = attention_options(job, causal, panels);
+    return workspace_for(job, &o);
 }
 
 /* Heads lie side by side in rows of the model's width, as projections leave them. */
@@ -514,6 +519,36 @@ static iso_status call_attention(const struct bench_job *job) {
     return call_attention_as(job, 0, 0);
 }
 static iso_status call_causal(const struct bench_job *job) { return call_attention_as(job, 1, 0); }
+
+/* With a bias: S x S numbers for each head, or one for each distance, as T5 has it. */
+static iso_attention_options biased(const struct bench_job *job, int by_distance) {
+    const size_t S = job->spec->m;
+    iso_attention_options o = attention_options(job, 0, 0);
+    o.bias = by_distance ? job->d + (S - 1) : job->d;
+    o.bias_strides =
+        by_distance ? (iso_strides){0, 2 * S - 1, ISOBIT_BY_DISTANCE} : (iso_strides){0, S * S, S};
+    return o;
+}
+
+static iso_status prepare_biased(struct bench_job *job, int by_distance) {
+    const size_t S = job->spec->m, head = by_distance ? 2 * S - 1 : S * S;
+    iso_status status = prepare_attention_as(job, 0);
+    job->d = input(HEADS * head);
+    job->bytes += 4.0 * HEADS * (double)head;
+    const iso_attention_options o = biased(job, by_distance);
+    return status ? status : workspace_for(job, &o);
+}
+
+static iso_status call_biased(const struct bench_job *job, int by_distance) {
+    const iso_attention_options o = biased(job, by_distance);
+    return job->library->attention_f32(job->out, job->a, job->b, job->c, &job->shape, &o,
+                                       &job->context);
+}
+
+static iso_status prepare_bias(struct bench_job *job) { return prepare_biased(job, 0); }
+static iso_status prepare_distance(struct bench_job *job) { return prepare_biased(job, 1); }
+static iso_status call_bias(const struct bench_job *job) { return call_biased(job, 0); }
+static iso_status call_distance(const struct bench_job *job) { return call_biased(job, 1); }
 
 /* One query for each head against a cache of n keys in panels. */
 static iso_status prepare_decode(struct bench_job *job) {
@@ -591,6 +626,8 @@ OP(layernorm, prepare_rows, call_layernorm, LAYERNORM, 8, BENCH_BIT(layernorm_f3
 OP(rmsnorm, prepare_rows, call_rmsnorm, OTHER, 4, BENCH_BIT(rmsnorm_f32));
 OP(attention, prepare_attention, call_attention, ATTENTION, 0, NEEDS_ATTENTION);
 OP(attention_causal, prepare_causal, call_causal, OTHER, 0, NEEDS_ATTENTION);
+OP(attention_bias, prepare_bias, call_bias, OTHER, 0, NEEDS_ATTENTION);
+OP(attention_t5, prepare_distance, call_distance, OTHER, 0, NEEDS_ATTENTION);
 OP(attention_decode, prepare_decode, call_decode, OTHER, 0, NEEDS_ATTENTION | NEEDS_PANELS);
 OP(decode_row_major, prepare_row_major, call_attention, OTHER, 0, NEEDS_ATTENTION);
 OP(gelu_erf, prepare_rows, call_gelu_erf, GELU_ERF, 30, BENCH_BIT(eltwise_f32));
@@ -682,6 +719,10 @@ const struct bench_case bench_cases[] = {
     {&attention_causal, 512, 512, 64, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
     {&attention_causal, 1024, 1024, 64, BENCH_FMA, BENCH_THREADS, BENCH_NO_FLOOR, 0},
     {&attention_causal, 4096, 4096, 64, BENCH_FMA, BENCH_HEAVY, BENCH_NO_FLOOR, 0},
+    {&attention_bias, 128, 128, 64, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&attention_bias, 1024, 1024, 64, BENCH_FMA, BENCH_THREADS, BENCH_NO_FLOOR, 0},
+    {&attention_t5, 128, 128, 64, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&attention_t5, 1024, 1024, 64, BENCH_FMA, BENCH_THREADS, BENCH_NO_FLOOR, 0},
     {&attention_decode, 1, 512, 64, BENCH_READ, 0, BENCH_NO_FLOOR, 0},
     {&attention_decode, 1, 4096, 64, BENCH_READ, BENCH_THREADS, BENCH_NO_FLOOR, 0},
     {&attention_decode, 1, 16384, 64, BENCH_READ, BENCH_THREADS | BENCH_HEAVY, BENCH_NO_FLOOR, 0},
@@ -731,7 +772,7 @@ iso_status bench_call_separately(const struct bench_job *job, float *out) {
 
 void bench_shape(char *text, size_t bytes, const struct bench_case *spec) {
     const struct bench_op *op = spec->op;
-    if (op == &attention || op == &attention_causal)
+    if (op == &attention || op == &attention_causal || op == &attention_bias || op == &attention_t5)
         snprintf(text, bytes, "B1H%dS%zud%zu", HEADS, spec->m, spec->k);
     else if (op == &attention_decode || op == &decode_row_major)
         snprintf(text, bytes, "B1H%dK%zud%zu", HEADS, spec->n, spec->k);
