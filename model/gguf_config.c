@@ -317,7 +317,7 @@ static iso_status check_width(const model_gguf *g, const architecture *a, const 
 static void set_sentence(const model_gguf *g, const architecture *a, model_config *c) {
     model_sentence *s = &c->sentence;
     const gguf_value *v = find_own(g, a, "pooling_type");
-    *s = (model_sentence){ISOBIT_POOLING_MEAN, 1, SIZE_MAX, ""};
+    *s = (model_sentence){.pooling = ISOBIT_POOLING_MEAN, .normalize = 1, .max_length = SIZE_MAX};
     const uint64_t how = v && !v->array && v->type == GGUF_U32 ? model_gguf_number(v->data, 4) : 1;
     if (how == 2)
         s->pooling = ISOBIT_POOLING_CLS;
