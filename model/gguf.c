@@ -92,15 +92,13 @@ static iso_status take_string(reader *r, char **text, size_t *bytes) {
 
 /* A key or the name of a tensor. */
 static iso_status take_name(reader *r, char **text, size_t *bytes) {
-    uint32_t code;
     iso_status status = take_string(r, text, bytes);
     if (status)
         return status;
     if (!*bytes || *bytes > MAX_NAME_BYTES)
         return bad(r, ISOBIT_E_LIMIT, "has a name that has not 1 to 4096 bytes");
-    for (size_t at = 0, n; at < *bytes; at += n)
-        if (!(n = (*text)[at] ? model_utf8(*text + at, *bytes - at, &code) : 0))
-            return bad(r, ISOBIT_E_UTF8, "has a name that is not UTF-8, or has a NUL character");
+    if (!model_gguf_is_text(*text, *bytes))
+        return bad(r, ISOBIT_E_UTF8, "has a name that is not UTF-8, or has a NUL character");
     return ISOBIT_OK;
 }
 
@@ -217,6 +215,29 @@ int model_gguf_is(const gguf_value *value, const char *text) {
         return 0;
     const char *is = model_gguf_string(&at, &bytes);
     return bytes == strlen(text) && memcmp(is, text, bytes) == 0;
+}
+
+int model_gguf_is_text(const char *text, size_t bytes) {
+    uint32_t code;
+    size_t n = 1;
+    for (size_t at = 0; at < bytes && n; at += n)
+        n = text[at] ? model_utf8(text + at, bytes - at, &code) : 0;
+    return n != 0;
+}
+
+int model_gguf_has_json(const gguf_value *value) {
+    size_t bytes;
+    const char *at = value->data;
+    if (value->array)
+        return 1;
+    if (value->type == GGUF_STRING) {
+        const char *text = model_gguf_string(&at, &bytes);
+        return model_gguf_is_text(text, bytes);
+    }
+    const uint64_t bits = model_gguf_number(at, value->bytes);
+    return value->type == GGUF_F32   ? (bits & 0x7f800000) != 0x7f800000
+           : value->type == GGUF_F64 ? bits << 1 >> 53 != 0x7ff
+                                     : 1;
 }
 
 json_t *model_gguf_json(const gguf_value *value) {

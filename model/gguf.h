@@ -71,10 +71,13 @@ iso_status model_gguf_array(const model_gguf *gguf, const gguf_value **value, co
                             gguf_type type);
 /* The string that begins at *at, which is moved behind it. */
 const char *model_gguf_string(const char **at, size_t *bytes);
+/* UTF-8 without a NUL character. */
+int model_gguf_is_text(const char *text, size_t bytes);
 /* Whether a value is this string. */
 int model_gguf_is(const gguf_value *value, const char *text);
-/* Number, flag or string as JSON, an array as an empty list; *json NULL: no memory, or no JSON. */
+/* Number, flag or string as JSON, an array as an empty list; NULL: no memory, where it has JSON. */
 json_t *model_gguf_json(const gguf_value *value);
+int model_gguf_has_json(const gguf_value *value); /* 0: not finite, or no text */
 /* Little-endian. */
 uint64_t model_gguf_number(const char *at, size_t bytes);
 

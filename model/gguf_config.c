@@ -136,10 +136,11 @@ static const gguf_value *find_own(const model_gguf *g, const architecture *a, co
 /* -------------------------------------------------------------------------------- refusals */
 
 static int is_zero(const gguf_value *v) {
-    json_t *json = v->array ? NULL : model_gguf_json(v);
-    const int zero = json_is_false(json) || (json_is_number(json) && json_number_value(json) == 0);
-    json_decref(json);
-    return zero;
+    if (v->array || v->type == GGUF_STRING)
+        return 0;
+    const uint64_t bits = model_gguf_number(v->data, v->bytes);
+    const int real = v->type == GGUF_F32 || v->type == GGUF_F64;
+    return bits == 0 || (real && bits == UINT64_C(1) << (8 * v->bytes - 1));
 }
 
 /* What would compute something else, in keys and in tensors. */
@@ -200,14 +201,13 @@ static iso_status copy_values(const model_gguf *g, const architecture *a, json_t
         const gguf_value *v = &g->values[i];
         if (v->key_bytes <= own || memcmp(v->key, a->name, own) != 0 || v->key[own] != '.')
             continue;
-        char *key = strndup(v->key, v->key_bytes);
-        json_t *value = model_gguf_json(v);
-        const int failed = !key || !value || json_object_set_new(root, key, value);
-        free(key);
-        if (!value)
+        if (!model_gguf_has_json(v))
             return model_fail(g->error, ISOBIT_E_CONFIG,
                               "%s: %s is not finite, or a string that is not UTF-8", g->file,
                               model_quote(&quoted, v->key, v->key_bytes));
+        char *key = strndup(v->key, v->key_bytes);
+        const int failed = !key || json_object_set_new(root, key, model_gguf_json(v));
+        free(key);
         if (failed)
             return no_memory(g);
     }
@@ -303,10 +303,9 @@ static iso_status make_json(const model_gguf *g, const architecture *a,
 static iso_status check_width(const model_gguf *g, const architecture *a, const char *key,
                               size_t width) {
     const gguf_value *v = find_own(g, a, key);
-    json_t *json = v && !v->array ? model_gguf_json(v) : NULL;
-    size_t found = 0;
-    const int same = !v || (model_json_size(json, 1, SIZE_MAX / 2, &found) && found == width);
-    json_decref(json);
+    const int whole = v && !v->array && v->type != GGUF_STRING && v->type != GGUF_F32 &&
+                      v->type != GGUF_F64 && v->type != GGUF_BOOL;
+    const int same = !v || (whole && model_gguf_number(v->data, v->bytes) == width);
     return same ? ISOBIT_OK
                 : model_fail(g->error, ISOBIT_E_UNSUPPORTED,
                              "%s: \"%s.%s\" is not the width of a head, %zu", g->file, a->name, key,

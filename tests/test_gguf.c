@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 #define DATA ISOBIT_TEST_DATA
 #define NAME "model.gguf"
@@ -409,9 +410,12 @@ static size_t open_files(void) {
 }
 
 static void test_faults(void **state) {
-    static const char path[] = DATA "/gguf/gpt2.gguf";
+    static const char *const paths[] = {DATA "/gguf/llama.gguf", DATA "/gguf/gpt2.gguf",
+                                        DATA "/gguf/gpt2.gguf"};
     const size_t before = open_files();
-    for (int text = 0; text < 2; text++) {
+    for (int i = 0; i < 3; i++) {
+        const char *path = paths[i];
+        const int text = i == 2;
         iso_error error;
         for (memory.failing = 1, memory.count = 0;; memory.failing++, memory.count = 0) {
             const iso_status status = load_from(path, text, &error);
@@ -447,5 +451,6 @@ int main(void) {
         cmocka_unit_test(test_places),    cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_faults),
     };
+    json_set_alloc_funcs(__wrap_malloc, free);
     return cmocka_run_group_tests_name("gguf", tests, NULL, NULL);
 }

@@ -98,10 +98,12 @@ static iso_status put_token(const reader *r, json_t *vocabulary, json_t *added, 
                           (unsigned long long)type);
     if (type == UNUSED)
         return ISOBIT_OK;
-    json_t *token = memchr(text, 0, bytes) ? NULL : json_stringn(text, bytes);
-    if (!token)
+    if (!model_gguf_is_text(text, bytes))
         return model_fail(r->g->error, ISOBIT_E_UTF8,
                           "%s: token %zu is not UTF-8, or has a NUL character", r->g->file, id);
+    json_t *token = json_stringn(text, bytes);
+    if (!token)
+        return no_memory(r);
     const char *name = json_string_value(token);
     int failed = 0;
     if (json_object_get(vocabulary, name)) {
