@@ -440,6 +440,25 @@ if $quick; then
     works 'its beams' "$@" run --model "$work/warm" --beam 4 word
     works 'its samples' "$@" run --model "$work/warm" --sample word
 fi
+
+gguf=$source/tests/data/gguf
+works 'info of a GGUF file' "$@" info --model "$gguf/gpt2.gguf"
+says 'model gpt2, 8032 parameters, 0.0 MB in memory' 'info of a GGUF file'
+says 'commands run generate score bench' 'info of a GGUF file'
+works 'info of a GGUF file without text' "$@" info --model "$gguf/llama.gguf"
+says ' no text llama.gguf: "tokenizer.ggml.model" is "none", which isobit does not have; use token ids' \
+    'info of a GGUF file without text'
+mkdir "$work/gguf"
+cp "$gguf/gpt2.gguf" "$work/gguf/"
+works 'text of a GGUF file' "$@" run --model "$gguf/gpt2.gguf" 'the band'
+cp "$work/out" "$work/drawn"
+grep -q '^the band' "$work/out" || problem 'text of a GGUF file: not the prompt'
+works 'text of a folder with one' "$@" run --model "$work/gguf" 'the band'
+same 'a folder with a GGUF file is not the file' "$work/drawn"
+cp "$gguf/gpt2.gguf" "$work/gguf/other.gguf"
+fails 1 'more than one .gguf file' 'a folder with two' "$@" run --model "$work/gguf" 'the band'
+fails 1 'there is no file none.gguf' 'no GGUF file' "$@" info --model "$work/none.gguf"
+
 fails 2 '--env and --model exclude' 'info of two things' "$@" info --env --model "$model"
 fails 1 'config.json' 'info of no model' "$@" info --model "$work"
 input 'the quick brown fox jumps over the lazy dog\nattention is all you need\n'
