@@ -166,6 +166,68 @@ static void test_llama3(void **state) {
     (void)state;
 }
 
+/* Vectors of sentences with the pooling of that number, or (0) as the file or folder says. */
+static iso_status sentence(const char *path, iso_pooling pooling, float *y, iso_error *error) {
+    iso_model *model = load(path);
+    const size_t length = LENGTH;
+    const iso_sentence_options how = {.size = sizeof how, .pooling = pooling};
+    memset(y, 0, MOST * sizeof *y);
+    const iso_status status = iso_sentence_embed_f32(y, model, ids, &length, 1, &how, NULL, error);
+    iso_model_free(model);
+    return status;
+}
+
+/* bert.gguf with bert.pooling_type; another value keeps what follows aligned. */
+static void write_pooling(const files *f, uint32_t type) {
+    char piece[4096];
+    blob all = {0};
+    gguf_maker m = {0};
+    FILE *in = fopen(DATA "/gguf/bert.gguf", "rb");
+    assert_non_null(in);
+    for (size_t n; (n = fread(piece, 1, sizeof piece, in));)
+        blob_add(&all, piece, n);
+    (void)fclose(in);
+    gguf_u32(&m, "bert.pooling_type", type);
+    gguf_text(&m, "a", "0123456789");
+    assert_int_equal(m.values.count, 64);
+    all.bytes[16] = (unsigned char)(all.bytes[16] + 2);
+    blob b = {0};
+    blob_add(&b, all.bytes, 24);
+    blob_add(&b, m.values.bytes, m.values.count);
+    blob_add(&b, all.bytes + 24, all.count - 24);
+    files_write(f, NAME, b.bytes, b.count);
+    blob_free(&b);
+    blob_free(&all);
+    blob_free(&m.values);
+}
+
+static void test_sentences(void **state) {
+    static const char folder[] = DATA "/models/bert";
+    float got[MOST], expected[MOST];
+    char path[160];
+    iso_error error = {0};
+    files f;
+    files_make(&f);
+    files_path(&f, NAME, path, sizeof path);
+    assert_int_equal(sentence(folder, ISOBIT_POOLING_DEFAULT, expected, &error), ISOBIT_OK);
+    assert_int_equal(sentence(DATA "/gguf/bert.gguf", ISOBIT_POOLING_DEFAULT, got, &error),
+                     ISOBIT_OK);
+    assert_memory_equal(got, expected, sizeof got);
+    for (uint32_t type = 1; type <= 2; type++) {
+        write_pooling(&f, type);
+        assert_int_equal(sentence(folder, type == 1 ? ISOBIT_POOLING_MEAN : ISOBIT_POOLING_CLS,
+                                  expected, &error),
+                         ISOBIT_OK);
+        assert_int_equal(sentence(path, ISOBIT_POOLING_DEFAULT, got, &error), ISOBIT_OK);
+        assert_memory_equal(got, expected, sizeof got);
+    }
+    write_pooling(&f, 3);
+    assert_int_equal(sentence(path, ISOBIT_POOLING_DEFAULT, got, &error), ISOBIT_E_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "pooling of the type 3"));
+    remove_all(&f);
+    (void)state;
+}
+
 /* From text to text with one file. */
 static void test_text(void **state) {
     static const char path[] = DATA "/gguf/gpt2.gguf", text[] = "the band and the end.";
@@ -445,11 +507,11 @@ static void test_faults(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_llama3),
-        cmocka_unit_test(test_text),      cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_mutations), cmocka_unit_test(test_long_metadata),
-        cmocka_unit_test(test_places),    cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_same_bits),     cmocka_unit_test(test_llama3),
+        cmocka_unit_test(test_sentences),     cmocka_unit_test(test_text),
+        cmocka_unit_test(test_rows),          cmocka_unit_test(test_mutations),
+        cmocka_unit_test(test_long_metadata), cmocka_unit_test(test_places),
+        cmocka_unit_test(test_pairs),         cmocka_unit_test(test_faults),
     };
     json_set_alloc_funcs(__wrap_malloc, free);
     return cmocka_run_group_tests_name("gguf", tests, NULL, NULL);
