@@ -418,12 +418,27 @@ def bart(library: ctypes.CDLL, lines: list[str], work: Path) -> list[Comparison]
                     len(theirs), lines) for name in ("bart", "bart-json")]
 
 
+def published(library: ctypes.CDLL, directory: Path, lines: list[str]) -> Comparison:
+    """A folder of somebody else, as AutoTokenizer takes it."""
+    from transformers import AutoTokenizer
+    theirs = AutoTokenizer.from_pretrained(directory)
+    names = [f"<0x{b:02X}>" for b in range(256)]
+    spelt = [theirs.get_vocab().get(name) for name in names]
+    specials = ["", "", "", *theirs.all_special_tokens]
+    lines = [line + specials[i % len(specials)] for i, line in enumerate(lines)]
+    return compare(directory.name, lambda s: theirs(s)["input_ids"],
+                   lambda i: theirs.decode(i, skip_special_tokens=True), Ours(library, directory), len(theirs),
+                   lines, None if None in spelt else spelt)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--library", type=Path, required=True)
     parser.add_argument("--lines", type=int, default=20000)
     parser.add_argument("--characters", action="store_true", help="every code point alone")
     parser.add_argument("--no-marian", action="store_true")
+    parser.add_argument("--directory", type=Path, action="append", default=[],
+                        help="these folders alone, which are there already")
     parser.add_argument("--family", action="append", default=[], choices=[*FAMILIES, "bart"],
                         help="these families alone (default: all, and the pipelines)")
     options = parser.parse_args()
@@ -432,6 +447,8 @@ def main() -> int:
     lines = text_corpus.lines(options.lines, 7, True)
     if options.characters:
         lines = [f"a{chr(c)}b 1{chr(c)} A{chr(c)}\uff21{chr(c)}\u0301" for c in range(1, 0x30000) if not 0xd800 <= c < 0xe000]
+    if options.directory:
+        return int(any([published(library, directory, lines).wrong for directory in options.directory]))
     with tempfile.TemporaryDirectory() as work:
         results = [] if options.family else pipelines(library, lines, Path(work))
         named = [name for name in options.family if name != "bart"]

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Categories as Hugging Face's tokenizers have them: in BERT's steps those of Unicode 8, where
- * marks, signs and format characters that came later were not assigned; in StripAccents those of
- * Unicode 9 or so; in clusters of characters those of Unicode 16. tools/compare_tokenizers.py
- * --characters looks at each code point.
+ * Properties as Hugging Face's tokenizers have them: in BERT's steps the categories of Unicode 8,
+ * where marks, signs and format characters that came later were not assigned; in StripAccents and
+ * in normal forms those of Unicode 9 or so; in clusters of characters those of Unicode 16.
+ * tools/compare_tokenizers.py --characters looks at each code point.
  */
 #include "unicode.h"
 
@@ -57,6 +57,20 @@ static const range younger_marks[] = {
     {0x16fe4, 0x16ff1}, {0x1cf00, 0x1cf46}, {0x1e08f, 0x1e08f}, {0x1e130, 0x1e136},
     {0x1e2ae, 0x1e2ef}, {0x1e4ec, 0x1e4ef}};
 
+/* What normal forms would change or move, had it been there; and what lies between them that they
+ * leave as it is. */
+static const range unformed[] = {
+    {0x7fd, 0x7fd},     {0x898, 0x89f},     {0x8ca, 0x8d3},     {0x9fe, 0x9fe},
+    {0xc3c, 0xc3c},     {0xd3b, 0xd3c},     {0xeba, 0xeba},     {0x1715, 0x1715},
+    {0x1abf, 0x1ace},   {0x1df6, 0x1dfa},   {0x32ff, 0x32ff},   {0xa7f2, 0xa7f4},
+    {0xa82c, 0xa82c},   {0xab69, 0xab69},   {0x10781, 0x107ba}, {0x10d24, 0x10d27},
+    {0x10eab, 0x10eac}, {0x10efd, 0x10eff}, {0x10f46, 0x10f50}, {0x10f82, 0x10f85},
+    {0x11070, 0x11070}, {0x1133b, 0x1133b}, {0x1145e, 0x1145e}, {0x11839, 0x1183a},
+    {0x11930, 0x11943}, {0x119e0, 0x119e0}, {0x11a34, 0x11a47}, {0x11a99, 0x11a99},
+    {0x11d42, 0x11d45}, {0x11d97, 0x11d97}, {0x11f41, 0x11f42}, {0x16ff0, 0x16ff1},
+    {0x1e030, 0x1e08f}, {0x1e130, 0x1e136}, {0x1e2ae, 0x1e2ae}, {0x1e2ec, 0x1e2ef},
+    {0x1e4ec, 0x1e4ef}, {0x1f16c, 0x1f16c}, {0x1fbf0, 0x1fbf9}};
+
 static int by_code(const void *key, const void *element) {
     const uint32_t code = *(const uint32_t *)key;
     const range *r = element;
@@ -75,6 +89,10 @@ int text_is_old_mark(uint32_t code) {
     return code == 0x1cf2 || code == 0x1cf3 ||
            (text_is_mark(code) &&
             !is_in(code, younger_marks, sizeof younger_marks / sizeof *younger_marks));
+}
+
+int text_is_unformed(uint32_t code) {
+    return code >= unformed[0].first && is_in(code, unformed, sizeof unformed / sizeof *unformed);
 }
 
 int text_is_bert_accent(uint32_t code) {

@@ -104,7 +104,7 @@ size_t text_grapheme(const char *text, size_t bytes) {
 
 /* ------------------------------------------------------------------------------------- forms */
 
-void text_normalize(text_buffer *out, const char *text, size_t bytes, text_form form) {
+static void normalize(text_buffer *out, const char *text, size_t bytes, text_form form) {
     static const int options[] = {
         [TEXT_NFC] = UTF8PROC_STABLE | UTF8PROC_COMPOSE,
         [TEXT_NFD] = UTF8PROC_STABLE | UTF8PROC_DECOMPOSE,
@@ -122,6 +122,21 @@ void text_normalize(text_buffer *out, const char *text, size_t bytes, text_form 
     else
         text_buffer_put(out, (const char *)made, (size_t)count);
     free(made);
+}
+
+/* Nothing goes past a character that is not assigned, and none changes it. */
+void text_normalize(text_buffer *out, const char *text, size_t bytes, text_form form) {
+    uint32_t code = 0;
+    size_t done = 0;
+    for (size_t at = 0, n; at < bytes; at += n) {
+        n = model_utf8(text + at, bytes - at, &code);
+        if (!text_is_unformed(code))
+            continue;
+        normalize(out, text + done, at - done, form);
+        text_buffer_put(out, text + at, n);
+        done = at + n;
+    }
+    normalize(out, text + done, bytes - done, form);
 }
 
 void text_put_lower(text_buffer *out, uint32_t code) {

@@ -22,6 +22,9 @@ int text_is_bert_accent(uint32_t code);
 int text_is_bert_punctuation(uint32_t code);
 int text_is_bert_control(uint32_t code);
 
+/* Characters younger than tokenizers' normal forms, which leave them as they are. */
+int text_is_unformed(uint32_t code);
+
 /* Marks of Unicode 16, which tokenizers knows and utf8proc 2.8 does not. */
 int text_is_new_mark(uint32_t code);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Input: tokenizer_config.json, special_tokens_map.json, added_tokens.json, vocab.json, a text and
- * a file of SentencePiece, with bytes 0xff between them; the file goes by both of its names. What
+ * a file of SentencePiece, with bytes 0xff between them; the file goes by all of its names. What
  * loads cuts the text and joins it again. (A file that only libsentencepiece reads is fuzz_spm's.)
  */
 #include "fuzz_text.h"
@@ -24,6 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
             fuzz_file(names[i], parts[i], sizes[i]);
     fuzz_file("sentencepiece.bpe.model", parts[PIECES], sizes[PIECES]);
     fuzz_file("spiece.model", parts[PIECES], sizes[PIECES]);
+    fuzz_file("tokenizer.model", parts[PIECES], sizes[PIECES]);
     iso_status status = iso_tokenizer_load(&t, FUZZ_DIRECTORY, &error);
     if (status) {
         FUZZ_CHECK(t == NULL);

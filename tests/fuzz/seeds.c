@@ -241,15 +241,37 @@ static void pipeline(void) {
     split(&b);
     add(&b, text);
     seed(&b);
-    static const char *const jsons[] = {"nllb-json/tokenizer.json", "mbart50-json/tokenizer.json"};
+    static const char *const jsons[] = {"nllb-json/tokenizer.json", "mbart50-json/tokenizer.json",
+                                        "llama-json/tokenizer.json"};
     static unsigned char bytes[ROOM];
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         const size_t count = read_text(jsons[i], bytes, sizeof bytes);
         add(&b, "j");
         blob_add(&b, bytes, count);
         split(&b);
         add(&b, odd_text);
         add(&b, " a  <mask> xsl_SI </s>\xc3\xa9");
+        seed(&b);
+    }
+    /* Bytes for some characters, without words. */
+    static const char *const fallbacks[] = {
+        "", ",\"unk_token\":\"?\"",
+        ",\"unk_token\":\"?\",\"fuse_unk\":true,\"ignore_merges\":true"};
+    for (int i = 0; i < 3; i++) {
+        add(&b, "j{\"model\":{\"type\":\"BPE\",\"byte_fallback\":true");
+        add(&b, fallbacks[i]);
+        add(&b,
+            ",\"vocab\":{\"?\":0,\"a\":1,\"b\":2,\"ab\":3,\"\xe2\x96\x81\":4,\"\xe2\x96\x81"
+            "a\":5,\"<0xC3>\":6,\"<0xA9>\":7,\"<0x0A>\":8},\"merges\":[\"a b\",\"\xe2\x96\x81 "
+            "a\"]},"
+            "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\","
+            "\"prepend\":\"\xe2\x96\x81\"},{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},"
+            "\"content\":\"\xe2\x96\x81\"}]},\"decoder\":{\"type\":\"Sequence\",\"decoders\":["
+            "{\"type\":\"Replace\",\"pattern\":{\"String\":\"\xe2\x96\x81\"},\"content\":\" \"},"
+            "{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"},{\"type\":\"Strip\",\"content\":\" \","
+            "\"start\":1,\"stop\":0}]}}");
+        split(&b);
+        add(&b, text);
         seed(&b);
     }
     add(&b, "w[UNK]\n[CLS]\n[SEP]\na\n##b\n\xc3\xa9\n");
@@ -301,6 +323,16 @@ static void family(void) {
          "{\"tokenizer_class\":\"T5Tokenizer\",\"legacy\":false,\"extra_ids\":0}", "", ""},
         {"pegasus/spiece.model", NULL, "{\"tokenizer_class\":\"PegasusTokenizer\",\"offset\":5}",
          "{\"mask_token\":\"<m>\"}", ""},
+        {"llama/tokenizer.model", NULL,
+         "{\"tokenizer_class\":\"LlamaTokenizer\",\"add_eos_token\":true,\"pad_token\":{"
+         "\"content\":"
+         "\"fox\",\"normalized\":true,\"lstrip\":true}}",
+         "{\"bos_token\":\"<unk>\"}", "{\"a_b\":420}"},
+        {"llama/tokenizer.model", NULL,
+         "{\"tokenizer_class\":\"LlamaTokenizer\",\"legacy\":false,\"added_tokens_decoder\":{\"1\":"
+         "{"
+         "\"content\":\"<bos>\",\"special\":true}},\"add_bos_token\":false}",
+         "", ""},
         {"m2m_100/sentencepiece.bpe.model", "m2m_100/vocab.json",
          "{\"tokenizer_class\":\"M2M100Tokenizer\",\"src_lang\":\"de\",\"tgt_lang\":\"fr\"}", "",
          ""},
