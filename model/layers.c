@@ -154,7 +154,7 @@ static size_t run_of_spans(const model_span *spans, size_t count) {
     return n;
 }
 
-/* One call of attention: `n` sequences from span on, of each the queries from `first` on. */
+/* One call of attention: `n` sequences from span on. */
 typedef struct piece {
     iso_attention_shape shape;
     iso_attention_options options;
@@ -162,23 +162,20 @@ typedef struct piece {
 
 static piece make_piece(const model_run *run, const model_stack *stack, size_t Hk,
                         const model_span *span, size_t n, size_t ldq, size_t ldk, int causal,
-                        const model_bias *bias, size_t first) {
-    const size_t ldo = run->model->columns, dh = stack->dh, left = span->T - first;
-    const int biased = bias && bias->values;
+                        const model_bias *bias) {
+    const size_t ldo = run->model->columns, dh = stack->dh;
     piece p = {.shape = {.B = n,
                          .H = stack->H,
-                         .Sq = left,
+                         .Sq = span->T,
                          .Sk = span->S,
                          .dh = dh,
                          .q = {span->T * ldq, dh, ldq},
                          .k = {span->S * ldk, dh, ldk},
                          .v = {span->S * ldk, dh, ldk},
                          .o = {span->T * ldo, dh, ldo}},
-               .options = {.size = sizeof(iso_attention_options),
-                           .scale = stack->scale,
-                           .causal = causal,
-                           .past = causal ? first : 0}};
-    if (biased) {
+               .options = {
+                   .size = sizeof(iso_attention_options), .scale = stack->scale, .causal = causal}};
+    if (bias && bias->values) {
         p.options.bias = bias->values + bias->zero;
         p.options.bias_strides = (iso_strides){0, bias->ld, ISOBIT_BY_DISTANCE};
     }
@@ -199,14 +196,11 @@ iso_status model_attend_workspace(model_run *run, const model_stack *stack, size
     iso_status status = ISOBIT_OK;
     for (size_t i = 0, n; i < count && !status; i += n) {
         n = Hk == stack->H ? run_of_spans(spans + i, count - i) : 1;
-        for (size_t first = 0; first < spans[i].T && !status;) {
-            piece p = make_piece(run, stack, Hk, &spans[i], n, ldq, ldk, causal, bias, first);
-            size_t bytes;
-            status = iso_attention_f32_workspace_bytes(&bytes, &p.shape, &p.options, &run->context);
-            if (!status)
-                status = model_run_workspace(run, bytes);
-            first += p.shape.Sq;
-        }
+        const piece p = make_piece(run, stack, Hk, &spans[i], n, ldq, ldk, causal, bias);
+        size_t bytes;
+        status = iso_attention_f32_workspace_bytes(&bytes, &p.shape, &p.options, &run->context);
+        if (!status)
+            status = model_run_workspace(run, bytes);
     }
     return model_run_fail(run, status, "workspace");
 }
@@ -220,14 +214,10 @@ iso_status model_attend_spans(model_run *run, const model_stack *stack, size_t H
     iso_status status = ISOBIT_OK;
     for (size_t i = 0, n; i < count && !status; i += n) {
         n = Hk == stack->H ? run_of_spans(spans + i, count - i) : 1;
-        const size_t at_k = spans[i].first_k;
-        for (size_t first = 0; first < spans[i].T && !status;) {
-            piece p = make_piece(run, stack, Hk, &spans[i], n, ldq, ldk, causal, bias, first);
-            const size_t at_q = spans[i].first_q + first;
-            status = iso_attention_f32(run->h + at_q * ldo, q + at_q * ldq, k + at_k * ldk,
-                                       v + at_k * ldk, &p.shape, &p.options, &run->context);
-            first += p.shape.Sq;
-        }
+        const piece p = make_piece(run, stack, Hk, &spans[i], n, ldq, ldk, causal, bias);
+        const size_t at_q = spans[i].first_q, at_k = spans[i].first_k;
+        status = iso_attention_f32(run->h + at_q * ldo, q + at_q * ldq, k + at_k * ldk,
+                                   v + at_k * ldk, &p.shape, &p.options, &run->context);
         model_count(run, n * spans[i].T, spans[i].S, 2 * stack->H * stack->dh);
     }
     model_lap(run, ISOBIT_PROFILE_ATTENTION);

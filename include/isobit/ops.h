@@ -219,8 +219,8 @@ typedef struct iso_strides {
 
 /*
  * As bias_strides.seq: the bias depends on j - i alone, as if rows were -1 elements apart. That of
- * query i and key j lies at b*batch + h*head + j - i; so there are Sq - 1 elements of a head before
- * the first one, all Sq - 1 + Sk of which may be read.
+ * query i and key j lies at b*batch + h*head + j - i. So a head has Sq - 1 + Sk elements, Sq - 1 of
+ * which come before its first query and key. All of them may be read, seen or not.
  */
 #define ISOBIT_BY_DISTANCE ((size_t)-1)
 
