@@ -476,7 +476,7 @@ static iso_status take_linear(model_source *source, model_linear *linear, const 
                               int in_out) {
     layer_names names;
     iso_status status = model_take_packed(
-        source, &linear->w, join(&names, prefix, parts, tails, ".weight"), parts, n, k, in_out);
+        source, linear, join(&names, prefix, parts, tails, ".weight"), parts, n, k, in_out);
     if (!status && bias)
         status = model_take_vector(source, &linear->bias,
                                    join(&names, prefix, parts, tails, ".bias"), parts, n, 0);
@@ -510,7 +510,7 @@ static iso_status take_qkv(model_source *source, const model_config *c, const mo
         return take_linear(source, qkv, prefix, names->self, 1, stack->qkv, c->d, c->attention_bias,
                            c->linear_in_out);
     iso_status status = model_take_grouped(
-        source, &qkv->w, join(&joined, prefix, 3, names->self, ".weight"), n, other_n, c->d);
+        source, qkv, join(&joined, prefix, 3, names->self, ".weight"), n, other_n, c->d);
     if (!status && c->attention_bias)
         status = model_take_grouped_vector(
             source, &qkv->bias, join(&joined, prefix, 3, names->self, ".bias"), n, other_n);
@@ -686,13 +686,13 @@ static iso_status take_encoder_ends(model_source *source, iso_model *model) {
     if (status)
         return status;
     if (!model_source_find(source, join(&joined, "", 1, &names->head_dense, ".weight"), 1))
-        return model_take_rows(source, &model->encoder.embedding.rows, names->shared, V, c->d);
-    status = model_take_packed(source, &model->logits.w, tied ? &names->shared : &names->head, 1, V,
+        return model_take_table(source, &model->encoder.embedding.rows, names->shared, V, c->d);
+    status = model_take_packed(source, &model->logits, tied ? &names->shared : &names->head, 1, V,
                                c->d, 0);
     if (!status && tied)
-        model->encoder.embedding.packed = model->logits.w;
+        model->encoder.embedding = (model_table){model->logits.plain, model->logits.w};
     else if (!status)
-        status = model_take_rows(source, &model->encoder.embedding.rows, names->shared, V, c->d);
+        status = model_take_table(source, &model->encoder.embedding.rows, names->shared, V, c->d);
     if (!status)
         status = model_take_vector(source, &model->logits.bias, &names->head_bias, 1, V, 0);
     return status ? status : take_masked_head(source, model);
@@ -719,19 +719,19 @@ static iso_status take_embeddings(model_source *source, iso_model *model) {
     const char *name = t ? t->name : table[0];
     iso_status status;
     if (own_head) {
-        status = model_take_rows(source, &model->decoder.embedding.rows, name, Vt, c->d);
+        status = model_take_table(source, &model->decoder.embedding.rows, name, Vt, c->d);
         if (!status)
-            status = model_take_packed(source, &model->logits.w, &names->head, 1, Vt, c->d, 0);
+            status = model_take_packed(source, &model->logits, &names->head, 1, Vt, c->d, 0);
     } else {
-        status = model_take_packed(source, &model->logits.w, &name, 1, Vt, c->d, 0);
-        model->decoder.embedding.packed = model->logits.w;
+        status = model_take_packed(source, &model->logits, &name, 1, Vt, c->d, 0);
+        model->decoder.embedding = (model_table){model->logits.plain, model->logits.w};
     }
     if (status)
         return status;
     if (c->share_embeddings)
         model->encoder.embedding = model->decoder.embedding;
-    else if ((status =
-                  model_take_rows(source, &model->encoder.embedding.rows, names->source, Vs, c->d)))
+    else if ((status = model_take_table(source, &model->encoder.embedding.rows, names->source, Vs,
+                                        c->d)))
         return status;
     if (c->logits_bias == MODEL_ALWAYS ||
         (c->logits_bias == MODEL_IF_STORED && model_source_find(source, &names->head_bias, 1)))

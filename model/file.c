@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files are read with pread into memory that we own, never mapped: a file that shrinks under us
- * is an error, not a signal. Only regular files are opened (a FIFO would block), and descriptors
- * are not inherited.
+ * Files are read with pread into memory that we own: a file that shrinks under us is an error, not
+ * a signal. They are mapped only for who asks for it. Only regular files are opened (a FIFO would
+ * block), and descriptors are not inherited.
  */
-#define _POSIX_C_SOURCE 200809L
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* madvise */
+#endif
 #define _FILE_OFFSET_BITS 64
 #include "internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -74,6 +77,26 @@ iso_status model_file_unchanged(const model_file *file, iso_error *error) {
     if (fstat(file->fd, &st) != 0 || st.st_size < 0 || (uint64_t)st.st_size != file->bytes)
         return model_fail(error, ISOBIT_E_IO, "%s: the file changed while it was read", file->name);
     return ISOBIT_OK;
+}
+
+void model_file_map(model_map *map, const model_file *file) {
+    *map = (model_map){NULL, 0};
+    if (file->bytes == 0 || file->bytes > PTRDIFF_MAX)
+        return;
+    void *at = mmap(NULL, (size_t)file->bytes, PROT_READ, MAP_PRIVATE, file->fd, 0);
+    if (at == MAP_FAILED)
+        return;
+    *map = (model_map){at, (size_t)file->bytes};
+#ifdef MADV_POPULATE_READ /* all pages at once, where the kernel can; else one fault after the     \
+                             other */
+    (void)madvise(at, map->bytes, MADV_POPULATE_READ);
+#endif
+}
+
+void model_file_unmap(model_map *map) {
+    if (map->at)
+        (void)munmap(map->at, map->bytes);
+    *map = (model_map){NULL, 0};
 }
 
 void model_file_close(model_file *file) {

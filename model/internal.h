@@ -67,6 +67,15 @@ iso_status model_file_read(const model_file *file, void *to, uint64_t offset, si
 iso_status model_file_unchanged(const model_file *file, iso_error *error);
 void model_file_close(model_file *file);
 
+/* A whole file in memory, to be read only. All zero is none. */
+typedef struct model_map {
+    void *at;
+    size_t bytes;
+} model_map;
+/* Maps the file, where that works; it may be closed then. */
+void model_file_map(model_map *map, const model_file *file);
+void model_file_unmap(model_map *map);
+
 /* The whole of a small text file, NUL-terminated, in the arena. */
 iso_status model_file_text(char **text, size_t *bytes, model_arena *arena, const char *directory,
                            const char *name, size_t limit, iso_error *error);
@@ -338,7 +347,9 @@ typedef struct model_norm {
 } model_norm;
 
 typedef struct model_linear {
-    iso_packed w;
+    iso_packed w;       /* n 0: there is none */
+    const float *plain; /* instead of w.data: [n][k], or turned: [k][n] */
+    int turned;
     const float *bias; /* may be NULL */
 } model_linear;
 
@@ -382,6 +393,8 @@ struct iso_model {
     model_linear head_dense, pooler; /* of an encoder alone; may be absent */
     model_norm head_norm;
     iso_model_info info;
+    model_map *maps; /* [map_count], files in which weights are used, or NULL */
+    size_t map_count;
     iso_profile *profile; /* of the caller, or NULL */
     model_arena arena;
 };
@@ -395,6 +408,7 @@ typedef struct model_source {
     iso_error *error;
     int load; /* 0: only names, element types and shapes are checked, and parameters counted */
     int reject_nonfinite;
+    model_map *maps; /* of each shard, where files are to be used as they lie; or NULL */
     size_t parameters;
     size_t bytes; /* that the weights will take */
     model_arena scratch;
@@ -419,10 +433,10 @@ const model_tensor *model_source_find(const model_source *source, const char *co
  * most, means tensors of the same shape stacked: packed [parts n][k], vectors [parts n]. `in_out`:
  * one tensor of the shape [k, n]. `leading_one`: the shape in the file is [1, n].
  */
-iso_status model_take_packed(model_source *source, iso_packed *out, const char *const *names,
+iso_status model_take_packed(model_source *source, model_linear *out, const char *const *names,
                              size_t parts, size_t n, size_t k, int in_out);
 /* q [n][k], and k and v of other_n rows: packed [n + 2 other_n][k], and as a vector. */
-iso_status model_take_grouped(model_source *source, iso_packed *out, const char *const *names,
+iso_status model_take_grouped(model_source *source, model_linear *out, const char *const *names,
                               size_t n, size_t other_n, size_t k);
 iso_status model_take_grouped_vector(model_source *source, const float **out,
                                      const char *const *names, size_t n, size_t other_n);
@@ -430,6 +444,9 @@ iso_status model_take_vector(model_source *source, const float **out, const char
                              size_t parts, size_t n, int leading_one);
 iso_status model_take_rows(model_source *source, const float **out, const char *name, size_t n,
                            size_t k);
+/* The same for rows that will not be changed. */
+iso_status model_take_table(model_source *source, const float **out, const char *name, size_t n,
+                            size_t k);
 
 /* Reads all that was taken since the last time, with the threads of the context. The error is the
  * one that a single thread would have met first. */

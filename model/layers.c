@@ -53,6 +53,26 @@ static iso_status embed(model_run *run, const model_stack *stack, float *x, cons
     return model_run_fail(run, status, "embedding");
 }
 
+/* What model_project does, for a matrix in a mapped file. How much workspace a product takes
+ * depends on its rows, and not evenly, so it is left to the product. */
+static iso_status project_plain(model_run *run, float *y, size_t ldy, const float *x, size_t ldx,
+                                const model_linear *linear, size_t rows,
+                                const iso_linear_options *o) {
+    const size_t n = linear->w.n, k = linear->w.k;
+    const iso_gemm_options options = {.size = sizeof options,
+                                      .trans_b = !linear->turned,
+                                      .alpha = 1,
+                                      .bias = o->bias,
+                                      .act = o->act,
+                                      .residual = o->residual,
+                                      .ldr = o->ldr};
+    iso_context context = run->context;
+    context.workspace = NULL;
+    context.workspace_bytes = 0;
+    return iso_gemm_f32(y, ldy, x, ldx, linear->plain, linear->turned ? n : k, rows, n, k, &options,
+                        &context);
+}
+
 /* y = act(x W^T + b) + residual */
 iso_status model_project(model_run *run, float *y, size_t ldy, const float *x, size_t ldx,
                          const model_linear *linear, size_t rows, iso_activation act,
@@ -62,7 +82,9 @@ iso_status model_project(model_run *run, float *y, size_t ldy, const float *x, s
                                   .act = act,
                                   .residual = residual,
                                   .ldr = residual ? linear->w.n : 0};
-    iso_status status = iso_linear_f32(y, ldy, x, ldx, &linear->w, rows, &options, &run->context);
+    iso_status status =
+        linear->plain ? project_plain(run, y, ldy, x, ldx, linear, rows, &options)
+                      : iso_linear_f32(y, ldy, x, ldx, &linear->w, rows, &options, &run->context);
     model_count(run, rows, linear->w.n, linear->w.k);
     model_lap(run, linear == &run->model->logits ? ISOBIT_PROFILE_LOGITS : ISOBIT_PROFILE_LINEAR);
     return model_run_fail(run, status, "linear layer");

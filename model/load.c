@@ -35,8 +35,8 @@ static void fill_info(iso_model *model, size_t parameters) {
         .default_max_length = c->search.max_length,
         .parameters = parameters,
         .weight_bytes = model->arena.bytes,
-        .has_logits = model->logits.w.data != NULL,
-        .has_pooler = model->pooler.w.data != NULL,
+        .has_logits = model->logits.w.n != 0,
+        .has_pooler = model->pooler.w.n != 0,
         .sentence_max_length =
             c->sentence.max_length < c->max_positions ? c->sentence.max_length : c->max_positions,
         .default_sampling = c->search.sample,
@@ -140,6 +140,20 @@ static iso_status open_model(iso_model *model, model_checkpoint *checkpoint, ggu
     return status;
 }
 
+/* Maps the files of the weights. */
+static iso_status map_files(iso_model *model, model_source *source, iso_error *error) {
+    const model_checkpoint *all = source->checkpoint;
+    const size_t count = all->shards ? all->shard_count : 1;
+    model->maps = model_alloc(&model->arena, count, sizeof *model->maps);
+    if (!model->maps)
+        return model_fail(error, ISOBIT_E_NOMEM, "out of memory");
+    for (; model->map_count < count; model->map_count++)
+        model_file_map(&model->maps[model->map_count],
+                       all->shards ? &all->shards[model->map_count].file : &all->file);
+    source->maps = model->maps;
+    return ISOBIT_OK;
+}
+
 static iso_status load(iso_model *model, const char *directory, const iso_load_options *options,
                        const iso_context *context, iso_error *error) {
     const model_config *c = &model->config;
@@ -163,6 +177,8 @@ static iso_status load(iso_model *model, const char *directory, const iso_load_o
     if (!status)
         status = make_stack(model, &model->decoder, c->decoder_layers, c->decoder_heads,
                             c->decoder_ffn, c->target_vocabulary, error);
+    if (!status && options && options->map)
+        status = map_files(model, &source, error);
     if (!status)
         status = model_take_all(model, &source);
     if (!status && !model_arena_reserve(&model->arena, source.bytes))
@@ -215,6 +231,8 @@ iso_status iso_model_load(iso_model **model, const char *directory, const iso_lo
 void iso_model_free(iso_model *model) {
     if (!model)
         return;
+    for (size_t i = 0; i < model->map_count; i++)
+        model_file_unmap(&model->maps[i]);
     model_arena arena = model->arena; /* which holds the model itself */
     model_arena_free(&arena);
 }

@@ -76,7 +76,7 @@ iso_status model_run_linear_workspace(model_run *run, size_t rows) {
     iso_status status = ISOBIT_OK;
     for (size_t i = 0; i < sizeof all / sizeof *all && !status; i++) {
         size_t bytes;
-        if (!all[i]->w.data)
+        if (!all[i]->w.data) /* absent, or in a mapped file */
             continue;
         status = iso_linear_f32_workspace_bytes(&bytes, &all[i]->w, rows, &run->context);
         if (!status)

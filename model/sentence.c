@@ -209,7 +209,7 @@ static iso_status fill_options(iso_sentence_options *o, const iso_model *model, 
     if (o->normalize != 1 && o->normalize != -1)
         return model_fail(error, ISOBIT_E_RANGE, "normalize is %d; 1, -1 or 0 is expected",
                           o->normalize);
-    if (o->pooling == ISOBIT_POOLING_POOLER && !model->pooler.w.data)
+    if (o->pooling == ISOBIT_POOLING_POOLER && !model->pooler.w.n)
         return model_fail(error, ISOBIT_E_UNSUPPORTED, "the model has no pooler");
     return ISOBIT_OK;
 }
@@ -300,7 +300,7 @@ iso_status iso_token_logits_f32(float *logits, const iso_model *model, const uin
                           "the model has a decoder: its logits are those of a target");
     if (model->decoder.layers)
         return iso_logits_f32(logits, model, NULL, 0, ids, length, 0, context, error);
-    if (!model->logits.w.data)
+    if (!model->logits.w.n)
         return model_fail(error, ISOBIT_E_UNSUPPORTED,
                           "the model came without the head of a masked language model");
     if (!length)

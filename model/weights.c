@@ -179,14 +179,11 @@ static iso_status read_strided(const model_source *source, const model_tensor *t
     return ISOBIT_OK;
 }
 
-/* Elements [first, first + count) of a tensor as f32; of a matrix whole rows. */
-static iso_status read_elements(const model_source *source, const model_tensor *t, float *to,
-                                size_t first, size_t count) {
-    iso_status status = t->strides ? read_strided(source, t, to, first, count)
-                                   : read_rows(source, t, to, first, count);
-    for (size_t i = 0; source->reject_nonfinite && !status && i < count; i++) {
+static iso_status check_finite(const model_source *source, const model_tensor *t, const float *at,
+                               size_t first, size_t count) {
+    for (size_t i = 0; source->reject_nonfinite && i < count; i++) {
         uint32_t bits;
-        memcpy(&bits, &to[i], sizeof bits);
+        memcpy(&bits, &at[i], sizeof bits);
         if ((bits & 0x7f800000) == 0x7f800000) {
             model_quoted name;
             return model_fail(source->error, ISOBIT_E_RANGE,
@@ -195,7 +192,15 @@ static iso_status read_elements(const model_source *source, const model_tensor *
                               model_quote(&name, t->name, t->name_bytes), first + i);
         }
     }
-    return status;
+    return ISOBIT_OK;
+}
+
+/* Elements [first, first + count) of a tensor as f32; of a matrix whole rows. */
+static iso_status read_elements(const model_source *source, const model_tensor *t, float *to,
+                                size_t first, size_t count) {
+    iso_status status = t->strides ? read_strided(source, t, to, first, count)
+                                   : read_rows(source, t, to, first, count);
+    return status ? status : check_finite(source, t, to, first, count);
 }
 
 /* Buffers of a thread will have room for 16 rows of k elements; one more take is to come. */
@@ -225,11 +230,11 @@ iso_status model_source_plan(model_source *source, size_t n, size_t k) {
 
 /* What is to be read. In the file it is `rows` of `width` elements, from one tensor or several. */
 typedef struct model_take {
-    enum { TAKE_WHOLE, TAKE_ROWS, TAKE_PACKED, TAKE_TURNED } kind;
+    enum { TAKE_WHOLE, TAKE_ROWS, TAKE_PACKED, TAKE_TURNED, TAKE_MAPPED } kind;
     const model_tensor *tensors[MAX_PARTS];
     size_t first_rows, other_rows; /* of tensors[0], of each of the others */
     size_t rows, width;
-    float *to;
+    float *to;   /* TAKE_MAPPED: nothing is written there */
     size_t step; /* rows of a piece */
     size_t end;  /* the pieces of this take and all before it */
 } model_take;
@@ -260,6 +265,9 @@ static iso_status read_piece(const model_source *source, const model_take *take,
     const int direct = take->kind == TAKE_WHOLE || take->kind == TAKE_ROWS;
     float *to = direct ? take->to + first * width : source->chunk;
     iso_status status = ISOBIT_OK;
+    if (take->kind == TAKE_MAPPED)
+        return check_finite(source, take->tensors[0], take->to + first * width, first * width,
+                            count * width);
     for (size_t part = 0, begin = 0; begin < first + count && !status; part++) {
         const size_t end = begin + (part ? take->other_rows : take->first_rows);
         const size_t from = begin < first ? first : begin;
@@ -283,10 +291,12 @@ static iso_status read_piece(const model_source *source, const model_take *take,
     return ISOBIT_OK;
 }
 
-/* Notes what model_source_finish will read. There is room for all that was planned. */
+/* Notes what model_source_finish will read, or look at. There is room for all that was planned. */
 static iso_status note(model_source *source, model_take take) {
     if (source->take_count == source->take_limit)
         return model_fail(source->error, ISOBIT_E_LIMIT, "more weights than were planned");
+    if (take.kind == TAKE_MAPPED && !source->reject_nonfinite)
+        return ISOBIT_OK;
     if (!source->takes) {
         source->takes = model_alloc(&source->scratch, source->take_limit, sizeof take);
         if (!source->takes)
@@ -392,8 +402,21 @@ iso_status model_source_finish(model_source *source) {
 
 /* ----------------------------------------------------------------------------------- takes */
 
+/* Where the tensor lies in a mapped file, if it can be used there; else NULL. */
+static float *find_mapped(const model_source *source, const model_tensor *t) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    const model_checkpoint *all = source->checkpoint;
+    const model_map *map = source->maps ? &source->maps[all->shards ? t->shard : 0] : NULL;
+    const uint64_t start = (all->shards ? all->shards[t->shard].data_start : all->data_start);
+    if (map && map->at && t->dtype == MODEL_F32 && !t->strides && (start + t->begin) % 4 == 0)
+        return (float *)(void *)((char *)map->at + start + t->begin);
+#endif
+    (void)source, (void)t;
+    return NULL;
+}
+
 /* Matrices of n rows, the first one, and other_n, the others, one below the other. */
-static iso_status take_stacked(model_source *source, iso_packed *out, const char *const *names,
+static iso_status take_stacked(model_source *source, model_linear *out, const char *const *names,
                                size_t parts, size_t n, size_t other_n, size_t k, int in_out) {
     size_t bytes, rows = n;
     iso_status status = ISOBIT_OK;
@@ -411,29 +434,35 @@ static iso_status take_stacked(model_source *source, iso_packed *out, const char
     }
     if (overflow || iso_pack_f32_bytes(&bytes, rows, k))
         return model_fail(error, ISOBIT_E_OVERFLOW, "tensor \"%s\" is too large", names[0]);
+    float *mapped = parts == 1 ? find_mapped(source, take.tensors[0]) : NULL;
     if (!source->load) {
-        status = model_source_plan(source, bytes / sizeof(float), 1);
+        if (!mapped)
+            status = model_source_plan(source, bytes / sizeof(float), 1);
         return status ? status : plan_take(source, in_out ? n : k);
     }
-    take.to = model_alloc(source->arena, bytes, 1);
+    take.to = mapped ? mapped : model_alloc(source->arena, bytes, 1);
     if (!take.to)
         return model_fail(error, ISOBIT_E_NOMEM, "out of memory for tensor \"%s\"", names[0]);
-    *out = (iso_packed){take.to, rows, k};
+    out->w = (iso_packed){mapped ? NULL : take.to, rows, k};
+    out->plain = mapped;
+    out->turned = in_out;
     take.rows = rows;
     if (in_out) {
         take.kind = TAKE_TURNED;
         take.first_rows = take.rows = k;
         take.width = n;
     }
+    if (mapped)
+        take.kind = TAKE_MAPPED;
     return note(source, take);
 }
 
-iso_status model_take_packed(model_source *source, iso_packed *out, const char *const *names,
+iso_status model_take_packed(model_source *source, model_linear *out, const char *const *names,
                              size_t parts, size_t n, size_t k, int in_out) {
     return take_stacked(source, out, names, parts, n, n, k, in_out);
 }
 
-iso_status model_take_grouped(model_source *source, iso_packed *out, const char *const *names,
+iso_status model_take_grouped(model_source *source, model_linear *out, const char *const *names,
                               size_t n, size_t other_n, size_t k) {
     return take_stacked(source, out, names, 3, n, other_n, k, 0);
 }
@@ -471,20 +500,34 @@ iso_status model_take_grouped_vector(model_source *source, const float **out,
     return take_vectors(source, out, names, 3, n, other_n, 0);
 }
 
-iso_status model_take_rows(model_source *source, const float **out, const char *name, size_t n,
-                           size_t k) {
+static iso_status take_rows(model_source *source, const float **out, const char *name, size_t n,
+                            size_t k, int constant) {
     model_take take = {TAKE_ROWS, {NULL}, n, 0, n, k, NULL, 0, 0};
     iso_status status = find_checked(source, &take.tensors[0], name, n, k);
     if (status)
         return status;
+    float *mapped = constant ? find_mapped(source, take.tensors[0]) : NULL;
     if (!source->load) {
         source->parameters += n * k;
-        status = model_source_plan(source, n, k);
+        if (!mapped)
+            status = model_source_plan(source, n, k);
         return status ? status : plan_take(source, k);
     }
-    take.to = model_alloc3(source->arena, n, k, 1, sizeof(float));
+    if (mapped)
+        take.kind = TAKE_MAPPED;
+    take.to = mapped ? mapped : model_alloc3(source->arena, n, k, 1, sizeof(float));
     if (!take.to)
         return model_fail(source->error, ISOBIT_E_NOMEM, "out of memory for \"%s\"", name);
     *out = take.to;
     return note(source, take);
+}
+
+iso_status model_take_rows(model_source *source, const float **out, const char *name, size_t n,
+                           size_t k) {
+    return take_rows(source, out, name, n, k, 0);
+}
+
+iso_status model_take_table(model_source *source, const float **out, const char *name, size_t n,
+                            size_t k) {
+    return take_rows(source, out, name, n, k, 1);
 }

@@ -880,7 +880,7 @@ static void check_elements(const model_checkpoint *c, const tensor *t) {
     model_source source = {.checkpoint = c, .arena = &arena, .context = &context, .error = &error};
     const size_t n = (size_t)t->shape[0], k = t->rank == 2 ? (size_t)t->shape[1] : 1;
     const float *got = NULL;
-    iso_packed packed = {0};
+    model_linear packed = {0};
     for (source.load = 0; source.load < 2; source.load++) {
         iso_status status = t->rank == 2 ? model_take_rows(&source, &got, t->name, n, k)
                                          : model_take_vector(&source, &got, &t->name, 1, n, 0);
@@ -899,7 +899,7 @@ static void check_elements(const model_checkpoint *c, const tensor *t) {
                 fail_msg("%s %s [%zu][%zu]: %g, not %g", t->name, t->class, i, j,
                          (double)got[i * k + j], (double)expected);
             /* Panels of 16 rows, each [k][16]. */
-            if (t->rank == 2 && packed.data[i / 16 * 16 * k + j * 16 + i % 16] != expected)
+            if (t->rank == 2 && packed.w.data[i / 16 * 16 * k + j * 16 + i % 16] != expected)
                 fail_msg("%s %s [%zu][%zu] packed", t->name, t->class, i, j);
         }
     model_arena_free(&source.scratch);

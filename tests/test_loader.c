@@ -577,7 +577,7 @@ static void test_impossible_sizes(void **state) {
     model_source source = {.checkpoint = &c, .arena = &arena, .error = &error};
     const char *const names[] = {"a", "a"};
     const float *rows;
-    iso_packed packed;
+    model_linear packed;
     t.shape[0] = 1, t.shape[1] = SIZE_MAX / 16 + 1;
     assert_int_equal(model_take_rows(&source, &rows, "a", 1, SIZE_MAX / 16 + 1), ISOBIT_E_OVERFLOW);
     source.load = 1;

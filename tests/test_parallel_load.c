@@ -2,7 +2,7 @@
  *
  * Loading with several threads. Models of many pieces are loaded with executors of all kinds, and
  * each number in memory is looked up in the file where the layout says that it comes from. Of
- * several faults the first one is reported, whoever meets it.
+ * several faults the first one is reported, whoever meets it. A mapped model gives the same bits.
  */
 #include "model_files.h"
 
@@ -65,12 +65,18 @@ static const iso_executor *executor(size_t i) {
     return i == 0 ? NULL : i == 1 ? &serial : iso_pool_executor(pools[i - 2]);
 }
 
-static iso_status load(iso_model **model, const files *f, const iso_executor *e, int finite,
-                       iso_error *error) {
+static iso_status load_as(iso_model **model, const files *f, const iso_executor *e, int finite,
+                          int map, iso_error *error) {
     const iso_context context = {.size = sizeof context, .executor = e};
-    const iso_load_options options = {.size = sizeof options, .reject_nonfinite = finite};
+    const iso_load_options options = {
+        .size = sizeof options, .reject_nonfinite = finite, .map = map};
     *model = NULL;
     return iso_model_load(model, f->directory, &options, &context, error);
+}
+
+static iso_status load(iso_model **model, const files *f, const iso_executor *e, int finite,
+                       iso_error *error) {
+    return load_as(model, f, e, finite, 0, error);
 }
 
 /* ---------------------------------------------------------------------------------- models */
@@ -242,6 +248,35 @@ static void test_turned(void **state) {
     (void)state;
 }
 
+/* Both models generate the same bits for prompts of several lengths. */
+static void same_bits(const iso_model *a, const iso_model *b, const iso_executor *e) {
+    static const size_t lengths[] = {1, 5, 40};
+    const iso_context context = {.size = sizeof context, .executor = e};
+    const iso_generate_options options = {
+        .size = sizeof options, .max_new_tokens = 4, .beams = 2, .hypotheses = 2};
+    uint32_t ids[46];
+    for (size_t i = 0; i < 46; i++)
+        ids[i] = 2 + (uint32_t)i % 17;
+    iso_generation *results[2];
+    iso_error error;
+    for (int i = 0; i < 2; i++)
+        if (iso_generate(&results[i], i ? b : a, ids, lengths, 3, &options, &context, &error))
+            fail_msg("%s", error.message);
+    for (size_t i = 0; i < results[0]->count; i++) {
+        const iso_hypothesis *x = &results[0]->best[i], *y = &results[1]->best[i];
+        assert_int_equal(x->length, y->length);
+        assert_memory_equal(x->ids, y->ids, x->length * sizeof *x->ids);
+        assert_memory_equal(x->log_probs, y->log_probs, x->length * sizeof *x->log_probs);
+    }
+    iso_generation_free(results[0]);
+    iso_generation_free(results[1]);
+}
+
+static int lies_in(const iso_model *model, const float *at) {
+    const char *start = model->map_count ? model->maps[0].at : NULL;
+    return start && (const char *)at >= start && (const char *)at < start + model->maps[0].bytes;
+}
+
 /* Queries, keys and values of a few heads below each other: parts end within a panel and a piece.
  */
 static void test_stacked(void **state) {
@@ -292,6 +327,14 @@ static void test_stacked(void **state) {
         check_vector(&c, "model.embed_tokens.weight", model->decoder.embedding.rows,
                      (size_t)20 * W);
         check_vector(&c, "model.layers.0.input_layernorm.weight", l->self_norm.gamma, W);
+        iso_model *mapped;
+        if (load_as(&mapped, &f, executor(e), 0, 1, &error))
+            fail_msg("executor %zu: %s", e, error.message);
+        assert_non_null(mapped->decoder.layer[0].self_qkv.w.data); /* three tensors */
+        assert_true(lies_in(mapped, mapped->decoder.layer[0].fc2.plain));
+        assert_true(lies_in(mapped, mapped->decoder.embedding.rows));
+        same_bits(model, mapped, executor(e));
+        iso_model_free(mapped);
         iso_model_free(model);
     }
     blob_free(&c.b.header);
@@ -328,7 +371,8 @@ static void test_first_error(void **state) {
             for (int again = 0; again < 5; again++) {
                 iso_model *model;
                 iso_error error;
-                assert_int_equal(load(&model, &f, executor(e), 1, &error), ISOBIT_E_RANGE);
+                assert_int_equal(load_as(&model, &f, executor(e), 1, again & 1, &error),
+                                 ISOBIT_E_RANGE);
                 assert_null(model);
                 assert_string_equal(error.message, says);
             }
@@ -367,12 +411,97 @@ static void test_cut(void **state) {
     (void)state;
 }
 
+/* ---------------------------------------------------------------------------------- mapped */
+
+static void test_mapped(void **state) {
+    files f;
+    files_make(&f);
+    gpt2_config(&f);
+    write_file(&gpt2, &f);
+    for (size_t e = 0; e < EXECUTORS; e++) {
+        iso_model *packed, *mapped;
+        iso_error error;
+        assert_int_equal(load(&packed, &f, executor(e), 0, &error), ISOBIT_OK);
+        assert_int_equal(load_as(&mapped, &f, executor(e), e & 1, 1, &error), ISOBIT_OK);
+        assert_null(packed->maps);
+        const model_layer *layer = &mapped->decoder.layer[LAYERS - 1];
+        const float *const in_file[] = {mapped->logits.plain,  layer->self_qkv.plain,
+                                        layer->self_out.plain, layer->fc1.plain,
+                                        layer->fc2.plain,      mapped->decoder.embedding.rows};
+        for (size_t i = 0; i < sizeof in_file / sizeof *in_file; i++)
+            assert_true(lies_in(mapped, in_file[i]));
+        assert_null(layer->fc1.w.data);
+        assert_false(lies_in(mapped, mapped->decoder.positions)); /* some are changed */
+        check_vector(&gpt2, "h.2.mlp.c_fc.weight", layer->fc1.plain, (size_t)D * FFN);
+        assert_int_equal(mapped->info.parameters, packed->info.parameters);
+        assert_int_equal(mapped->info.has_logits, 1);
+        same_bits(packed, mapped, executor(e));
+        iso_model_free(packed);
+        iso_model_free(mapped);
+    }
+    files_remove(&f);
+    (void)state;
+}
+
+/* Another file may take the name: the model keeps the one that it has. */
+static void test_replaced(void **state) {
+    char path[160], other[160];
+    files f;
+    iso_model *packed, *mapped;
+    iso_error error;
+    files_make(&f);
+    gpt2_config(&f);
+    write_file(&gpt2, &f);
+    assert_int_equal(load(&packed, &f, NULL, 0, &error), ISOBIT_OK);
+    assert_int_equal(load_as(&mapped, &f, NULL, 0, 1, &error), ISOBIT_OK);
+    files_text(&f, "other", "short");
+    files_path(&f, "other", other, sizeof other);
+    files_path(&f, "model.safetensors", path, sizeof path);
+    assert_int_equal(rename(other, path), 0);
+    same_bits(packed, mapped, NULL);
+    iso_model_free(packed);
+    iso_model_free(mapped);
+    assert_int_equal(load_as(&mapped, &f, NULL, 0, 1, &error), ISOBIT_E_TRUNCATED);
+    files_remove(&f);
+    (void)state;
+}
+
+/* Numbers at odd addresses, and those that are not F32, are read and packed as ever. */
+static void test_not_mapped(void **state) {
+    for (int odd = 0; odd < 4; odd++) {
+        static contents c;
+        files f;
+        iso_model *model;
+        iso_error error;
+        files_make(&f);
+        gpt2_config(&f);
+        c = gpt2;
+        c.b.header = (blob){0};
+        blob_add(&c.b.header, gpt2.b.header.bytes, gpt2.b.header.count);
+        size_t start;
+        do {
+            blob_add(&c.b.header, " ", 1);
+            start = write_file(&c, &f);
+        } while (start % 4 != (size_t)odd);
+        assert_int_equal(load_as(&model, &f, NULL, 0, 1, &error), ISOBIT_OK);
+        const model_linear *fc1 = &model->decoder.layer[0].fc1;
+        assert_int_equal(fc1->plain != NULL, odd == 0);
+        assert_int_equal(fc1->w.data == NULL, odd == 0);
+        if (odd)
+            check_turned(0, ".mlp.c_fc", fc1, FFN, D);
+        iso_model_free(model);
+        blob_free(&c.b.header);
+        files_remove(&f);
+    }
+    (void)state;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_turned),
-        cmocka_unit_test(test_stacked),
-        cmocka_unit_test(test_first_error),
-        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_turned),      cmocka_unit_test(test_stacked),
+        cmocka_unit_test(test_first_error), cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_mapped),      cmocka_unit_test(test_replaced),
+        cmocka_unit_test(test_not_mapped),
     };
     return cmocka_run_group_tests(tests, make_gpt2, free_gpt2);
 }

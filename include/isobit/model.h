@@ -40,6 +40,12 @@ typedef struct iso_load_options {
     int reject_nonfinite;    /* 1: a NaN or Inf among the weights is an error (ISOBIT_E_RANGE) */
     size_t max_header_bytes; /* of a safetensors file, the pickle of a .bin, or what precedes the
                                 tensors of a GGUF file; 0: 100,000,000 */
+    /* 1: weights that lie in a file as they are needed (F32, a matrix or embedding table in one
+     * tensor) are used where they lie, mapped: not read, copied or packed, and shared by all
+     * processes that do so. Results are the same bits. Only for files that nobody changes while the
+     * model lives: it would change with them, and if they are cut off, the process gets SIGBUS. A
+     * file is replaced safely by renaming another one to its name. */
+    int map;
 } iso_load_options;
 
 /*

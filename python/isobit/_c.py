@@ -125,6 +125,7 @@ class iso_load_options(ctypes.Structure):
         ("size", c_size_t),
         ("reject_nonfinite", c_int),
         ("max_header_bytes", c_size_t),
+        ("map", c_int),
     ]
 
 
