@@ -18,6 +18,7 @@ typedef struct text_entry {
     const char *token;
     size_t bytes;
     uint32_t id;
+    uint64_t start; /* of by_token: the first 8 bytes as a number, zeros behind a shorter token */
 } text_entry;
 
 enum { TEXT_MAX_SPECIALS = 8 };

@@ -13,17 +13,28 @@ static int compare(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
     return order ? order : (a_bytes > b_bytes) - (a_bytes < b_bytes);
 }
 
+/* Numbers whose order is that of the tokens, but for those that begin alike. */
+static uint64_t start_of(const char *token, size_t bytes) {
+    uint64_t start = 0;
+    for (size_t i = 0; i < 8; i++)
+        start = start << 8 | (i < bytes ? (unsigned char)token[i] : 0);
+    return start;
+}
+
 static int by_token(const void *a, const void *b) {
     const text_entry *x = a, *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
     return compare(x->token, x->bytes, y->token, y->bytes);
 }
 
 uint32_t text_vocabulary_find(const text_vocabulary *v, const char *token, size_t bytes) {
+    const text_entry key = {token, bytes, 0, start_of(token, bytes)};
     size_t low = 0, high = v->tokens;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
         const text_entry *entry = &v->by_token[middle];
-        const int order = compare(token, bytes, entry->token, entry->bytes);
+        const int order = by_token(&key, entry);
         if (order == 0)
             return entry->id;
         if (order < 0)
@@ -62,7 +73,7 @@ static iso_status make_room(text_vocabulary *v, model_arena *arena, const json_t
     if (!v->by_id || !v->by_token || !v->special || !*pool)
         return model_fail(error, ISOBIT_E_NOMEM, "out of memory for the vocabulary");
     for (size_t i = 0; i < v->count; i++)
-        v->by_id[i] = (text_entry){NULL, 0, (uint32_t)i};
+        v->by_id[i] = (text_entry){.id = (uint32_t)i};
     memset(v->special, 0, v->count);
     return ISOBIT_OK;
 }
@@ -91,7 +102,8 @@ iso_status text_vocabulary_read(text_vocabulary *v, model_arena *arena, const js
         if (v->by_id[id].token)
             return model_fail(error, ISOBIT_E_DUPLICATE, "%s: %s has the id %zu of another", file,
                               quoted.text, id);
-        v->by_id[id] = (text_entry){memcpy(pool, name, bytes + 1), bytes, (uint32_t)id};
+        v->by_id[id] =
+            (text_entry){memcpy(pool, name, bytes + 1), bytes, (uint32_t)id, start_of(name, bytes)};
         v->by_token[v->tokens++] = v->by_id[id];
         pool += bytes + 1;
     }
