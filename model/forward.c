@@ -339,3 +339,94 @@ iso_status iso_score_f32(float *log_probs, const iso_model *model, const uint32_
     model_arena_free(&arena);
     return status;
 }
+
+/* ----------------------------------------------------------------------------- looking at it */
+
+/* The ids of the sequences that the kind of attention needs, and nothing else. */
+static iso_status check_shown(const iso_model *model, iso_attention_kind kind,
+                              const uint32_t *source, size_t source_length, const uint32_t *target,
+                              size_t target_length, iso_error *error) {
+    const model_config *c = &model->config;
+    const int by_encoder = model->encoder.layers != 0,
+              by_decoder = kind != ISOBIT_ATTENTION_ENCODER;
+    iso_status status = ISOBIT_OK;
+    if ((unsigned)kind > ISOBIT_ATTENTION_CROSS)
+        return model_fail(error, ISOBIT_E_OPTION, "attention of kind %d is not known", (int)kind);
+    if (kind != ISOBIT_ATTENTION_DECODER)
+        status = model_needs(&model->encoder, "encoder", error);
+    if (!status && by_decoder)
+        status = model_needs(&model->decoder, "decoder", error);
+    if (status)
+        return status;
+    if ((!source && source_length) || (!target && target_length))
+        return model_fail(error, ISOBIT_E_NULL, "source and target must not be NULL");
+    if (!by_encoder && source_length)
+        return model_fail(error, ISOBIT_E_UNSUPPORTED,
+                          "the model has no encoder: there is no source");
+    if (!by_decoder && target_length)
+        return model_fail(error, ISOBIT_E_DIM, "attention of the encoder has no target");
+    if ((by_encoder && !source_length) || (by_decoder && !target_length))
+        return model_fail(error, ISOBIT_E_DIM, "the %s has no tokens",
+                          by_encoder && !source_length ? "source" : "target");
+    status = model_check_ids(source, source_length, c->source_vocabulary, c->max_positions,
+                             "source", 0, error);
+    return status ? status
+                  : model_check_ids(target, target_length, c->target_vocabulary, c->max_positions,
+                                    "target", 0, error);
+}
+
+/* The sizes of what is shown, in `shown`. */
+static iso_status size_shown(model_shown *shown, const iso_model *model, size_t source,
+                             size_t target, iso_error *error) {
+    const model_stack *stack =
+        shown->kind == ISOBIT_ATTENTION_ENCODER ? &model->encoder : &model->decoder;
+    const size_t T = shown->kind == ISOBIT_ATTENTION_ENCODER ? source : target;
+    const size_t S = shown->kind == ISOBIT_ATTENTION_DECODER ? target : source;
+    size_t all;
+    if (shown->first > stack->layers || shown->layers > stack->layers - shown->first)
+        return model_fail(error, ISOBIT_E_RANGE, "layers %zu to %zu of %zu", shown->first,
+                          shown->first + shown->layers, stack->layers);
+    if (__builtin_mul_overflow(T, S, &shown->floats) ||
+        __builtin_mul_overflow(shown->floats, stack->H, &shown->floats) ||
+        __builtin_mul_overflow(shown->floats, shown->layers * sizeof(float), &all) ||
+        all > PTRDIFF_MAX)
+        return model_fail(error, ISOBIT_E_OVERFLOW, "the sequences are too long to show attention");
+    if (all) /* keys that are out of sight for a whole block of queries are not written */
+        memset(shown->weights, 0, all);
+    return ISOBIT_OK;
+}
+
+iso_status iso_attention_weights_f32(float *weights, const iso_model *model,
+                                     iso_attention_kind kind, size_t first_layer,
+                                     size_t layer_count, const uint32_t *source,
+                                     size_t source_length, const uint32_t *target,
+                                     size_t target_length, const iso_context *context,
+                                     iso_error *error) {
+    if (!model || !weights)
+        return model_fail(error, ISOBIT_E_NULL, "weights and model must not be NULL");
+    model_shown shown = {
+        .kind = kind, .first = first_layer, .layers = layer_count, .weights = weights};
+    const model_item item = {.S = source_length, .T = target_length};
+    model_arena arena = {0};
+    model_batch batch = {0};
+    model_run run;
+    iso_status status =
+        check_shown(model, kind, source, source_length, target, target_length, error);
+    if (!status)
+        status = model_check_context(context, error);
+    if (!status)
+        status = size_shown(&shown, model, source_length, target_length, error);
+    if (!status && source_length)
+        status = model_batch_sources(&batch, &arena, model, &item, 1, source, error);
+    const size_t rows = source_length > target_length ? source_length : target_length;
+    if (!status && !(status = model_run_begin(&run, NULL, model, context, rows, error))) {
+        run.shown = &shown;
+        if (source_length)
+            status = encode_batch(&run, &batch);
+        if (!status && kind != ISOBIT_ATTENTION_ENCODER)
+            status = decode_group(&run, &item, 1, &batch, source, target, 0);
+        status = model_run_end(&run, status);
+    }
+    model_arena_free(&arena);
+    return status;
+}

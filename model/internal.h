@@ -490,8 +490,25 @@ typedef struct model_run {
     float *hidden;        /* [rows that go together][hidden of the model] */
     uint32_t *iota;       /* [rows] 0, 1, 2 ... */
     size_t threads;
-    struct model_part *parts; /* [threads], or NULL */
+    struct model_part *parts;        /* [threads], or NULL */
+    const struct model_shown *shown; /* who wants to see attention, or NULL */
+    float *weights;                  /* where the attention of the next call goes, or NULL */
 } model_run;
+
+/* Of one sequence the attention of some layers: [layers][H][T][S] of that kind. */
+typedef struct model_shown {
+    iso_attention_kind kind;
+    size_t first, layers, floats; /* the last: of a layer */
+    float *weights;
+} model_shown;
+
+/* Layer l is next: its attention of that kind is shown, or not. */
+static inline void model_show(model_run *run, iso_attention_kind kind, size_t l) {
+    const model_shown *s = run->shown;
+    run->weights = s && s->kind == kind && l >= s->first && l - s->first < s->layers
+                       ? s->weights + (l - s->first) * s->floats
+                       : NULL;
+}
 
 /* Attention over sequences that lie one after the other: queries and keys of one of them. */
 typedef struct model_span {

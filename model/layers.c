@@ -209,6 +209,11 @@ static piece make_piece(const model_run *run, const model_stack *stack, size_t H
         p.shape.k.batch = p.shape.v.batch = dh;
         p.shape.k.head = p.shape.v.head = 0;
     }
+    if (run->weights) { /* there is one sequence */
+        const size_t head = span->T * span->S;
+        p.options.weights = run->weights + first * span->S;
+        p.options.weights_strides = (iso_strides){p.shape.H * head, head, span->S};
+    }
     return p;
 }
 

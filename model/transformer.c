@@ -89,6 +89,7 @@ iso_status model_encode(model_run *run, const uint32_t *ids, const uint32_t *pos
     iso_status status = model_run_linear_workspace(run, rows);
     if (!status)
         status = model_bias_make(&bias, run, stack, longest(spans, count), 0);
+    model_show(run, ISOBIT_ATTENTION_ENCODER, run->shown ? run->shown->first : 0);
     if (!status)
         status = model_attend_workspace(run, stack, stack->H, 3 * inner, 3 * inner, spans, count, 0,
                                         &bias);
@@ -97,6 +98,7 @@ iso_status model_encode(model_run *run, const uint32_t *ids, const uint32_t *pos
     for (size_t l = 0; l < stack->layers && !status; l++) {
         const model_layer *layer = &stack->layer[l];
         model_bias_set(&bias, stack, layer);
+        model_show(run, ISOBIT_ATTENTION_ENCODER, l);
         status = model_attend_spans(run, stack, stack->H, qkv, 3 * inner, qkv + inner,
                                     qkv + 2 * inner, 3 * inner, spans, count, 0, &bias);
         if (!status)
@@ -121,8 +123,10 @@ iso_status model_decode_whole(model_run *run, const model_decoder_batch *b,
         status = model_run_linear_workspace(run, b->memory_rows);
     if (!status)
         status = model_bias_make(&bias, run, stack, longest(b->self, b->count), 1);
+    model_show(run, ISOBIT_ATTENTION_DECODER, run->shown ? run->shown->first : 0);
     if (!status)
         status = model_attend_workspace(run, stack, stack->Hk, ld, ld, b->self, b->count, 1, &bias);
+    model_show(run, ISOBIT_ATTENTION_CROSS, run->shown ? run->shown->first : 0);
     if (!status && b->cross)
         status = model_attend_workspace(run, stack, stack->H, inner, 2 * inner, b->cross, b->count,
                                         0, NULL);
@@ -133,6 +137,7 @@ iso_status model_decode_whole(model_run *run, const model_decoder_batch *b,
         model_bias_set(&bias, stack, layer);
         if (cache)
             keep_prompt(cache, run, b->self, b->count, l, &status);
+        model_show(run, ISOBIT_ATTENTION_DECODER, l);
         /* masked self-attention: position t sees 0 .. t */
         if (!status)
             status = model_attend_spans(run, stack, stack->Hk, qkv, ld, qkv + inner,
@@ -143,6 +148,7 @@ iso_status model_decode_whole(model_run *run, const model_decoder_batch *b,
                                b->rows);
             continue;
         }
+        model_show(run, ISOBIT_ATTENTION_CROSS, l);
         if (status || (status = self_to_cross(run, layer, b->rows)) ||
             /* attention over the encoder: q [rows][H dh], k | v [memory_rows][2 H dh] */
             (status = model_project(run, b->kv, 2 * inner, b->memory, d, &layer->cross_kv,

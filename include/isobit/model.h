@@ -180,6 +180,28 @@ ISOBIT_API iso_status iso_logits_f32(float *logits, const iso_model *model, cons
                                      iso_error *error);
 
 /*
+ * What the heads of some layers attend to in one sequence, or pair of sequences: weights
+ * [layer_count][heads][queries][keys], the softmax with which values are added, 0 where nothing may
+ * be seen. For who wants to look: nothing is as fast as without it.
+ *   ENCODER  queries and keys are the source; target is NULL, target_length 0
+ *   DECODER  both are the target, as iso_logits_f32 has it
+ *   CROSS    queries are the target, keys the source
+ * Layers are first_layer and those after it; ISOBIT_E_RANGE beyond the last one.
+ */
+typedef enum iso_attention_kind {
+    ISOBIT_ATTENTION_ENCODER = 0,
+    ISOBIT_ATTENTION_DECODER,
+    ISOBIT_ATTENTION_CROSS
+} iso_attention_kind;
+
+ISOBIT_API iso_status iso_attention_weights_f32(float *weights, const iso_model *model,
+                                                iso_attention_kind kind, size_t first_layer,
+                                                size_t layer_count, const uint32_t *source,
+                                                size_t source_length, const uint32_t *target,
+                                                size_t target_length, const iso_context *context,
+                                                iso_error *error);
+
+/*
  * Log-probability of each token of given targets: `log_probs` receives one float for each target
  * token, in order. Targets do not include the decoder start token; whether they end with EOS is
  * the caller's choice. `count` sequences; sources and targets are concatenated. The sources of a
