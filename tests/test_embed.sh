@@ -179,6 +179,13 @@ copy minilm
 sed -i 's/mean_tokens/lasttoken/' "$work/model/1_Pooling/config.json"
 fails 1 'lasttoken' 'a pooling that isobit lacks' "$@" embed --model "$work/model" a
 works 'another pooling instead' "$@" embed --model "$work/model" --pooling cls --normalize no a
+# What an encoder alone looks at.
+works 'a picture' "$@" embed --model "$minilm" --attention "$work/e.svg" 'the cat sat'
+grep -q -F '>Self-attention, encoder layer 2 of 2: 3 heads and their mean<' "$work/e.svg" ||
+    problem 'a picture: of something else'
+fails 2 "vectors are the encoder's" 'of a decoder' "$@" embed --model "$minilm" --of decoder \
+    --attention "$work/e.svg" a
+
 # What folders say of texts. A vector with it is that of the text to which it is done.
 copy roberta-f16
 echo '{"do_lower_case": true}' >"$work/model/sentence_bert_config.json"

@@ -83,6 +83,7 @@ struct given_texts {
 
 struct options {
     const char *from, *to; /* languages */
+    const char *of;        /* whose attention is drawn */
     const char *model, *isa, *attention, *text, *also, *input;
     size_t beam, max_length, threads, layer; /* 0: not given */
     size_t samples, top;                     /* 0: not given */
@@ -342,12 +343,34 @@ struct heat_map {
     const char *const *source_labels;
     const char *const *target_labels;
 };
-int svg_write(const char *path, const struct heat_map *maps, size_t count, const char *heading,
-              const char *subtitle);
+struct caption {
+    const char *heading, *axes; /* the latter says what is across, and what down */
+    char subtitle[160];
+};
+int svg_write(const char *path, const struct heat_map *maps, size_t count,
+              const struct caption *caption);
 
-/* Computes the given sequences again with their attention, and writes the picture. */
+/* The kind of attention that --of asks for, else the one that the model has (cross-attention where
+ * it has several), and how many layers there are of it. */
+int attention_kind(const iso_model_info *info, const struct options *options,
+                   iso_attention_kind *kind, size_t *layers);
+
+/* Computes the given sequences again with their attention, and writes the picture. `how` is not
+ * needed, and may be NULL, for that of the encoder. */
 int attention_picture(const struct session *session, const struct options *options,
                       const iso_generate_options *how, const uint32_t *ids, const size_t *lengths,
                       size_t count);
+
+/* The sequences of the first line that has something to draw. */
+struct picture {
+    struct ids ids;
+    struct sizes lengths;
+};
+/* Keeps them, if there is an --attention and none are kept yet. */
+int picture_keep(struct picture *picture, const struct options *options, const struct batch *batch);
+/* Draws what has been kept, if there is an --attention. */
+int picture_draw(const struct picture *picture, const struct session *session,
+                 const struct options *options, const iso_generate_options *how);
+void picture_free(struct picture *picture);
 
 #endif

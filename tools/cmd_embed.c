@@ -94,6 +94,8 @@ static int choose(iso_sentence_options *how, const struct options *options) {
                  {"max", ISOBIT_POOLING_MAX},
                  {"pooler", ISOBIT_POOLING_POOLER}};
     *how = (iso_sentence_options){.size = sizeof *how};
+    if (options->of != NULL && strcmp(options->of, "encoder") != 0)
+        return usage("embed: --of %s: vectors are the encoder's", options->of);
     for (size_t i = 0; i < sizeof known / sizeof *known && options->pooling != NULL; i++)
         if (strcmp(options->pooling, known[i].name) == 0)
             how->pooling = known[i].pooling;
@@ -112,6 +114,7 @@ static int choose(iso_sentence_options *how, const struct options *options) {
 struct embedding {
     iso_sentence_options how;
     struct array array;
+    struct picture picture;
 };
 
 static int open_array(struct lines *l) {
@@ -119,9 +122,10 @@ static int open_array(struct lines *l) {
     return l->options->npy != NULL ? array_open(&e->array, l->options->npy, l->session.info->d) : 0;
 }
 
-static int close_array(struct lines *l) {
+static int finish(struct lines *l) {
     struct embedding *e = l->user;
-    return l->options->npy != NULL ? array_close(&e->array, l->session.info->d) : 0;
+    const int code = l->options->npy != NULL ? array_close(&e->array, l->session.info->d) : 0;
+    return code != 0 ? code : picture_draw(&e->picture, &l->session, l->options, NULL);
 }
 
 static int put_vectors(struct lines *l, const float *y, size_t count) {
@@ -139,7 +143,7 @@ static int put_vectors(struct lines *l, const float *y, size_t count) {
 }
 
 static int put_batch(struct lines *l) {
-    const struct embedding *e = l->user;
+    struct embedding *e = l->user;
     const struct batch *batch = &l->batch;
     const size_t count = batch->source_lengths.count;
     float *y = calloc(count + 1, l->session.info->d * sizeof *y);
@@ -150,6 +154,8 @@ static int put_batch(struct lines *l) {
         iso_sentence_embed_f32(y, l->session.model, batch->sources.data, batch->source_lengths.data,
                                count, &e->how, &l->session.context, &error);
     int code = status == ISOBIT_OK ? put_vectors(l, y, count) : fail_error(&error, status);
+    if (code == 0)
+        code = picture_keep(&e->picture, l->options, batch);
     free(y);
     return code;
 }
@@ -159,11 +165,12 @@ int cmd_embed(const struct options *options) {
                                                  .parse = batch_parse_sentence,
                                                  .begin = open_array,
                                                  .put = put_batch,
-                                                 .end = close_array};
+                                                 .end = finish};
     struct embedding embedding = {0};
     int code = choose(&embedding.how, options);
     if (code == 0)
         code = lines_run(options, &command, &embedding);
+    picture_free(&embedding.picture);
     target_discard(&embedding.array.target); /* unless it is complete */
     return code;
 }

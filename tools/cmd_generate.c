@@ -10,35 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PICTURE_SEQUENCES = 6 };
-
-/* The first line that has something to draw. */
-struct picture {
-    struct ids ids;
-    struct sizes lengths;
-};
-
-static bool keep_for_picture(struct picture *picture, const struct batch *batch) {
-    size_t line = 0;
-    while (line < batch->line_sequences.count && batch->line_sequences.data[line] == 0)
-        line++;
-    if (line == batch->line_sequences.count)
-        return true;
-    size_t count = batch->line_sequences.data[line];
-    if (count > PICTURE_SEQUENCES)
-        count = PICTURE_SEQUENCES;
-    size_t ids = 0; /* the lines before it have no sequence: it begins at 0 */
-    for (size_t i = 0; i < count; i++)
-        ids += batch->source_lengths.data[i];
-    if (!ids_grow(&picture->ids, ids) || !sizes_grow(&picture->lengths, count))
-        return false;
-    memcpy(picture->ids.data, batch->sources.data, ids * sizeof(uint32_t));
-    memcpy(picture->lengths.data, batch->source_lengths.data, count * sizeof(size_t));
-    picture->ids.count = ids;
-    picture->lengths.count = count;
-    return true;
-}
-
 /* ----------------------------------------------------------------------------------- as text */
 
 /* A decoder alone goes on with its source: what people want to read is both. Line breaks are then
@@ -253,10 +224,9 @@ static int begin(struct lines *l) {
 
 static int put_batch(struct lines *l) {
     struct run *run = l->user;
-    if (l->options->attention != NULL && run->picture.lengths.count == 0 &&
-        !keep_for_picture(&run->picture, &l->batch))
-        return fail("out of memory for the picture");
-    const int code = compute_batch(&l->session, l->options, &run->how, &l->batch, &l->digest);
+    int code = picture_keep(&run->picture, l->options, &l->batch);
+    if (code == 0)
+        code = compute_batch(&l->session, l->options, &run->how, &l->batch, &l->digest);
     run->how.first_source +=
         l->batch.source_lengths.count; /* what is drawn does not know of batches */
     return code;
@@ -264,14 +234,9 @@ static int put_batch(struct lines *l) {
 
 static int draw(struct lines *l) {
     struct run *run = l->user;
-    if (l->options->attention == NULL)
-        return 0;
-    if (run->picture.lengths.count == 0)
-        return fail("--attention %s: the input has nothing to draw", l->options->attention);
     run->how.first_source = 0;
     run->how.hypotheses = 1;
-    return attention_picture(&l->session, l->options, &run->how, run->picture.ids.data,
-                             run->picture.lengths.data, run->picture.lengths.count);
+    return picture_draw(&run->picture, &l->session, l->options, &run->how);
 }
 
 static int generate(const struct options *options, bool text) {
@@ -282,8 +247,7 @@ static int generate(const struct options *options, bool text) {
                                           .end = draw};
     struct run run = {0};
     const int code = lines_run(options, &command, &run);
-    free(run.picture.ids.data);
-    free(run.picture.lengths.data);
+    picture_free(&run.picture);
     return code;
 }
 

@@ -48,7 +48,7 @@ static const struct command commands[] = {
      "has a vector too. White space around a line does not count. Lines that are longer than the\n"
      "model takes are cut, as sentence-transformers does; stderr has their number.",
      OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_INPUT | OPT_STRICT | OPT_HEX | OPT_DIGEST |
-         OPT_POOLING | OPT_NPY,
+         OPT_POOLING | OPT_NPY | OPT_ATTENTION | OPT_LAYER,
      true, cmd_embed, NULL},
     {"fill", "[TEXT...]", "which tokens fit where a text has [MASK] or <mask>",
      "Each TEXT is a line with at least one mask token, as the tokenizer of the model writes it;\n"

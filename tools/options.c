@@ -90,8 +90,10 @@ static const struct {
      offsetof(struct options, as_text)},
     {"attention", "FILE.svg", "draw what the first line attends to, as a picture", OPT_ATTENTION,
      KIND_STRING, offsetof(struct options, attention)},
-    {"layer", "N", "the decoder layer of the picture, from 1 (default: the last)", OPT_LAYER,
-     KIND_NUMBER, offsetof(struct options, layer)},
+    {"of", "WHICH", "attention of the encoder, the decoder or cross (default: cross, if there is)",
+     OPT_LAYER, KIND_STRING, offsetof(struct options, of)},
+    {"layer", "N", "the layer of the picture, from 1 (default: the last)", OPT_LAYER, KIND_NUMBER,
+     offsetof(struct options, layer)},
     {"also", "COMMAND", "add the rows of another isobit, for example under an emulator", OPT_ALSO,
      KIND_STRING, offsetof(struct options, also)},
     {"row", NULL, "print one row for --also only: name, words per second, hash", OPT_ROW, KIND_FLAG,
@@ -234,8 +236,9 @@ static int check(const struct options *options, const struct command *command) {
                      options->digest ? "digest" : "hex");
     if (options->input != NULL && options->count > 0)
         return usage("%s: --input and lines as arguments exclude each other", command->name);
-    if (options->layer != 0 && options->attention == NULL)
-        return usage("%s: --layer needs --attention FILE.svg", command->name);
+    if ((options->layer != 0 || options->of != NULL) && options->attention == NULL)
+        return usage("%s: --%s needs --attention FILE.svg", command->name,
+                     options->layer != 0 ? "layer" : "of");
     if ((command->options & OPT_AS_TEXT) != 0 && !options->as_text &&
         (options->from != NULL || options->to != NULL || options->strict))
         return usage("%s: --%s needs --text", command->name,

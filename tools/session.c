@@ -62,9 +62,11 @@ int session_open(struct session *session, const struct options *options, unsigne
     code = check_needs(session->info, needs);
     if (code != 0)
         return code;
-    if (options->layer > session->info->decoder_layers)
-        return usage("--layer %zu: the model has %zu decoder layers", options->layer,
-                     session->info->decoder_layers);
+    iso_attention_kind kind;
+    size_t layers;
+    if (options->attention != NULL &&
+        (code = attention_kind(session->info, options, &kind, &layers)) != 0)
+        return code;
     if ((needs & NEEDS_TEXT) != 0) {
         const iso_tokenizer_options languages = {.size = sizeof languages,
                                                  .source_language = options->from,

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double page_width = 1120, margin = 36, gap = 26, caption = 22, label_room = 34;
+static const double page_width = 1120, margin = 36, gap = 26, caption_room = 22, label_room = 34;
 
 /* ----------------------------------------------------------------------------------- helpers */
 
@@ -91,7 +91,7 @@ static struct layout lay_out(const struct heat_map *map) {
     l.left = fmax(16, (double)widest(map->target_labels, map->targets) * letter + 10);
     l.top = l.turned ? (double)wide * letter + 8 : l.font + 8;
     l.width = l.left + (double)map->sources * l.cell;
-    l.height = caption + l.top + (double)map->targets * l.cell;
+    l.height = caption_room + l.top + (double)map->targets * l.cell;
     const double fits = floor((page_width - 2 * margin + gap) / (l.width + gap));
     const size_t most = fits > 1 ? (size_t)fits : 1;
     l.rows = map->heads / most + 1;
@@ -161,10 +161,10 @@ static void put_panel(FILE *file, const struct heat_map *map, const struct layou
     if (panel > 0)
         snprintf(name, sizeof name, "head %zu", panel);
     double width = (double)map->sources * l->cell, height = (double)map->targets * l->cell;
-    double left = x + l->left, top = y + caption + l->top;
-    put_label(file, left, y + caption - 8, panel == 0 ? "panel mean" : "panel", name);
+    double left = x + l->left, top = y + caption_room + l->top;
+    put_label(file, left, y + caption_room - 8, panel == 0 ? "panel mean" : "panel", name);
     if (panel % l->across == 0) { /* the axes, once in each row of panels */
-        put_label(file, left + width, y + caption - 8, "axis", "read \xe2\x86\x92");
+        put_label(file, left + width, y + caption_room - 8, "axis", "read \xe2\x86\x92");
         fprintf(file, "<text transform=\"translate(%.1f %.1f) rotate(-90)\" class=\"axis\">", x - 6,
                 top);
         put_escaped(file, "\xe2\x86\x90 written");
@@ -241,8 +241,8 @@ static const char style[] =
     ".grid{fill:none;stroke:#e6ecf1;stroke-width:1}.ground{fill:#f8fafc}.frame{fill:none;stroke:#"
     "8a97a6;stroke-width:0.8}</style>\n";
 
-int svg_write(const char *path, const struct heat_map *maps, size_t count, const char *heading,
-              const char *subtitle) {
+int svg_write(const char *path, const struct heat_map *maps, size_t count,
+              const struct caption *caption) {
     struct target target;
     if (!target_open(&target, path))
         return fail("cannot write %s: %s", path, strerror(errno));
@@ -259,15 +259,13 @@ int svg_write(const char *path, const struct heat_map *maps, size_t count, const
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
             "viewBox=\"0 0 %.0f %.0f\" role=\"img\">\n<title>",
             width, height, width, height);
-    put_escaped(file, heading);
+    put_escaped(file, caption->heading);
     fputs("</title>\n", file);
     fputs(style, file);
     fprintf(file, "<rect width=\"%.0f\" height=\"%.0f\" fill=\"#ffffff\"/>\n", width, height);
-    put_label(file, margin, 40, "heading", heading);
-    put_label(file, margin, 62, "small", subtitle);
-    put_label(file, margin, 79, "small",
-              "Across: what is read. Down: what is written; each row adds up to 1. "
-              "\xe2\x96\xa0 is the end.");
+    put_label(file, margin, 40, "heading", caption->heading);
+    put_label(file, margin, 62, "small", caption->subtitle);
+    put_label(file, margin, 79, "small", caption->axes);
     put_legend(file, width - margin - 186, 40);
     double y = head + 8;
     for (size_t i = 0; i < count; i++) {
@@ -330,6 +328,8 @@ static char *make_title(const struct session *session, const uint32_t *source, s
     if (session->tokenizer == NULL)
         return strdup("token ids");
     char *from = decode_source(session, source, length);
+    if (best == NULL)
+        return from;
     char *to = decode_text(session, best->ids, best->length);
     char *title = NULL;
     if (from != NULL && to != NULL && asprintf(&title, "%s \xe2\x86\x92 %s", from, to) < 0)
@@ -339,61 +339,214 @@ static char *make_title(const struct session *session, const uint32_t *source, s
     return title;
 }
 
-static bool make_map(struct heat_map *map, const struct session *session, const uint32_t *source,
-                     size_t length, const iso_hypothesis *best, size_t layer) {
-    size_t heads = session->info->decoder_heads;
-    map->heads = heads;
-    map->sources = length;
-    map->targets = best->length;
-    map->weights = best->attention + layer * heads * best->length * length;
-    map->title = make_title(session, source, length, best);
-    map->source_labels = make_labels(session, iso_tokenizer_source_token, source, length);
-    map->target_labels = make_labels(session, iso_tokenizer_token, best->ids, best->length);
-    return map->title != NULL && map->source_labels != NULL && map->target_labels != NULL;
+/* A map and the memory that it points to. */
+struct drawing {
+    struct heat_map map;
+    float *weights; /* of the map, unless a result owns them */
+};
+
+static void drawing_free(struct drawing *d) {
+    free((char *)d->map.title);
+    free((void *)d->map.source_labels);
+    free((void *)d->map.target_labels);
+    free(d->weights);
 }
 
-static int draw(const struct session *session, const struct options *options, size_t layer,
-                const uint32_t *ids, const size_t *lengths, const iso_generation *generation) {
-    size_t count = generation->count, drawn = 0;
-    struct heat_map *maps = calloc(count, sizeof *maps);
-    if (maps == NULL)
+/* Cross-attention, which generation has kept. */
+static int draw_cross(struct drawing *d, const struct session *session, const uint32_t *source,
+                      size_t length, const iso_hypothesis *best, size_t layer) {
+    const size_t heads = session->info->decoder_heads;
+    d->map = (struct heat_map){
+        .title = make_title(session, source, length, best),
+        .weights = best->attention + layer * heads * best->length * length,
+        .heads = heads,
+        .sources = length,
+        .targets = best->length,
+        .source_labels = make_labels(session, iso_tokenizer_source_token, source, length),
+        .target_labels = make_labels(session, iso_tokenizer_token, best->ids, best->length)};
+    return d->map.title != NULL && d->map.source_labels != NULL && d->map.target_labels != NULL
+               ? 0
+               : fail("out of memory for the picture");
+}
+
+/* What the decoder has read when it wrote its last token: the start token, or the prompt, first. */
+static bool read_by_decoder(struct ids *read, const struct session *session, const uint32_t *source,
+                            size_t length, const iso_hypothesis *best) {
+    const bool alone = session->info->encoder_layers == 0;
+    if (!ids_grow(read, (alone ? length : 1) + best->length))
+        return false;
+    if (alone)
+        memcpy(read->data, source, length * sizeof *source);
+    else
+        read->data[0] = session->info->decoder_start_id;
+    read->count = alone ? length : 1;
+    memcpy(read->data + read->count, best->ids, (best->length - 1) * sizeof *best->ids);
+    read->count += best->length - 1;
+    return true;
+}
+
+/* Self-attention: of the encoder over a source, or, where there is a target, of the decoder. */
+static int draw_self(struct drawing *d, const struct session *session, const uint32_t *source,
+                     size_t length, const iso_hypothesis *best, size_t layer) {
+    const iso_model_info *info = session->info;
+    const size_t heads = best != NULL ? info->decoder_heads : info->encoder_heads;
+    const bool alone = info->encoder_layers == 0;
+    struct ids read = {0};
+    if (best != NULL && !read_by_decoder(&read, session, source, length, best))
         return fail("out of memory for the picture");
-    bool complete = true;
-    for (size_t i = 0; i < count && complete; ids += lengths[i], i++)
-        if (generation->best[i].length > 0 && generation->best[i].attention != NULL)
-            complete =
-                make_map(&maps[drawn++], session, ids, lengths[i], &generation->best[i], layer);
-    char subtitle[160];
-    snprintf(subtitle, sizeof subtitle,
-             "Cross-attention, decoder layer %zu of %zu: %zu heads and their mean", layer + 1,
-             session->info->decoder_layers, session->info->decoder_heads);
-    int code = !complete    ? fail("out of memory for the picture")
-               : drawn == 0 ? fail("there is nothing to draw: the output is empty")
-                            : svg_write(options->attention, maps, drawn,
-                                        "What the decoder looks at", subtitle);
-    for (size_t i = 0; i < drawn; i++) {
-        free((char *)maps[i].title);
-        free((void *)maps[i].source_labels);
-        free((void *)maps[i].target_labels);
-    }
-    free(maps);
-    return code;
+    const uint32_t *ids = best != NULL ? read.data : source;
+    const size_t n = best != NULL ? read.count : length;
+    token_text *text = best != NULL ? iso_tokenizer_token : iso_tokenizer_source_token;
+    d->map = (struct heat_map){.title = make_title(session, source, length, best),
+                               .heads = heads,
+                               .sources = n,
+                               .targets = n,
+                               .source_labels = make_labels(session, text, ids, n),
+                               .target_labels = make_labels(session, text, ids, n)};
+    d->weights =
+        n <= SIZE_MAX / n / heads / sizeof(float) ? calloc(heads * n * n, sizeof(float)) : NULL;
+    d->map.weights = d->weights;
+    iso_error error = {0};
+    int code = d->map.title == NULL || d->map.source_labels == NULL ||
+                       d->map.target_labels == NULL || d->weights == NULL
+                   ? fail("out of memory for the picture")
+                   : 0;
+    const iso_status status =
+        code != 0 ? ISOBIT_OK
+                  : iso_attention_weights_f32(d->weights, session->model,
+                                              best != NULL ? ISOBIT_ATTENTION_DECODER
+                                                           : ISOBIT_ATTENTION_ENCODER,
+                                              layer, 1, alone ? NULL : source, alone ? 0 : length,
+                                              read.data, read.count, &session->context, &error);
+    free(read.data);
+    return status != ISOBIT_OK ? fail_error(&error, status) : code;
+}
+
+int attention_kind(const iso_model_info *info, const struct options *options,
+                   iso_attention_kind *kind, size_t *layers) {
+    static const char *const names[] = {"encoder", "decoder", "cross"};
+    const bool from = info->encoder_layers != 0, to = info->decoder_layers != 0;
+    size_t found = 0;
+    while (options->of != NULL && found < 3 && strcmp(options->of, names[found]) != 0)
+        found++;
+    if (found == 3)
+        return usage("--of %s: give encoder, decoder or cross", options->of);
+    if (options->of == NULL)
+        found = from && to ? ISOBIT_ATTENTION_CROSS
+                : to       ? ISOBIT_ATTENTION_DECODER
+                           : ISOBIT_ATTENTION_ENCODER;
+    if ((found != ISOBIT_ATTENTION_DECODER && !from) || (found != ISOBIT_ATTENTION_ENCODER && !to))
+        return usage("--of %s: the model (%s) has no %s", names[found], info->family,
+                     from ? "decoder" : "encoder");
+    *kind = (iso_attention_kind)found;
+    *layers = found == ISOBIT_ATTENTION_ENCODER ? info->encoder_layers : info->decoder_layers;
+    if (options->layer > *layers)
+        return usage("--layer %zu: the model has %zu %s layers", options->layer, *layers,
+                     found == ISOBIT_ATTENTION_ENCODER ? "encoder" : "decoder");
+    return 0;
+}
+
+static struct caption make_caption(const struct session *session, iso_attention_kind kind,
+                                   size_t layer, size_t layers) {
+    const bool encoder = kind == ISOBIT_ATTENTION_ENCODER;
+    struct caption caption = {
+        .heading = encoder ? "What the encoder looks at" : "What the decoder looks at",
+        .axes = kind == ISOBIT_ATTENTION_CROSS
+                    ? "Across: what is read. Down: what is written; each row adds up to 1. "
+                      "\xe2\x96\xa0 is the end."
+                    : "Down: who looks. Across: at what; each row adds up to 1. "
+                      "\xe2\x96\xa0 is the end."};
+    snprintf(caption.subtitle, sizeof caption.subtitle,
+             "%s-attention, %s layer %zu of %zu: %zu heads and their mean",
+             kind == ISOBIT_ATTENTION_CROSS ? "Cross" : "Self", encoder ? "encoder" : "decoder",
+             layer + 1, layers,
+             encoder ? session->info->encoder_heads : session->info->decoder_heads);
+    return caption;
 }
 
 int attention_picture(const struct session *session, const struct options *options,
                       const iso_generate_options *how, const uint32_t *ids, const size_t *lengths,
                       size_t count) {
-    size_t layers = session->info->decoder_layers;
-    size_t layer = options->layer != 0 ? options->layer - 1 : layers - 1;
-    iso_generate_options with = *how;
-    with.attention = 1;
+    iso_attention_kind kind;
+    size_t layers, drawn = 0;
+    int code = attention_kind(session->info, options, &kind, &layers);
+    if (code != 0)
+        return code;
+    const size_t layer = options->layer != 0 ? options->layer - 1 : layers - 1;
     iso_generation *generation = NULL;
-    iso_error error = {0};
-    iso_status status = iso_generate(&generation, session->model, ids, lengths, count, &with,
-                                     &session->context, &error);
-    if (status != ISOBIT_OK)
-        return fail_error(&error, status);
-    int code = draw(session, options, layer, ids, lengths, generation);
+    if (kind != ISOBIT_ATTENTION_ENCODER) {
+        iso_generate_options with = *how;
+        with.attention = kind == ISOBIT_ATTENTION_CROSS;
+        iso_error error = {0};
+        iso_status status = iso_generate(&generation, session->model, ids, lengths, count, &with,
+                                         &session->context, &error);
+        if (status != ISOBIT_OK)
+            return fail_error(&error, status);
+    }
+    struct drawing *drawings = calloc(count, sizeof *drawings);
+    struct heat_map *maps = calloc(count, sizeof *maps);
+    if (drawings == NULL || maps == NULL)
+        code = fail("out of memory for the picture");
+    for (size_t i = 0; i < count && code == 0; ids += lengths[i++]) {
+        const iso_hypothesis *best = generation != NULL ? &generation->best[i] : NULL;
+        if (best != NULL && best->length == 0)
+            continue;
+        struct drawing *d = &drawings[drawn++];
+        code = kind == ISOBIT_ATTENTION_CROSS ? draw_cross(d, session, ids, lengths[i], best, layer)
+                                              : draw_self(d, session, ids, lengths[i], best, layer);
+        maps[drawn - 1] = d->map;
+    }
+    const struct caption caption = make_caption(session, kind, layer, layers);
+    if (code == 0)
+        code = drawn == 0 ? fail("there is nothing to draw: the output is empty")
+                          : svg_write(options->attention, maps, drawn, &caption);
+    for (size_t i = 0; i < drawn; i++)
+        drawing_free(&drawings[i]);
+    free(drawings);
+    free(maps);
     iso_generation_free(generation);
     return code;
+}
+
+/* -------------------------------------------------------------------------- the first line */
+
+enum { PICTURE_SEQUENCES = 6 };
+
+int picture_keep(struct picture *picture, const struct options *options,
+                 const struct batch *batch) {
+    size_t line = 0;
+    if (options->attention == NULL || picture->lengths.count > 0)
+        return 0;
+    while (line < batch->line_sequences.count && batch->line_sequences.data[line] == 0)
+        line++;
+    if (line == batch->line_sequences.count)
+        return 0;
+    size_t count = batch->line_sequences.data[line];
+    if (count > PICTURE_SEQUENCES)
+        count = PICTURE_SEQUENCES;
+    size_t ids = 0; /* the lines before it have no sequence: it begins at 0 */
+    for (size_t i = 0; i < count; i++)
+        ids += batch->source_lengths.data[i];
+    if (!ids_grow(&picture->ids, ids) || !sizes_grow(&picture->lengths, count))
+        return fail("out of memory for the picture");
+    memcpy(picture->ids.data, batch->sources.data, ids * sizeof(uint32_t));
+    memcpy(picture->lengths.data, batch->source_lengths.data, count * sizeof(size_t));
+    picture->ids.count = ids;
+    picture->lengths.count = count;
+    return 0;
+}
+
+int picture_draw(const struct picture *picture, const struct session *session,
+                 const struct options *options, const iso_generate_options *how) {
+    if (options->attention == NULL)
+        return 0;
+    if (picture->lengths.count == 0)
+        return fail("--attention %s: the input has nothing to draw", options->attention);
+    return attention_picture(session, options, how, picture->ids.data, picture->lengths.data,
+                             picture->lengths.count);
+}
+
+void picture_free(struct picture *picture) {
+    free(picture->ids.data);
+    free(picture->lengths.data);
 }
