@@ -291,6 +291,50 @@ static iso_status masked_logits(model_run *run, float *logits, size_t rows) {
     return status ? status : model_logits(run, logits, run->x, rows);
 }
 
+/* Of run->x only the rows at some positions stay. */
+static iso_status keep_rows(model_run *run, const size_t *positions, size_t count) {
+    const size_t d = run->model->config.d;
+    for (size_t i = 0; i < count; i++)
+        memcpy(run->h + i * d, run->x + positions[i] * d, d * sizeof *run->x);
+    if (count)
+        memcpy(run->x, run->h, count * d * sizeof *run->x);
+    return model_run_linear_workspace(run, count);
+}
+
+/* Logits at `count` positions of one sequence, or where that is NULL at all of them. */
+static iso_status mask_logits(float *logits, const iso_model *model, const uint32_t *ids,
+                              size_t length, const size_t *positions, size_t count,
+                              const iso_context *context, iso_error *error) {
+    if (!model->logits.w.n)
+        return model_fail(error, ISOBIT_E_UNSUPPORTED,
+                          "the model came without the head of a masked language model");
+    for (size_t i = 0; i < count && positions; i++)
+        if (positions[i] >= length)
+            return model_fail(error, ISOBIT_E_RANGE, "position %zu of a sequence of %zu tokens",
+                              positions[i], length);
+    if (!count)
+        return ISOBIT_OK;
+    model_arena arena = {0};
+    model_item *item = NULL;
+    model_batch batch;
+    model_run run;
+    iso_status status = model_items(&item, &arena, model, ids, &length, NULL, NULL, 1, error);
+    if (!status)
+        status = model_batch_sources(&batch, &arena, model, item, 1, ids, error);
+    if (!status && !(status = model_run_begin(&run, NULL, model, context,
+                                              length > count ? length : count, error))) {
+        status =
+            model_encode(&run, batch.ids, batch.positions, batch.spans, batch.count, batch.rows);
+        if (!status && positions)
+            status = keep_rows(&run, positions, count);
+        if (!status)
+            status = masked_logits(&run, logits, count);
+        status = model_run_end(&run, status);
+    }
+    model_arena_free(&arena);
+    return status;
+}
+
 iso_status iso_token_logits_f32(float *logits, const iso_model *model, const uint32_t *ids,
                                 size_t length, const iso_context *context, iso_error *error) {
     if (!model || (length && (!logits || !ids)))
@@ -300,25 +344,17 @@ iso_status iso_token_logits_f32(float *logits, const iso_model *model, const uin
                           "the model has a decoder: its logits are those of a target");
     if (model->decoder.layers)
         return iso_logits_f32(logits, model, NULL, 0, ids, length, 0, context, error);
-    if (!model->logits.w.n)
+    return mask_logits(logits, model, ids, length, NULL, length, context, error);
+}
+
+iso_status iso_token_logits_at_f32(float *logits, const iso_model *model, const uint32_t *ids,
+                                   size_t length, const size_t *positions, size_t count,
+                                   const iso_context *context, iso_error *error) {
+    if (!model || (length && !ids) || (count && (!logits || !positions)))
+        return model_fail(error, ISOBIT_E_NULL,
+                          "logits, model, ids and positions must not be NULL");
+    if (model->decoder.layers)
         return model_fail(error, ISOBIT_E_UNSUPPORTED,
-                          "the model came without the head of a masked language model");
-    if (!length)
-        return ISOBIT_OK;
-    model_arena arena = {0};
-    model_item *item = NULL;
-    model_batch batch;
-    model_run run;
-    iso_status status = model_items(&item, &arena, model, ids, &length, NULL, NULL, 1, error);
-    if (!status)
-        status = model_batch_sources(&batch, &arena, model, item, 1, ids, error);
-    if (!status && !(status = model_run_begin(&run, NULL, model, context, length, error))) {
-        status =
-            model_encode(&run, batch.ids, batch.positions, batch.spans, batch.count, batch.rows);
-        if (!status)
-            status = masked_logits(&run, logits, length);
-        status = model_run_end(&run, status);
-    }
-    model_arena_free(&arena);
-    return status;
+                          "the model has a decoder: no masks of a text are filled");
+    return mask_logits(logits, model, ids, length, positions, count, context, error);
 }

@@ -408,7 +408,8 @@ static float *find_mapped(const model_source *source, const model_tensor *t) {
     const model_checkpoint *all = source->checkpoint;
     const model_map *map = source->maps ? &source->maps[all->shards ? t->shard : 0] : NULL;
     const uint64_t start = (all->shards ? all->shards[t->shard].data_start : all->data_start);
-    if (map && map->at && t->dtype == MODEL_F32 && !t->strides && (start + t->begin) % 4 == 0)
+    if (map && map->at && t->dtype == MODEL_F32 && !t->strides && !t->paired &&
+        (start + t->begin) % 4 == 0)
         return (float *)(void *)((char *)map->at + start + t->begin);
 #endif
     (void)source, (void)t;

@@ -305,6 +305,28 @@ fi
 works 'an array in place of another' "$@" embed --model "$minilm" --npy "$work/c.npy"
 [ "$(wc -c <"$work/c.npy")" -eq $((128 + 99 * 24 * 4)) ] || problem 'the old file is not replaced'
 
+# Who is told to stop leaves nothing behind.
+echo 'what was here before' >"$work/k.npy"
+for signal in TERM HUP; do
+    rm -f "$work/enough"
+    while ! [ -e "$work/enough" ]; do
+        sleep 0.1
+    done | "$@" embed --model "$minilm" --npy "$work/k.npy" >"$work/out" 2>"$work/err" &
+    pid=$! tries=0
+    while [ "$(find "$work" -name 'k.npy.*' | wc -l)" -eq 0 ] && [ "$tries" -lt 300 ]; do
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+    checks=$((checks + 1))
+    [ "$tries" -lt 300 ] || problem "$signal: no file appears on the way"
+    kill "-$signal" "$pid"
+    : >"$work/enough" # some shells wait for all of a pipeline
+    wait "$pid" 2>/dev/null
+    [ $? -gt 128 ] || problem "$signal: the program does not die of it"
+    [ "$(find "$work" -name 'k.npy*' | wc -l)" -eq 1 ] || problem "$signal: a part is left behind"
+    [ "$(cat "$work/k.npy")" = 'what was here before' ] || problem "$signal: the old file is lost"
+done
+
 # A decoder alone: where its text ends by default, and what takes it.
 gpt2=$models/gpt2
 works 'info of a decoder alone' "$@" info --model "$gpt2"

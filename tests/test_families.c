@@ -290,6 +290,12 @@ static void test_encoders(void **state) {
             if (info->has_logits) {
                 ok(status, &error);
                 check_close(want, logits, S * V, name, "logits");
+                /* Some of them, in any order, and one twice. */
+                static float some[3 * MOST_V];
+                const size_t at[] = {S - 1, 0, S - 1};
+                ok(iso_token_logits_at_f32(some, model, ids, S, at, 3, NULL, &error), &error);
+                for (size_t k = 0; k < 3; k++)
+                    assert_memory_equal(some + k * V, logits + at[k] * V, V * sizeof *some);
             } else {
                 assert_int_equal(status, ISOBIT_E_UNSUPPORTED);
             }
@@ -382,6 +388,15 @@ static void test_encoder_arguments(void **state) {
     expect(ISOBIT_E_NULL, "NULL", iso_token_logits_f32(NULL, model, ids, 2, NULL, &e), &e);
     expect(ISOBIT_E_RANGE, "id 50", iso_token_logits_f32(y, model, ids, 3, NULL, &e), &e);
     ok(iso_token_logits_f32(NULL, model, NULL, 0, NULL, &e), &e);
+    const size_t places[] = {0, 2};
+    expect(ISOBIT_E_RANGE, "position 2 of a sequence of 2 tokens",
+           iso_token_logits_at_f32(y, model, ids, 2, places, 2, NULL, &e), &e);
+    expect(ISOBIT_E_NULL, "NULL", iso_token_logits_at_f32(y, model, ids, 2, NULL, 2, NULL, &e), &e);
+    expect(ISOBIT_E_RANGE, "id 50", iso_token_logits_at_f32(y, model, ids, 3, places, 2, NULL, &e),
+           &e);
+    expect(ISOBIT_E_UNSUPPORTED, "decoder",
+           iso_token_logits_at_f32(y, both, ids, 2, places, 1, NULL, &e), &e);
+    ok(iso_token_logits_at_f32(NULL, model, ids, 2, NULL, 0, NULL, &e), &e);
     expect(ISOBIT_E_UNSUPPORTED, "decoder", iso_token_logits_f32(y, both, ids, 2, NULL, &e), &e);
     /* Calls that need a decoder. */
     expect(ISOBIT_E_UNSUPPORTED, "no decoder",

@@ -66,12 +66,12 @@ static void filling_free(struct filling *f) {
 
 static int out_of_memory(void) { return fail("out of memory for the tokens"); }
 
-/* Rows of logits, of which those at a mask become candidates. */
+/* The logits of each mask become candidates. */
 static int take_candidates(struct filling *f, const struct session *session, float *logits) {
     const size_t V = session->info->target_vocabulary;
     const iso_softmax_options softmax = {.size = sizeof softmax};
     for (size_t m = 0; m < f->masks; m++) {
-        float *row = logits + f->positions[m] * V;
+        float *row = logits + m * V;
         struct candidate *best = f->candidates + m * f->top;
         iso_status status = iso_softmax_f32(row, V, row, V, 1, V, &softmax, &session->context);
         if (status != ISOBIT_OK)
@@ -96,12 +96,12 @@ static int fill(struct filling *f, const struct session *session, const struct o
         if (ids[i] == session->mask_id)
             f->positions[f->masks++] = i;
     f->candidates = calloc(f->masks * f->top + 1, sizeof *f->candidates);
-    float *logits = calloc(length, V * sizeof *logits);
+    float *logits = calloc(f->masks, V * sizeof *logits);
     int code = f->candidates == NULL || logits == NULL ? out_of_memory() : 0;
     if (code == 0) {
         iso_error error = {0};
-        iso_status status =
-            iso_token_logits_f32(logits, session->model, ids, length, &session->context, &error);
+        iso_status status = iso_token_logits_at_f32(
+            logits, session->model, ids, length, f->positions, f->masks, &session->context, &error);
         code =
             status == ISOBIT_OK ? take_candidates(f, session, logits) : fail_error(&error, status);
     }

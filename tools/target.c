@@ -7,12 +7,38 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+/*
+ * A program that is told to stop (Ctrl-C) removes what is not complete. There is one such file at a
+ * time; a handler can know of it from here only.
+ */
+static const char *volatile incomplete;
+
+static void remove_incomplete(int number) {
+    const char *path = incomplete;
+    if (path != NULL)
+        unlink(path);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void watch_signals(const char *path) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    const struct sigaction action = {.sa_handler = remove_incomplete};
+    struct sigaction old;
+    incomplete = path;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL) /* nohup stays */
+            sigaction(numbers[i], &action, NULL);
+}
+
 static void target_free(struct target *t) {
+    incomplete = NULL;
     free(t->path);
     free(t->temporary);
     *t = (struct target){0};
@@ -31,6 +57,7 @@ static FILE *open_temporary(struct target *t, const struct stat *old) {
     int fd = mkstemp(t->temporary); /* NOLINT(clang-analyzer-unix.Malloc) */
     if (fd < 0)
         return NULL;
+    watch_signals(t->temporary);
     const mode_t mask = umask(0);
     umask(mask);
     FILE *file = NULL;

@@ -169,6 +169,16 @@ ISOBIT_API iso_status iso_token_logits_f32(float *logits, const iso_model *model
                                            const iso_context *context, iso_error *error);
 
 /*
+ * The same of an encoder alone at some positions only, in any order: logits
+ * [position_count][target_vocabulary], with the bits of those rows. ISOBIT_E_RANGE for a position
+ * that is none.
+ */
+ISOBIT_API iso_status iso_token_logits_at_f32(float *logits, const iso_model *model,
+                                              const uint32_t *ids, size_t length,
+                                              const size_t *positions, size_t position_count,
+                                              const iso_context *context, iso_error *error);
+
+/*
  * Logits of a given target, one sequence: logits [target_length][target_vocabulary], row t being
  * the prediction after target[0..t]; target begins with the decoder start token. `stepwise` 0
  * computes all rows at once, 1 token by token through the caches: the same bits. A decoder alone
