@@ -103,6 +103,7 @@ static void run_block(const struct job *t, size_t task, size_t at, size_t place,
         .dh = s->dh,
         .causal = opt->causal,
         .see = opt->past + i + 1,
+        .window = opt->window,
         .scale = t->scale,
         .scratch = t->scratch + task * t->scratch_task,
         .heads = heads,
@@ -399,16 +400,18 @@ iso_status iso_attention_f32(float *o, const float *q, const float *k, const flo
         iso_attention_options own;
         const iso_attention_options *x = ISO_OPTIONS_OR(options, own, key_panels, &no_options);
         const uint64_t end = iso_verbose_clock();
-        char way[80] = "nothing to do", past[32] = "";
+        char way[80] = "nothing to do", past[32] = "", window[32] = "";
         if (t.tasks)
             snprintf(way, sizeof way, "%s; tasks %zu%s", way_of(&t, x->key_panels), t.tasks,
                      t.whole_heads ? "; by heads" : "");
         if (x->causal)
             snprintf(past, sizeof past, ":causal:past%zu", x->past);
+        if (x->window)
+            snprintf(window, sizeof window, ":window%zu", x->window);
         iso_verbose_end(begin, end, "attention_f32", context, status, way,
-                        "B%zuH%zuSq%zuSk%zudh%zu:ldq%zu:ldk%zu:ldv%zu:ldo%zu%s%s%s%s%s", s->B, s->H,
-                        s->Sq, s->Sk, s->dh, s->q.seq, s->k.seq, s->v.seq, s->o.seq, past,
-                        x->key_lengths ? ":key_lengths" : "", x->bias ? ":bias" : "",
+                        "B%zuH%zuSq%zuSk%zudh%zu:ldq%zu:ldk%zu:ldv%zu:ldo%zu%s%s%s%s%s%s", s->B,
+                        s->H, s->Sq, s->Sk, s->dh, s->q.seq, s->k.seq, s->v.seq, s->o.seq, past,
+                        window, x->key_lengths ? ":key_lengths" : "", x->bias ? ":bias" : "",
                         x->weights ? ":weights" : "", x->key_panels ? ":key_panels" : "");
     }
     return status;

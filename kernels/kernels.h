@@ -138,7 +138,8 @@ struct iso_norm {
  *   nq_after rows of q follow them, which are called into L2 in the end.
  *   nk_after: queries that are so few that keys are in the lanes call so many keys of k_after,
  *   panels, and as many values of v_after into L2: those of a head that comes next.
- *   Query i sees keys below min(nk, see + i) when causal (see >= 1), else below nk.
+ *   Query i sees keys below min(nk, see + i) when causal (see >= 1), else below nk; with a window,
+ *   unless it is 0, only the last `window` of them.
  *   bias [nq][ldb] and weights [nq][ldw] may be NULL; weights has nk_weights columns (>= nk),
  *   those that are not visible are written as 0. ldb -1: that of query i and key j is bias[j - i].
  *   scratch: ISO_ATTENTION_SCRATCH(nq, dh) floats. nq <= ISO_QUERY_BLOCKS * ISO_QUERY_BLOCK: as
@@ -172,7 +173,7 @@ struct iso_attention {
     size_t nq_after, nk_after;
     const float *k_after, *v_after;
     int causal;
-    size_t see;
+    size_t see, window;
     float scale;
     const float *bias;
     ptrdiff_t ldb;

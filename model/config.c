@@ -478,6 +478,51 @@ static iso_status check_rope(const reader *r, const model_config *c) {
                             r->file, c->rope.count, pairs);
 }
 
+/* Which layers have a window, if the file says it of each. */
+static iso_status read_layer_types(const reader *r, model_config *c) {
+    static const char *const key = "layer_types";
+    const json_t *list = get(r, key);
+    if (!list)
+        return ISOBIT_OK;
+    if (!json_is_array(list) || json_array_size(list) != c->decoder_layers)
+        return wrong(r, key, list, "a list with the type of each layer");
+    char *layers = model_alloc(r->arena, c->decoder_layers, 1);
+    if (!layers)
+        return model_fail(r->error, ISOBIT_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < c->decoder_layers; i++) {
+        const json_t *item = json_array_get(list, i);
+        const char *type = json_is_string(item) ? json_string_value(item) : "";
+        char text[80];
+        layers[i] = strcmp(type, "sliding_attention") == 0;
+        if (!layers[i] && strcmp(type, "full_attention") != 0)
+            return model_fail(r->error, ISOBIT_E_UNSUPPORTED,
+                              "%s: \"%s\" has %s; full_attention and sliding_attention are "
+                              "supported",
+                              r->file, key, model_json_describe(item, text, sizeof text));
+    }
+    c->window_layers = layers;
+    return ISOBIT_OK;
+}
+
+/* How many keys a query sees; where the key is null, all of them. */
+static iso_status read_window(const reader *r, model_config *c) {
+    const model_keys *keys = c->keys;
+    int used = !keys->use_window;
+    iso_status status = ISOBIT_OK;
+    if (json_is_null(json_object_get(r->root, keys->window)))
+        c->window = 0;
+    if ((status = read_size(r, keys->window, &c->window, 1, MAX_SIZE)))
+        return status;
+    if (keys->use_window &&
+        ((status = read_flag(r, keys->use_window, &used)) ||
+         (status = read_size(r, keys->window_from, &c->window_from, 0, MAX_SIZE)) ||
+         (status = read_layer_types(r, c))))
+        return status;
+    if (!used || c->window >= c->max_positions)
+        c->window = 0;
+    return ISOBIT_OK;
+}
+
 /* Of grouped queries several heads share keys and values. */
 static iso_status check_key_heads(const reader *r, const model_config *c, size_t H) {
     return !c->key_heads || H % c->key_heads == 0
@@ -488,7 +533,6 @@ static iso_status check_key_heads(const reader *r, const model_config *c, size_t
 
 static iso_status read_architecture(const reader *r, model_config *c) {
     const model_keys *keys = c->keys;
-    size_t window = SIZE_MAX;
     const struct {
         const char *key;
         size_t *value, most;
@@ -508,7 +552,6 @@ static iso_status read_architecture(const reader *r, model_config *c) {
         {keys->buckets, &c->buckets, (size_t)1 << 16},
         {keys->max_distance, &c->max_distance, MAX_POSITIONS},
         {keys->key_heads, &c->key_heads, (size_t)1 << 16},
-        {keys->window, &window, MAX_POSITIONS},
     };
     iso_status status;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -524,11 +567,10 @@ static iso_status read_architecture(const reader *r, model_config *c) {
         (status = read_flag(r, "share_encoder_decoder_embeddings", &c->share_embeddings)) ||
         (status = read_flag(r, "tie_word_embeddings", &c->tie_logits)))
         return status;
-    if (keys->window && window < c->max_positions)
-        c->max_positions = window;
     if ((keys->attention_bias &&
          (status = read_flag(r, keys->attention_bias, &c->attention_bias))) ||
         (keys->ffn_bias && (status = read_flag(r, keys->ffn_bias, &c->ffn_bias))) ||
+        (keys->window && (status = read_window(r, c))) ||
         (keys->rope_theta && (status = read_rope(r, c))) || (status = read_scaled_logits(r, c)))
         return status;
     if (keys->norm_eps && (status = read_real(r, keys->norm_eps, &c->norm_eps, 0, 1)))

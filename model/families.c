@@ -221,7 +221,9 @@ static const model_names gpt2_names = {
 static const model_keys llama_keys = {LLAMA_KEYS, .attention_bias = "attention_bias",
                                       .ffn_bias = "mlp_bias"};
 static const model_keys mistral_keys = {LLAMA_KEYS, .window = "sliding_window"};
-static const model_keys qwen2_keys = {LLAMA_KEYS};
+static const model_keys qwen2_keys = {LLAMA_KEYS, .window = "sliding_window",
+                                      .use_window = "use_sliding_window",
+                                      .window_from = "max_window_layers"};
 static const model_names llama_names = {
     .prefix = "model.",
     .decoder = {.layers = "model.layers.",
@@ -410,27 +412,28 @@ static const model_config families[] = {
      .max_positions = 2048,
      .bos = 1,
      .eos = {(const uint32_t[]){2}, 1}},
-    /* Jiang et al. 2023, arXiv 2310.06825: beyond its window a query would not see all keys, so
-     * there are no more positions than that. */
+    /* Jiang et al. 2023, arXiv 2310.06825. */
     {.family = "mistral",
      .keys = &mistral_keys,
      FROM_LLAMA,
      .decoder_ffn = 14336,
      .key_heads = 8,
      .source_vocabulary = 32000,
-     .max_positions = 4096,
+     .max_positions = 131072,
+     .window = 4096,
      .bos = 1,
      .eos = {(const uint32_t[]){2}, 1}},
     /* Yang et al. 2024, arXiv 2407.10671; Qwen2.5 too. */
     {.family = "qwen2",
      .keys = &qwen2_keys,
      FROM_LLAMA,
-     .must = {{"use_sliding_window", "false"}},
      .attention_bias = 1,
      .no_output_bias = 1,
      .decoder_ffn = 22016,
      .source_vocabulary = 151936,
      .max_positions = 32768,
+     .window = 4096,
+     .window_from = 28,
      .bos = MODEL_NO_ID},
     /* Sanh et al. 2019, arXiv 1910.01108. */
     {.family = "distilbert",
@@ -551,6 +554,8 @@ static iso_status take_stack(model_source *source, const model_config *c, model_
     iso_status status = ISOBIT_OK;
     for (size_t i = 0; i < stack->layers && !status; i++) {
         (void)snprintf(at, sizeof at, "%s%zu.", names->layers, i);
+        if (c->window_layers ? c->window_layers[i] : i >= c->window_from)
+            stack->layer[i].window = c->window;
         status = take_layer(source, c, stack, &stack->layer[i], names, at);
     }
     if (!status && stack->layers && c->embedding_norm)

@@ -208,6 +208,7 @@ typedef struct model_keys {
     const char *gated_activation; /* instead of `activation`: the name may begin with "gated-" */
     const char *head_width, *buckets, *max_distance;
     const char *key_heads, *attention_bias, *ffn_bias, *rope_theta, *window;
+    const char *use_window, *window_from; /* whether there is one, and from which layer on */
 } model_keys;
 
 /* A key that must be absent or have this value: true, false, or a text. */
@@ -313,6 +314,9 @@ typedef struct model_config {
     size_t position_offset;
     int positions_count_offset; /* max_positions in config.json is the number of rows */
     size_t types;               /* rows of a table of token types, of which 0 is used */
+    size_t window;              /* the last keys that self-attention sees; 0: all */
+    size_t window_from;         /* the first layer with a window */
+    const char *window_layers;  /* [layers] or NULL: 1 for a layer with a window */
     double rope_theta;          /* base of rotary embeddings of queries and keys; 0: none */
     model_rope rope;
     int scale_embedding; /* times sqrt(d) */
@@ -368,6 +372,7 @@ typedef struct model_layer {
     model_linear fc1, fc2;
     model_norm ffn_norm;
     const float *relative; /* [buckets of the model][H] the bias of self-attention, or NULL */
+    size_t window;         /* how many keys a query of self-attention sees, its own too; 0: all */
 } model_layer;
 
 typedef struct model_stack {
@@ -577,10 +582,11 @@ iso_status model_normalize(model_run *run, float *y, size_t ldy, const float *x,
 iso_status model_between(model_run *run, const model_positionwise *p, size_t rows); /* run.c */
 /* The same without dealing out rows: an op after the other. */
 iso_status model_positionwise_rows(model_run *run, const model_positionwise *p, size_t rows);
-/* Hk: heads of k and v. The bias may be NULL, or have no values. */
+/* Hk: heads of k and v; window: of each query, 0 for none. The bias may be NULL, or have no values.
+ */
 iso_status model_attend_spans(model_run *run, const model_stack *stack, size_t Hk, const float *q,
                               size_t ldq, const float *k, const float *v, size_t ldk,
-                              const model_span *spans, size_t count, int causal,
+                              const model_span *spans, size_t count, int causal, size_t window,
                               const model_bias *bias);
 iso_status model_attend_workspace(model_run *run, const model_stack *stack, size_t Hk, size_t ldq,
                                   size_t ldk, const model_span *spans, size_t count, int causal,

@@ -184,7 +184,7 @@ typedef struct piece {
 
 static piece make_piece(const model_run *run, const model_stack *stack, size_t Hk,
                         const model_span *span, size_t n, size_t ldq, size_t ldk, int causal,
-                        const model_bias *bias) {
+                        size_t window, const model_bias *bias) {
     const size_t ldo = run->model->columns, dh = stack->dh;
     piece p = {.shape = {.B = n,
                          .H = stack->H,
@@ -195,8 +195,10 @@ static piece make_piece(const model_run *run, const model_stack *stack, size_t H
                          .k = {span->S * ldk, dh, ldk},
                          .v = {span->S * ldk, dh, ldk},
                          .o = {span->T * ldo, dh, ldo}},
-               .options = {
-                   .size = sizeof(iso_attention_options), .scale = stack->scale, .causal = causal}};
+               .options = {.size = sizeof(iso_attention_options),
+                           .scale = stack->scale,
+                           .causal = causal,
+                           .window = window}};
     if (bias && bias->values) {
         p.options.bias = bias->values + bias->zero;
         p.options.bias_strides = (iso_strides){0, bias->ld, ISOBIT_BY_DISTANCE};
@@ -211,7 +213,7 @@ static piece make_piece(const model_run *run, const model_stack *stack, size_t H
     }
     if (run->weights) { /* there is one sequence */
         const size_t head = span->T * span->S;
-        p.options.weights = run->weights + first * span->S;
+        p.options.weights = run->weights;
         p.options.weights_strides = (iso_strides){p.shape.H * head, head, span->S};
     }
     return p;
@@ -223,7 +225,7 @@ iso_status model_attend_workspace(model_run *run, const model_stack *stack, size
     iso_status status = ISOBIT_OK;
     for (size_t i = 0, n; i < count && !status; i += n) {
         n = Hk == stack->H ? run_of_spans(spans + i, count - i) : 1;
-        const piece p = make_piece(run, stack, Hk, &spans[i], n, ldq, ldk, causal, bias);
+        const piece p = make_piece(run, stack, Hk, &spans[i], n, ldq, ldk, causal, 0, bias);
         size_t bytes;
         status = iso_attention_f32_workspace_bytes(&bytes, &p.shape, &p.options, &run->context);
         if (!status)
@@ -235,13 +237,13 @@ iso_status model_attend_workspace(model_run *run, const model_stack *stack, size
 /* To run->h; q rows of ldq; k and v rows of ldk, head after head. */
 iso_status model_attend_spans(model_run *run, const model_stack *stack, size_t Hk, const float *q,
                               size_t ldq, const float *k, const float *v, size_t ldk,
-                              const model_span *spans, size_t count, int causal,
+                              const model_span *spans, size_t count, int causal, size_t window,
                               const model_bias *bias) {
     const size_t ldo = run->model->columns;
     iso_status status = ISOBIT_OK;
     for (size_t i = 0, n; i < count && !status; i += n) {
         n = Hk == stack->H ? run_of_spans(spans + i, count - i) : 1;
-        const piece p = make_piece(run, stack, Hk, &spans[i], n, ldq, ldk, causal, bias);
+        const piece p = make_piece(run, stack, Hk, &spans[i], n, ldq, ldk, causal, window, bias);
         const size_t at_q = spans[i].first_q, at_k = spans[i].first_k;
         status = iso_attention_f32(run->h + at_q * ldo, q + at_q * ldq, k + at_k * ldk,
                                    v + at_k * ldk, &p.shape, &p.options, &run->context);

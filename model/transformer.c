@@ -99,8 +99,9 @@ iso_status model_encode(model_run *run, const uint32_t *ids, const uint32_t *pos
         const model_layer *layer = &stack->layer[l];
         model_bias_set(&bias, stack, layer);
         model_show(run, ISOBIT_ATTENTION_ENCODER, l);
-        status = model_attend_spans(run, stack, stack->H, qkv, 3 * inner, qkv + inner,
-                                    qkv + 2 * inner, 3 * inner, spans, count, 0, &bias);
+        status =
+            model_attend_spans(run, stack, stack->H, qkv, 3 * inner, qkv + inner, qkv + 2 * inner,
+                               3 * inner, spans, count, 0, layer->window, &bias);
         if (!status)
             status = end_layer(run, stack, l, &layer->self_out, &layer->self_norm, positions, rows);
     }
@@ -142,7 +143,7 @@ iso_status model_decode_whole(model_run *run, const model_decoder_batch *b,
         if (!status)
             status = model_attend_spans(run, stack, stack->Hk, qkv, ld, qkv + inner,
                                         qkv + ld - stack->Hk * stack->dh, ld, b->self, b->count, 1,
-                                        &bias);
+                                        layer->window, &bias);
         if (!status && !b->cross) {
             status = end_layer(run, stack, l, &layer->self_out, &layer->self_norm, b->positions,
                                b->rows);
@@ -154,7 +155,7 @@ iso_status model_decode_whole(model_run *run, const model_decoder_batch *b,
             (status = model_project(run, b->kv, 2 * inner, b->memory, d, &layer->cross_kv,
                                     b->memory_rows, ISOBIT_ACT_NONE, NULL)) ||
             (status = model_attend_spans(run, stack, stack->H, q, inner, b->kv, b->kv + inner,
-                                         2 * inner, b->cross, b->count, 0, NULL)))
+                                         2 * inner, b->cross, b->count, 0, 0, NULL)))
             break;
         status =
             end_layer(run, stack, l, &layer->cross_out, &layer->cross_norm, b->positions, b->rows);
@@ -369,7 +370,8 @@ static iso_attention_options self_options(const model_cache *c, const model_stac
                                .scale = stack->scale,
                                .causal = stack->Hk == stack->H,
                                .past = past,
-                               .key_panels = 1};
+                               .key_panels = 1,
+                               .window = stack->layer[l].window};
     if (!o.causal)
         o.past = 0;
     if (c->bias) {

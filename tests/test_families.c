@@ -50,6 +50,8 @@ static const family families[] = {
     {"mistral", {"lm_head.weight"}},
     {"llama-yarn", {"lm_head.weight"}},
     {"llama-longrope", {"lm_head.weight"}},
+    {"mistral-window", {"lm_head.weight"}},
+    {"qwen2-window", {"lm_head.weight"}},
 };
 
 static void ok(iso_status status, const iso_error *error) {
@@ -415,9 +417,9 @@ static void test_encoder_arguments(void **state) {
 
 /* ------------------------------------------------------------------------------ decoders alone */
 
-static const char *const decoders[] = {"gpt2",        "gpt2-untied-f16", "llama",
-                                       "llama3-bf16", "qwen2-f16",       "mistral",
-                                       "llama-yarn",  "llama-longrope"};
+static const char *const decoders[] = {
+    "gpt2",    "gpt2-untied-f16", "llama",          "llama3-bf16",    "qwen2-f16",
+    "mistral", "llama-yarn",      "llama-longrope", "mistral-window", "qwen2-window"};
 #define DECODERS (sizeof decoders / sizeof *decoders)
 
 static void test_decoders(void **state) {
@@ -883,7 +885,18 @@ static void test_llama_config(void **state) {
         {"llama", "attention_bias", "1", ISOBIT_E_CONFIG, "attention_bias"},
         {"llama", "mlp_bias", "false", ISOBIT_OK, ""},
         {"qwen2-f16", "attention_bias", "false", ISOBIT_OK, ""}, /* it has no such key */
-        {"qwen2-f16", "use_sliding_window", "true", ISOBIT_E_UNSUPPORTED, "use_sliding_window"},
+        {"qwen2-f16", "use_sliding_window", "1", ISOBIT_E_CONFIG, "use_sliding_window"},
+        {"qwen2-window", "sliding_window", "-1", ISOBIT_E_CONFIG, "sliding_window"},
+        {"qwen2-window", "max_window_layers", "0.5", ISOBIT_E_CONFIG, "max_window_layers"},
+        {"qwen2-window", "max_window_layers", "99", ISOBIT_OK, ""},
+        {"qwen2-window", "layer_types", "[\"full_attention\"]", ISOBIT_E_CONFIG,
+         "\"layer_types\" is a list; a list with the type of each layer"},
+        {"qwen2-window", "layer_types", "7", ISOBIT_E_CONFIG, "layer_types"},
+        {"qwen2-window", "layer_types",
+         "[\"full_attention\",\"chunked_attention\",\"full_attention\"]", ISOBIT_E_UNSUPPORTED,
+         "\"layer_types\" has \"chunked_attention\""},
+        {"qwen2-window", "layer_types", "[\"full_attention\",null,\"full_attention\"]",
+         ISOBIT_E_UNSUPPORTED, "\"layer_types\" has null"},
         {"llama", "rope_theta", "0", ISOBIT_E_CONFIG, "rope_theta"},
         {"llama", "rope_theta", "1", ISOBIT_E_CONFIG, "rope_theta"},
         {"llama", "rope_scaling", "null", ISOBIT_OK, ""},
@@ -1107,11 +1120,63 @@ static void test_new_keys(void **state) {
     (void)state;
 }
 
-/* Beyond its window Mistral would see other keys: there are no such positions. */
+/* What a configuration says of windows, in its words or in those of a newer one. */
 static void test_window(void **state) {
-    iso_model *model = load_as("mistral", "{\"sliding_window\":9}");
-    assert_int_equal(iso_model_get_info(model)->max_positions, 9);
-    iso_model_free(model);
+    static const struct {
+        const char *folder, *a, *b;
+        int same;
+    } cases[] = {
+        {"mistral-window", "{}", "{\"sliding_window\":null}", 0},
+        {"mistral-window", "{\"sliding_window\":9}", "{\"sliding_window\":8}", 0},
+        {"mistral-window", "{\"sliding_window\":9}", "{\"sliding_window\":null}", 1}, /* 9 tokens */
+        {"mistral-window", "{\"sliding_window\":2147483648}", "{\"sliding_window\":null}", 1},
+        {"qwen2-window", "{\"layer_types\":null}",
+         "{\"max_window_layers\":9,\"layer_types\":[\"full_attention\",\"sliding_attention\","
+         "\"sliding_attention\"]}",
+         1},
+        {"qwen2-window", "{}",
+         "{\"layer_types\":[\"full_attention\",\"sliding_attention\",\"full_attention\"]}", 0},
+        {"qwen2-window", "{\"use_sliding_window\":false}", "{\"sliding_window\":null}", 1},
+        {"qwen2-window", "{\"layer_types\":null,\"max_window_layers\":3}",
+         "{\"sliding_window\":null}", 1},
+        {"qwen2-window", "{\"layer_types\":null,\"max_window_layers\":2}",
+         "{\"sliding_window\":null}", 0},
+    };
+    static float a[9 * MOST_V], b[9 * MOST_V];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        logits_as(a, cases[i].folder, cases[i].a);
+        logits_as(b, cases[i].folder, cases[i].b);
+        if (same_bytes(a, b, sizeof a) != cases[i].same)
+            fail_msg("%s, %s and %s: logits are %s", cases[i].folder, cases[i].a, cases[i].b,
+                     cases[i].same ? "others" : "the same");
+    }
+    (void)state;
+}
+
+/* A window that spans blocks of keys: at once and step by step, with the bits of each other. */
+static void test_long_windows(void **state) {
+    enum { LENGTH = 220 };
+    static uint32_t ids[LENGTH];
+    static float at_once[LENGTH * MOST_V], steps[LENGTH * MOST_V];
+    for (size_t i = 0; i < LENGTH; i++)
+        ids[i] = (uint32_t)(i * i * 7 + i / 3) % 50;
+    for (size_t window = 60; window <= 140; window += 16) {
+        char changes[80];
+        (void)snprintf(changes, sizeof changes,
+                       "{\"sliding_window\":%zu,\"max_position_embeddings\":300}", window);
+        iso_model *model = load_as("mistral-window", changes);
+        iso_error error = {0};
+        ok(iso_logits_f32(at_once, model, NULL, 0, ids, LENGTH, 0, NULL, &error), &error);
+        ok(iso_logits_f32(steps, model, NULL, 0, ids, LENGTH, 1, NULL, &error), &error);
+        assert_memory_equal(at_once, steps, LENGTH * 50 * sizeof(float));
+        /* What lies three windows back, one for each layer, has no influence. */
+        ids[0] ^= 1;
+        ok(iso_logits_f32(steps, model, NULL, 0, ids, LENGTH, 0, NULL, &error), &error);
+        for (size_t t = 0; t < LENGTH; t++)
+            assert_int_equal(same_bytes(at_once + t * 50, steps + t * 50, 50 * sizeof(float)),
+                             t > 3 * (window - 1));
+        iso_model_free(model);
+    }
     (void)state;
 }
 
@@ -1134,6 +1199,7 @@ int main(void) {
         cmocka_unit_test(test_t5_info),
         cmocka_unit_test(test_llama_config),
         cmocka_unit_test(test_window),
+        cmocka_unit_test(test_long_windows),
         cmocka_unit_test(test_rope_numbers),
         cmocka_unit_test(test_new_keys),
     };

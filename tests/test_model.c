@@ -47,7 +47,9 @@ static const char *const golden[] = {"marian-swish",
                                      "qwen2-f16",
                                      "mistral",
                                      "llama-yarn",
-                                     "llama-longrope"};
+                                     "llama-longrope",
+                                     "mistral-window",
+                                     "qwen2-window"};
 
 static void ok(iso_status status, const iso_error *error) {
     if (status)

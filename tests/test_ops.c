@@ -1181,6 +1181,7 @@ struct attention_case {
     int causal;
     size_t past;
     int lengths, bias, weights; /* bias 2: broadcast over heads, 3: over all, 4: by distance */
+    size_t window;
 };
 
 struct attention_data {
@@ -1203,8 +1204,11 @@ static void attention_make(struct attention_data *d, const struct attention_case
     d->k = random_floats(c->B * c->Sk * row - (c->Sk ? 2 : 0));
     d->v = random_floats(c->B * c->Sk * row - (c->Sk ? 2 : 0));
     d->o = canaries(d->o_floats);
-    d->options = (iso_attention_options){
-        .size = sizeof d->options, .scale = 0.25f, .causal = c->causal, .past = c->past};
+    d->options = (iso_attention_options){.size = sizeof d->options,
+                                         .scale = 0.25f,
+                                         .causal = c->causal,
+                                         .past = c->past,
+                                         .window = c->window};
     if (c->lengths) {
         d->lengths = guarded(c->B * sizeof *d->lengths);
         for (size_t b = 0; b < c->B; b++)
@@ -1253,23 +1257,25 @@ static void attention_judge(const struct attention_data *d) {
         for (size_t h = 0; h < s->H; h++) {
             for (size_t i = 0; i < s->Sq; i++) {
                 const iso_strides *bs = &d->options.bias_strides;
+                const size_t seen = attention_seen(d, b, i), window = d->options.window;
+                const size_t from = window && seen > window ? seen - window : 0;
                 const float *bias = d->options.bias;
                 if (bias)
-                    bias += (ptrdiff_t)(b * bs->batch + h * bs->head) +
+                    bias += (ptrdiff_t)(b * bs->batch + h * bs->head + from) +
                             (ptrdiff_t)i * (ptrdiff_t)bs->seq;
-                struct iso_oracle_attention t = {.q = d->q + b * s->q.batch + h * s->q.head +
-                                                      i * s->q.seq,
-                                                 .k = d->k + b * s->k.batch + h * s->k.head,
-                                                 .ksj = s->k.seq,
-                                                 .ksc = 1,
-                                                 .v = d->v + b * s->v.batch + h * s->v.head,
-                                                 .ldv = s->v.seq,
-                                                 .nk = attention_seen(d, b, i),
-                                                 .dh = s->dh,
-                                                 .scale = (double)d->options.scale,
-                                                 .bias = bias,
-                                                 .lanes = ISO_LANES,
-                                                 .key_block = ISO_KEY_BLOCK};
+                struct iso_oracle_attention t = {
+                    .q = d->q + b * s->q.batch + h * s->q.head + i * s->q.seq,
+                    .k = d->k + b * s->k.batch + h * s->k.head + from * s->k.seq,
+                    .ksj = s->k.seq,
+                    .ksc = 1,
+                    .v = d->v + b * s->v.batch + h * s->v.head + from * s->v.seq,
+                    .ldv = s->v.seq,
+                    .nk = seen - from,
+                    .dh = s->dh,
+                    .scale = (double)d->options.scale,
+                    .bias = bias,
+                    .lanes = ISO_LANES,
+                    .key_block = ISO_KEY_BLOCK};
                 iso_oracle_attention(expect, bound, w, wb, &t);
                 const float *o = d->o + b * s->o.batch + h * s->o.head + i * s->o.seq;
                 for (size_t c = 0; c < s->dh; c++) {
@@ -1280,7 +1286,8 @@ static void attention_judge(const struct attention_data *d) {
                 const iso_strides *ws = &d->options.weights_strides;
                 for (size_t j = 0; d->weights && j < s->Sk; j++) {
                     double got = (double)d->weights[b * ws->batch + h * ws->head + i * ws->seq + j];
-                    if (j < t.nk ? !(fabs(got - w[j]) <= wb[j]) : got != 0)
+                    if (from <= j && j < seen ? !(fabs(got - w[j - from]) <= wb[j - from])
+                                              : got != 0)
                         fail_msg("attention weight [%zu][%zu][%zu][%zu] is %a", b, h, i, j, got);
                 }
             }
@@ -1290,20 +1297,25 @@ static void attention_judge(const struct attention_data *d) {
 }
 
 static const struct attention_case attention_cases[] = {
-    {1, 1, 1, 1, 8, 0, 0, 0, 0, 1},      {2, 3, 5, 7, 16, 0, 0, 0, 0, 1},
-    {2, 2, 63, 64, 32, 1, 0, 0, 0, 0},   {1, 2, 64, 65, 64, 1, 1, 0, 1, 1},
-    {1, 2, 65, 127, 48, 1, 62, 0, 2, 0}, {3, 2, 129, 129, 16, 1, 0, 1, 0, 1},
-    {3, 2, 20, 130, 80, 0, 0, 1, 3, 1},  {2, 1, 1, 200, 64, 1, 199, 0, 0, 1},
-    {4, 1, 3, 66, 128, 1, 63, 1, 0, 0},  {1, 1, 130, 1, 1, 0, 0, 0, 0, 0},
-    {1, 3, 66, 70, 96, 1, 2, 0, 3, 0},   {1, 1, 3, 5, 512, 0, 0, 0, 0, 0},
-    {2, 1, 4, 0, 8, 0, 0, 0, 0, 0},      {2, 2, 17, 65, 17, 1, 100, 1, 1, 1},
-    {2, 3, 514, 530, 20, 1, 9, 1, 0, 0}, {1, 2, 520, 257, 512, 1, 3, 0, 0, 0},
-    {2, 3, 1, 150, 20, 0, 0, 1, 1, 1},   {3, 4, 1, 77, 64, 1, 40, 0, 0, 0},
-    {1, 40, 1, 20, 4, 0, 0, 0, 1, 1},    {2, 5, 1, 830, 64, 0, 0, 0, 3, 1},
-    {4, 8, 1, 70, 64, 1, 69, 1, 0, 0},   {4, 8, 3, 70, 64, 0, 0, 1, 1, 1},
-    {2, 3, 65, 130, 16, 0, 0, 1, 4, 0},  {2, 2, 70, 70, 24, 1, 0, 0, 4, 0},
-    {2, 3, 66, 129, 16, 1, 63, 1, 1, 0}, {1, 3, 3, 77, 20, 1, 74, 0, 4, 1},
-    {2, 5, 1, 90, 16, 1, 89, 0, 4, 1},   {1, 1, 300, 280, 300, 1, 9, 0, 4, 0}};
+    {1, 1, 1, 1, 8, 0, 0, 0, 0, 1, 0},       {2, 3, 5, 7, 16, 0, 0, 0, 0, 1, 0},
+    {2, 2, 63, 64, 32, 1, 0, 0, 0, 0, 0},    {1, 2, 64, 65, 64, 1, 1, 0, 1, 1, 0},
+    {1, 2, 65, 127, 48, 1, 62, 0, 2, 0, 0},  {3, 2, 129, 129, 16, 1, 0, 1, 0, 1, 0},
+    {3, 2, 20, 130, 80, 0, 0, 1, 3, 1, 0},   {2, 1, 1, 200, 64, 1, 199, 0, 0, 1, 0},
+    {4, 1, 3, 66, 128, 1, 63, 1, 0, 0, 0},   {1, 1, 130, 1, 1, 0, 0, 0, 0, 0, 0},
+    {1, 3, 66, 70, 96, 1, 2, 0, 3, 0, 0},    {1, 1, 3, 5, 512, 0, 0, 0, 0, 0, 0},
+    {2, 1, 4, 0, 8, 0, 0, 0, 0, 0, 0},       {2, 2, 17, 65, 17, 1, 100, 1, 1, 1, 0},
+    {2, 3, 514, 530, 20, 1, 9, 1, 0, 0, 0},  {1, 2, 520, 257, 512, 1, 3, 0, 0, 0, 0},
+    {2, 3, 1, 150, 20, 0, 0, 1, 1, 1, 0},    {3, 4, 1, 77, 64, 1, 40, 0, 0, 0, 0},
+    {1, 40, 1, 20, 4, 0, 0, 0, 1, 1, 0},     {2, 5, 1, 830, 64, 0, 0, 0, 3, 1, 0},
+    {4, 8, 1, 70, 64, 1, 69, 1, 0, 0, 0},    {4, 8, 3, 70, 64, 0, 0, 1, 1, 1, 0},
+    {2, 2, 150, 150, 16, 1, 0, 0, 0, 0, 37}, {1, 2, 130, 200, 20, 1, 70, 0, 0, 1, 64},
+    {3, 2, 5, 200, 8, 0, 0, 1, 0, 1, 20},    {2, 3, 1, 300, 20, 1, 299, 0, 1, 1, 65},
+    {2, 4, 1, 300, 20, 0, 0, 1, 0, 0, 100},  {1, 2, 514, 600, 16, 1, 86, 0, 0, 0, 200},
+    {1, 2, 40, 90, 16, 1, 50, 0, 2, 1, 1},   {2, 3, 65, 130, 16, 0, 0, 1, 4, 0, 0},
+    {2, 2, 70, 70, 24, 1, 0, 0, 4, 0, 0},    {2, 3, 66, 129, 16, 1, 63, 1, 1, 0, 0},
+    {1, 3, 3, 77, 20, 1, 74, 0, 4, 1, 0},    {2, 5, 1, 90, 16, 1, 89, 0, 4, 1, 0},
+    {1, 1, 300, 280, 300, 1, 9, 0, 4, 0, 0}, {2, 3, 65, 130, 16, 1, 65, 1, 4, 0, 40},
+    {1, 2, 70, 150, 24, 1, 80, 0, 1, 0, 33}};
 enum { ATTENTION_CASES = sizeof attention_cases / sizeof *attention_cases };
 
 /* The keys of d as panels, one head after the other. */
@@ -1470,6 +1482,48 @@ static void attention_by_steps_equals_the_whole(void **state) {
                                             &ways[w].context));
             }
             assert_same("by steps", o, DH, whole, DH, S, DH);
+        }
+    }
+}
+
+/* A window has the bits of a bias of -Inf for what it hides, also by steps: each piece sees the
+ * last `window` keys of those before it and its own. */
+static void attention_window_is_a_bias(void **state) {
+    (void)state;
+    enum { S = 300, DH = 24 };
+    static const size_t windows[] = {1, 7, 16, 63, 64, 65, 100, 128, 250, 299, 300, 1000};
+    static const size_t pieces[] = {1, 5, 16, 64, 100, 300};
+    float *q = random_floats(S * DH), *k = random_floats(S * DH), *v = random_floats(S * DH);
+    float *whole = floats(S * DH), *o = floats(S * DH), *bias = floats(S * S);
+    const size_t room = iso_key_panels_floats(S, DH);
+    float *panels = floats(room);
+    memset(panels, 0, room * sizeof *panels);
+    assert_ok(iso_key_panels_append(panels, 0, k, DH, S, DH, NULL));
+    const iso_strides strides = {0, 0, DH};
+    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
+        const size_t window = windows[i];
+        if (quick && i % 4 != 1)
+            continue;
+        for (size_t r = 0; r < S; r++)
+            for (size_t j = 0; j < S; j++)
+                bias[r * S + j] = j + window <= r ? -INFINITY : 0;
+        iso_attention_options p = {
+            .size = sizeof p, .scale = 0.2f, .causal = 1, .bias = bias, .bias_strides = {0, 0, S}};
+        iso_attention_shape s = {1, 1, S, S, DH, strides, strides, strides, strides};
+        assert_ok(iso_attention_f32(whole, q, k, v, &s, &p, &ways[0].context));
+        p = (iso_attention_options){
+            .size = sizeof p, .scale = 0.2f, .causal = 1, .window = window, .key_panels = 1};
+        for (size_t w = 0; w < isa_ways; w++) {
+            for (size_t n = 0; n < sizeof pieces / sizeof *pieces; n++) {
+                for (size_t at = 0; at < S; at += s.Sq) {
+                    s.Sq = pieces[n] < S - at ? pieces[n] : S - at;
+                    s.Sk = at + s.Sq;
+                    p.past = at;
+                    assert_ok(iso_attention_f32(o + at * DH, q + at * DH, panels, v, &s, &p,
+                                                &ways[w].context));
+                }
+                assert_same("window", o, DH, whole, DH, S, DH);
+            }
         }
     }
 }
@@ -2576,6 +2630,7 @@ int main(int argc, char **argv) {
         TEST(attention_does_not_see_the_batch),
         TEST(attention_takes_views_of_one_buffer),
         TEST(attention_by_steps_equals_the_whole),
+        TEST(attention_window_is_a_bias),
         TEST(alignment_changes_nothing),
         TEST(embeddings_are_right_every_way),
         TEST(rope_turns_pairs_every_way),

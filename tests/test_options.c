@@ -22,7 +22,7 @@ static const int something;
     do {                                                                                           \
         type own, caller;                                                                          \
         const size_t first = ISO_SIZE_UP_TO(type, last);                                           \
-        assert_true(first == offsetof(type, grown));                                               \
+        assert_true(first <= offsetof(type, grown));                                               \
         memset(&own, 0xff, sizeof own);                                                            \
         memset(&caller, 0x55, sizeof caller);                                                      \
         caller.size = first;                                                                       \

@@ -158,7 +158,7 @@ static const iso_attention_shape heads = {.B = 1,
                                           .o = STRIDES(11)};
 
 static const char all_masks[] = "attention_f32,scalar,B1H2Sq3Sk5dh4:ldq8:ldk9:ldv10:ldo11:causal"
-                                ":past2:key_lengths:bias:weights:key_panels,thr1";
+                                ":past2:window4:key_lengths:bias:weights:key_panels,thr1";
 
 /* Each operation plain, then with all its options. NULL: no more. */
 static const char *const each_line[] = {
@@ -236,7 +236,8 @@ static int each_call(void) {
                                      .bias_strides = {0, 0, 5},
                                      .weights = other,
                                      .weights_strides = {30, 15, 5},
-                                     .key_panels = 1};
+                                     .key_panels = 1,
+                                     .window = 4};
     const uint32_t ids[] = {3, 0}, rows[] = {1, 2};
     iso_packed p;
     int bad = 0;

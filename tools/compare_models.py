@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import transformers
 
 import make_golden
 import isobit
@@ -96,10 +97,15 @@ def config_of(family, r):
             config["attention_bias"] = r.random() < 0.5
             config["mlp_bias"] = r.random() < 0.5
         elif family == "mistral":
-            config["sliding_window"] = None
+            config["sliding_window"] = r.choice([None, 3, 8, 20])
             config["head_dim"] = r.choice([width, 2 * width])
         else:
-            config["use_sliding_window"] = False
+            window, start = r.choice([0, 4, 15]), 0
+            if transformers.__version__[0] != "4":  # which gives all layers a window
+                start = r.randrange(0, 3)
+            config["use_sliding_window"] = window > 0
+            config["sliding_window"] = window or None
+            config["max_window_layers"] = start
         return config
     if family == "distilbert":
         return dict(common, dim=d, n_heads=heads, n_layers=layers, hidden_dim=ffn,
@@ -147,7 +153,6 @@ def near_tie(exact, source, ours, theirs, decoder):
 
 class Comparison:
     def __init__(self, family, r, directory):
-        import transformers
         self.family, self.r = family, r
         self.decoder, self.encoder = family in DECODERS, family in ENCODERS
         rng = torch.Generator().manual_seed(r.randrange(1 << 30))

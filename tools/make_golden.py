@@ -846,6 +846,16 @@ def main():
                  dict(llama, model_type="mistral", num_key_value_heads=4, sliding_window=None,
                       **ids),
                  dict(ids, max_new_tokens=12), "F32", "model.norm")
+    # Queries see a few keys only.
+    make_decoder("mistral-window", out,
+                 dict(llama, model_type="mistral", num_hidden_layers=3, sliding_window=5, **ids),
+                 dict(ids, max_new_tokens=12), "F32", "model.norm")
+    # From the second layer on.  By transformers 5.24: without flash attention 4.51 gives all layers
+    # a window, used or not.
+    make_decoder("qwen2-window", out,
+                 dict(llama, model_type="qwen2", num_hidden_layers=3, use_sliding_window=True,
+                      sliding_window=4, max_window_layers=1, **ids),
+                 dict(ids, max_new_tokens=12), "F32", "model.norm")
 
 
 if __name__ == "__main__":

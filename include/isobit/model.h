@@ -68,7 +68,8 @@ typedef struct iso_load_options {
  *   encoder-decoders  "isobit-transformer" (the paper's), "marian", "bart", "mbart", "pegasus",
  *                     "m2m_100" (M2M100, NLLB-200), "t5" (FLAN-T5, MADLAD-400 too), "mt5", "umt5"
  *   encoders          "bert" (MiniLM too), "roberta", "xlm-roberta", "camembert", "distilbert"
- *   decoders          "gpt2", "llama" (2 and 3 too), "mistral" (as far as its window), "qwen2"
+ *   decoders          "gpt2", "llama" (2 and 3 too), "mistral", "qwen2"
+ * Sliding windows are those of the configuration; caches keep all keys.
  * Rotary embeddings may be scaled ("linear", "llama3", "yarn", "dynamic", "longrope"). "dynamic" and
  * "longrope" turn even the first keys otherwise once a text is longer than max_position_embeddings,
  * or original_max_position_embeddings: the model has no more positions than that.

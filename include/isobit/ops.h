@@ -246,6 +246,7 @@ typedef struct iso_attention_options {
      * and k.head step from one head's panels to the next one's.
      */
     int key_panels;
+    size_t window; /* 0, or each query sees only the last `window` of the keys it would see */
 } iso_attention_options;
 
 ISOBIT_API iso_status iso_attention_f32(float *o, const float *q, const float *k, const float *v,

@@ -17,6 +17,10 @@
  * strip sees it: that changes nothing (the final + 0 evens out the sign of zeros) unless V is not
  * finite there. Then a NaN shows up in the output, and the block is computed again row by row,
  * leaving out what is not seen.
+ *
+ * With a window the first blocks that no query sees are left out. The others begin where they
+ * always do: a block that a query does not see changes nothing for it, so it has the same bits in
+ * any company.
  */
 
 /* Rows of the strips that cut n rows evenly. Sums of 64 steps are short: strips of fewer rows begin
@@ -37,7 +41,22 @@ static inline size_t keys_seen(const struct iso_attention *t, size_t query) {
     return t->causal && t->see + query < t->nk ? t->see + query : t->nk;
 }
 
-/* How many of the n keys from j0 on a query sees: the first ones. */
+/* The first key that a query sees, and the block of keys that it begins with. */
+static inline size_t first_seen(const struct iso_attention *t, size_t query) {
+    const size_t k = keys_seen(t, query);
+    return t->window && k > t->window ? k - t->window : 0;
+}
+static inline size_t first_block(const struct iso_attention *t, size_t query) {
+    return first_seen(t, query) / ISO_KEY_BLOCK * ISO_KEY_BLOCK;
+}
+
+/* How many of the n keys from j0 on lie before the first one that a query sees. */
+static inline size_t hidden_of(const struct iso_attention *t, size_t query, size_t j0, size_t n) {
+    const size_t k = first_seen(t, query);
+    return k <= j0 ? 0 : k - j0 < n ? k - j0 : n;
+}
+
+/* How many of the n keys from j0 on precede the last one that a query sees, and it itself. */
 static inline size_t seen_of(const struct iso_attention *t, size_t query, size_t j0, size_t n) {
     const size_t k = keys_seen(t, query);
     return k <= j0 ? 0 : k - j0 < n ? k - j0 : n;
@@ -163,15 +182,18 @@ ISO_INLINE vf attention_exps(vf *sum, float *s, vf base, size_t n, float *next, 
     return top;
 }
 
-/* The same for the keys from j to `any`; -Inf from `limit` on, if they are not below `all`. */
-ISO_INLINE vf attention_scale(float *s, vf top, vf scale, const float *limit, size_t j, size_t all,
-                              size_t any) {
+/* The same for the keys from j to `any`; -Inf from `limit` on and, unless it is NULL, before
+ * `begin`, if they are not below `all`. */
+ISO_INLINE vf attention_scale(float *s, vf top, vf scale, const float *limit, const float *begin,
+                              size_t j, size_t all, size_t any) {
     for (; j + 4 <= all; j += 4)
         top = attention_scale_four(s + j * ISO_QUERY_BLOCK, top, scale);
     for (; j < any; j++) {
         vf x = vf_mul(scale, vf_load(s + j * ISO_QUERY_BLOCK));
         if (j >= all)
             x = vf_select(vf_lt(vf_set1((float)j), vf_load(limit)), x, vf_set1(-__builtin_inff()));
+        if (begin)
+            x = vf_select(vf_lt(vf_set1((float)j), vf_load(begin)), vf_set1(-__builtin_inff()), x);
         vf_store(s + j * ISO_QUERY_BLOCK, x);
         top = vf_max(x, top);
     }
@@ -180,7 +202,7 @@ ISO_INLINE vf attention_scale(float *s, vf top, vf scale, const float *limit, si
 
 /* A block of queries in the lanes, and what it keeps from one block of keys to the next. */
 struct columns {
-    size_t q0, nq, lanes, nk;
+    size_t q0, nq, lanes, k0, nk;
     float *qp, *o, *m, *l;
 };
 
@@ -189,6 +211,7 @@ static ISO_ONE_COPY void columns_begin(struct columns *b, const struct iso_atten
     b->q0 = q0;
     b->nq = t->nq - q0 < ISO_QUERY_BLOCK ? t->nq - q0 : ISO_QUERY_BLOCK;
     b->lanes = (b->nq + ISO_PANEL - 1) / ISO_PANEL * ISO_PANEL;
+    b->k0 = first_block(t, q0);
     b->nk = keys_seen(t, q0 + b->nq - 1);
     b->qp = scratch;
     b->o = b->qp + ISO_QUERY_BLOCK * t->dh;
@@ -280,7 +303,9 @@ static ISO_ONE_COPY void columns_block(const struct columns *b, const struct iso
     const size_t nk_all = keys_seen(t, q0);
     const size_t n = nk - j0 < ISO_KEY_BLOCK ? nk - j0 : ISO_KEY_BLOCK, after = nk - j0 - n;
     const float *panels = t->key_panels ? t->key_panels + j0 * dh : NULL, *v = t->v + j0 * t->ldv;
-    const int partial = j0 + n > nk_all;
+    const int begins = j0 < first_seen(t, q0 + nq - 1); /* not for all queries */
+    const int partial = j0 + n > nk_all || begins;
+    float begin[ISO_QUERY_BLOCK + VF_N];
     uint64_t seen[ISO_QUERY_BLOCK];
     vm rescale = vm_first(0);
 
@@ -311,16 +336,18 @@ static ISO_ONE_COPY void columns_block(const struct columns *b, const struct iso
     }
     for (size_t i = 0; partial && i < lanes; i++)
         limit[i] = (float)lane_sees(t, q0, nq, i, j0, n);
+    for (size_t i = 0; begins && i < lanes + VF_N; i++)
+        begin[i] = (float)(i < nq ? hidden_of(t, q0 + i, j0, n) : 0);
 
     /* The keys that all lanes of a vector see, and those that any does. */
-    size_t all = lane_sees(t, q0, nq, 0, j0, n);
+    size_t all = begins ? 0 : lane_sees(t, q0, nq, 0, j0, n);
     size_t any = careful ? n : lane_sees(t, q0, nq, VF_N - 1, j0, n);
-    vf top = attention_scale(s, vf_load(m), scale, limit, 0, all, any);
+    vf top = attention_scale(s, vf_load(m), scale, limit, begins ? begin : NULL, 0, all, any);
     for (size_t i = 0; i < lanes; i += VF_N) {
         const size_t seen_here = any, next_lane = i + VF_N;
         all = any = 0;
         if (next_lane < lanes) {
-            all = lane_sees(t, q0, nq, next_lane, j0, n);
+            all = begins ? 0 : lane_sees(t, q0, nq, next_lane, j0, n);
             any = careful ? n : lane_sees(t, q0, nq, next_lane + VF_N - 1, j0, n);
         }
         float *si = s + i, *next = si + VF_N;
@@ -334,7 +361,8 @@ static ISO_ONE_COPY void columns_block(const struct columns *b, const struct iso
         top = attention_exps(sum, si, base, scaled, next, vf_load(m + next_lane), scale);
         size_t j = seen_here / 4 * 4;
         attention_exps(sum, si + scaled * ISO_QUERY_BLOCK, base, j - scaled, NULL, top, scale);
-        top = attention_scale(next, top, scale, limit + next_lane, scaled, all, any);
+        top = attention_scale(next, top, scale, limit + next_lane,
+                              begins ? begin + next_lane : NULL, scaled, all, any);
         ISO_UNROLLED (r, 3) {
             if (j + r < seen_here) {
                 float *p = si + (j + r) * ISO_QUERY_BLOCK;
@@ -353,12 +381,12 @@ static ISO_ONE_COPY void columns_block(const struct columns *b, const struct iso
         rescale = vm_or(rescale, vf_lt(factor, vf_set1(1.0f)));
     }
 
-    if (j0 > 0 && vm_any(rescale))
+    if (j0 > b->k0 && vm_any(rescale))
         attention_rescale(o, c, nq, dh);
     if (careful) {
         for (size_t i = 0; i < nq; i++)
             attention_careful(o + i * dh, acc, s + i, ISO_QUERY_BLOCK, seen[i], v, t->ldv, n, dh,
-                              j0 == 0);
+                              j0 == b->k0);
         return;
     }
     /* The bias of the next keys: no prefetcher foresees so many rows. */
@@ -369,7 +397,7 @@ static ISO_ONE_COPY void columns_block(const struct columns *b, const struct iso
         const size_t keys = partial ? seen_of(t, q0 + i + here - 1, j0, n) : n;
         if (keys)
             gemm_strip(o + i * dh, dh, s + i, ISO_QUERY_BLOCK, v, t->ldv, ISO_PANEL, here, dh, keys,
-                       j0 ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
+                       j0 > b->k0 ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
         if (bias_after)
             call_rows(bias_after + i * (size_t)t->ldb, (size_t)t->ldb, here, ISO_KEY_BLOCK);
         if (call && after > i)
@@ -393,9 +421,9 @@ static ISO_ONE_COPY int attention_columns(const struct iso_attention *t, int car
 
     /* The last block sees the most keys. It calls the next ones, if they are too many for L2. */
     const int far = iso_keys_are_far(last->nk, t->dh);
-    for (size_t j0 = 0; j0 < last->nk; j0 += ISO_KEY_BLOCK)
+    for (size_t j0 = blocks->k0; j0 < last->nk; j0 += ISO_KEY_BLOCK)
         for (const struct columns *b = blocks; b <= last; b++)
-            if (j0 < b->nk)
+            if (b->k0 <= j0 && j0 < b->nk)
                 columns_block(b, t, j0, t->scratch, careful, b == last && far);
 
     int nan = 0;
@@ -405,11 +433,15 @@ static ISO_ONE_COPY int attention_columns(const struct iso_attention *t, int car
     return nan;
 }
 
-/* weights = exp(s - m) / l, from the scores that stand there; 0 for keys beyond `nk`. */
-static ISO_ONE_COPY void attention_weights(float *w, size_t nk, size_t columns, float m, float l) {
+/* weights = exp(s - m) / l, from the scores that stand there; 0 for keys before k0 and from nk on.
+ */
+static ISO_ONE_COPY void attention_weights(float *w, size_t k0, size_t nk, size_t columns, float m,
+                                           float l) {
     const vf base = vf_set1(m == -__builtin_inff() ? 0 : m),
              inverse = vf_set1(l == 0 ? 0 : 1.0f / l);
-    for (size_t j = 0; j < nk; j += VF_N) {
+    for (size_t j = 0; j < k0; j++)
+        w[j] = 0;
+    for (size_t j = k0; j < nk; j += VF_N) {
         size_t n = nk - j < VF_N ? nk - j : VF_N;
         vf e = vf_mul(vf_exp_neg(vf_sub(load_w(w + j, n), base)), inverse);
         store_w(w + j, l == 0 ? vf_set1(0) : e, n);
@@ -463,13 +495,13 @@ struct row {
 };
 
 /*
- * The scores of a query and a block of n keys, of which it sees the first `visible`, become
- * exponentials; rows of bias and of weights may be NULL. `seen`, unless it is NULL: bit j is
+ * The scores of a query and a block of n keys, of which it sees those from `hidden` to `visible`,
+ * become exponentials; rows of bias and of weights may be NULL. `seen`, unless it is NULL: bit j is
  * whether score j is not -Inf. Returns the factor of its sums so far.
  */
-static ISO_ONE_COPY float attention_row(struct row *row, float *s, size_t n, size_t visible,
-                                        float scale, const float *bias, float *weights,
-                                        uint64_t *seen) {
+static ISO_ONE_COPY float attention_row(struct row *row, float *s, size_t n, size_t hidden,
+                                        size_t visible, float scale, const float *bias,
+                                        float *weights, uint64_t *seen) {
     const vf minus_inf = vf_set1(-__builtin_inff());
     vf top = minus_inf;
     for (size_t j = 0; j < n; j += VF_N) {
@@ -483,6 +515,8 @@ static ISO_ONE_COPY float attention_row(struct row *row, float *s, size_t n, siz
             }
             if (w < VF_N)
                 x = vf_select(vm_first(w), x, minus_inf);
+            if (hidden > j)
+                x = vf_select(vm_first(hidden - j < VF_N ? hidden - j : VF_N), minus_inf, x);
         }
         vf_store(s + j, x);
         top = vf_max(x, top);
@@ -533,7 +567,7 @@ static ISO_ONE_COPY int attention_rows(const struct iso_attention *t, size_t q0,
                    "they fit into the scratch of the scores of many queries");
     struct row rows[GEMM_MR];
     float c[GEMM_MR];
-    const size_t nk = keys_seen(t, q0 + nq - 1);
+    const size_t k0 = first_block(t, q0), nk = keys_seen(t, q0 + nq - 1);
 
     const float *qp = t->q + q0 * t->ldq; /* one query is a strip as it lies */
     if (nq > 1) {
@@ -544,8 +578,8 @@ static ISO_ONE_COPY int attention_rows(const struct iso_attention *t, size_t q0,
         rows[i] = (struct row){-__builtin_inff(), 0};
 
     if (nk)
-        attention_scores(scores[0], t, qp, nq, 0, nk);
-    for (size_t j0 = 0; j0 < nk; j0 += ISO_KEY_BLOCK) {
+        attention_scores(scores[k0 / ISO_KEY_BLOCK % 2], t, qp, nq, k0, nk);
+    for (size_t j0 = k0; j0 < nk; j0 += ISO_KEY_BLOCK) {
         const size_t n = nk - j0 < ISO_KEY_BLOCK ? nk - j0 : ISO_KEY_BLOCK;
         const float *v = t->v + j0 * t->ldv;
         float *s = scores[j0 / ISO_KEY_BLOCK % 2];
@@ -553,10 +587,11 @@ static ISO_ONE_COPY int attention_rows(const struct iso_attention *t, size_t q0,
         int rescale = 0;
 
         for (size_t i = 0; i < nq; i++) {
-            c[i] = attention_row(
-                rows + i, s + i * ISO_KEY_BLOCK, n, seen_of(t, q0 + i, j0, n), t->scale,
-                t->bias ? t->bias + (ptrdiff_t)(q0 + i) * t->ldb + j0 : NULL,
-                t->weights ? t->weights + (q0 + i) * t->ldw + j0 : NULL, careful ? seen + i : NULL);
+            c[i] = attention_row(rows + i, s + i * ISO_KEY_BLOCK, n, hidden_of(t, q0 + i, j0, n),
+                                 seen_of(t, q0 + i, j0, n), t->scale,
+                                 t->bias ? t->bias + (ptrdiff_t)(q0 + i) * t->ldb + j0 : NULL,
+                                 t->weights ? t->weights + (q0 + i) * t->ldw + j0 : NULL,
+                                 careful ? seen + i : NULL);
             rescale |= c[i] != 1.0f;
         }
 
@@ -567,27 +602,27 @@ static ISO_ONE_COPY int attention_rows(const struct iso_attention *t, size_t q0,
         }
         if (j0 + n < nk)
             attention_scores(scores[(j0 / ISO_KEY_BLOCK + 1) % 2], t, qp, nq, j0 + n, nk);
-        if (j0 > 0 && rescale)
+        if (j0 > k0 && rescale)
             attention_rescale(o, c, nq, dh);
         if (careful) {
             for (size_t i = 0; i < nq; i++)
                 attention_careful(o + i * dh, acc, s + i * ISO_KEY_BLOCK, 1, seen[i], v, t->ldv, n,
-                                  dh, j0 == 0);
+                                  dh, j0 == k0);
             continue;
         }
         for (size_t i = 0; i < nq && nq > 1; i++)
             for (size_t j = 0; j < n; j++)
                 pt[j * nq + i] = s[i * ISO_KEY_BLOCK + j];
         gemm_strip(o, dh, nq > 1 ? pt : s, nq, v, t->ldv, ISO_PANEL, nq, dh, n,
-                   j0 ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
+                   j0 > k0 ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
     }
 
     int nan = 0;
     for (size_t i = 0; i < nq; i++) {
         nan |= attention_finish(t->o + (q0 + i) * t->ldo, o + i * dh, rows[i].l, dh);
         if (t->weights)
-            attention_weights(t->weights + (q0 + i) * t->ldw, keys_seen(t, q0 + i), t->nk_weights,
-                              rows[i].m, rows[i].l);
+            attention_weights(t->weights + (q0 + i) * t->ldw, first_seen(t, q0 + i),
+                              keys_seen(t, q0 + i), t->nk_weights, rows[i].m, rows[i].l);
     }
     return nan;
 }
@@ -626,7 +661,8 @@ static inline void heads_scores(float *s, const struct iso_attention *t, const f
  * few rows are used for all of them before the next: memory is read as it lies.
  */
 static ISO_ONE_COPY int attention_heads(const struct iso_attention *t, int careful) {
-    const size_t dh = t->dh, heads = t->heads, all = heads * dh, nk = keys_seen(t, 0);
+    const size_t dh = t->dh, heads = t->heads, all = heads * dh;
+    const size_t k0 = first_block(t, 0), nk = keys_seen(t, 0);
     const size_t keys = heads == 1 ? 2 * VF_N : VF_N;
     float *const s = t->scratch, *const o = s + ISO_HEADS * ISO_KEY_BLOCK;
     float *const acc = o + ISO_HEADS_FLOATS;
@@ -638,35 +674,35 @@ static ISO_ONE_COPY int attention_heads(const struct iso_attention *t, int caref
     for (size_t h = 0; h < heads; h++)
         rows[h] = (struct row){-__builtin_inff(), 0};
 
-    for (size_t j0 = 0; j0 < nk; j0 += ISO_KEY_BLOCK) {
+    for (size_t j0 = k0; j0 < nk; j0 += ISO_KEY_BLOCK) {
         const size_t n = nk - j0 < ISO_KEY_BLOCK ? nk - j0 : ISO_KEY_BLOCK;
         const float *k = t->k + j0 * t->ldk, *v = t->v + j0 * t->ldv;
         for (size_t j = 0; j < n; j += keys)
             heads_scores(s + j, t, k + j * t->ldk, n - j < keys ? n - j : keys);
         int rescale = 0;
         for (size_t h = 0; h < heads; h++) {
-            c[h] = attention_row(rows + h, s + h * ISO_KEY_BLOCK, n, n, t->scale,
-                                 t->bias ? t->bias + h * t->bias_head + j0 : NULL,
+            c[h] = attention_row(rows + h, s + h * ISO_KEY_BLOCK, n, hidden_of(t, 0, j0, n), n,
+                                 t->scale, t->bias ? t->bias + h * t->bias_head + j0 : NULL,
                                  t->weights ? t->weights + h * t->weights_head + j0 : NULL,
                                  careful ? seen + h : NULL);
             rescale |= c[h] != 1.0f;
         }
-        if (j0 > 0 && rescale)
+        if (j0 > k0 && rescale)
             attention_rescale(o, c, heads, dh);
         if (careful) {
             for (size_t h = 0; h < heads; h++)
                 attention_careful(o + h * dh, acc, s + h * ISO_KEY_BLOCK, 1, seen[h],
-                                  v + h * t->v_head, t->ldv, n, dh, j0 == 0);
+                                  v + h * t->v_head, t->ldv, n, dh, j0 == k0);
             continue;
         }
-        float *sum = j0 ? acc : o;
+        float *sum = j0 > k0 ? acc : o;
         for (size_t j = 0; j < n; j += HEADS_ROWS)
             for (size_t h = 0; h < heads; h++)
                 gemm_strip(sum + h * dh, dh, s + h * ISO_KEY_BLOCK + j, 1,
                            v + j * t->ldv + h * t->v_head, t->ldv, ISO_PANEL, 1, dh,
                            n - j < HEADS_ROWS ? n - j : HEADS_ROWS,
                            j ? ISO_STRIP_CONTINUE : ISO_STRIP_ASSIGN);
-        for (size_t i = 0; i < all && j0; i += VF_N) {
+        for (size_t i = 0; i < all && j0 > k0; i += VF_N) {
             const size_t w = all - i < VF_N ? all - i : VF_N;
             store_w(o + i, vf_add(load_w(o + i, w), load_w(acc + i, w)), w);
         }
@@ -676,8 +712,8 @@ static ISO_ONE_COPY int attention_heads(const struct iso_attention *t, int caref
     for (size_t h = 0; h < heads; h++) {
         nan |= attention_finish(t->o + h * t->o_head, o + h * dh, rows[h].l, dh);
         if (t->weights)
-            attention_weights(t->weights + h * t->weights_head, nk, t->nk_weights, rows[h].m,
-                              rows[h].l);
+            attention_weights(t->weights + h * t->weights_head, first_seen(t, 0), nk, t->nk_weights,
+                              rows[h].m, rows[h].l);
     }
     return nan;
 }

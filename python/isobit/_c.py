@@ -113,6 +113,7 @@ class iso_attention_options(ctypes.Structure):
         ("weights", c_void_p),
         ("weights_strides", iso_strides),
         ("key_panels", c_int),
+        ("window", c_size_t),
     ]
 
 

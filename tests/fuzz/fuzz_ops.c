@@ -209,7 +209,8 @@ static void plan_attention(unsigned fill) {
     *o = (iso_attention_options){.size = sizeof *o,
                                  .scale = p.flags & 64 ? 1 : 0.3f,
                                  .causal = p.flags & 1,
-                                 .past = p.flags & 1 ? byte() % 40 : 0};
+                                 .past = p.flags & 1 ? byte() % 40 : 0,
+                                 .window = p.flags & 128 ? byte() : 0};
     if (p.flags & 2)
         o->key_lengths = p.lengths;
     for (size_t i = 0; i < 4; i++)

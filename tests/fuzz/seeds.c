@@ -128,13 +128,18 @@ static void gguf(void) {
 
 static void config(void) {
     static const char *const other[] = {
-        "{\"model_type\":\"bert\",\"vocab_size\":6}", "{\"model_type\":\"gpt2\"}",
+        "{\"model_type\":\"bert\",\"vocab_size\":6}",
+        "{\"model_type\":\"gpt2\"}",
         "{\"model_type\":\"t5\",\"d_kv\":3,\"num_heads\":5,\"num_decoder_layers\":1,"
         "\"relative_attention_num_buckets\":8,\"relative_attention_max_distance\":20,"
         "\"feed_forward_proj\":\"gated-gelu\",\"tie_word_embeddings\":false}",
         "{\"model_type\":\"llama\",\"rope_scaling\":{\"rope_type\":\"yarn\",\"factor\":4,"
         "\"original_max_position_embeddings\":512,\"beta_fast\":8,\"beta_slow\":2,\"mscale\":1,"
         "\"mscale_all_dim\":0.5,\"truncate\":false}}",
+        "{\"model_type\":\"qwen2\",\"num_hidden_layers\":2,\"use_sliding_window\":true,"
+        "\"sliding_window\":9,\"max_window_layers\":1,\"layer_types\":[\"full_attention\","
+        "\"sliding_attention\"]}",
+        "{\"model_type\":\"mistral\",\"sliding_window\":null}",
         "{\"model_type\":\"llama\",\"hidden_size\":8,\"num_attention_heads\":2,"
         "\"original_max_position_embeddings\":9,\"rope_parameters\":{\"type\":\"longrope\","
         "\"attention_factor\":1.5,\"short_factor\":[1,2],\"long_factor\":[3,4.5]}}"};

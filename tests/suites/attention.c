@@ -24,6 +24,7 @@
  * where the bias has its -Inf for all queries. fill is that of q and k. gap: behind all rows, twice
  * that behind those of q and weights; the others: more. poison + ROWS: keys are rows, and queries
  * those of heads that share them; they see the same. poison + 2 ROWS: keys are rows.
+ * see + WINDOW w: and each query sees only the last w of those keys.
  */
 enum {
     A_NQ,
@@ -39,7 +40,7 @@ enum {
     A_BGAP,
     A_WGAP
 };
-enum { ROWS = 8, DISTANCE = 16 };
+enum { ROWS = 8, DISTANCE = 16, WINDOW = 4096 };
 enum { A_O, A_Q, A_KEYS, A_V, A_BIAS_AT, A_WEIGHTS_AT, A_SCRATCH, A_ROWS_AT };
 
 static void add_attention(struct iso_check_cases *l, unsigned thin, unsigned flags, unsigned fill,
@@ -220,6 +221,27 @@ static void attention_cases(struct iso_check_cases *l) {
         }
     }
     bias_cases(l);
+    static const size_t windows[] = {1, 2, 15, 16, 63, 64, 65, 100, 128, 200, 500};
+    static const size_t many[] = {1, 2, 5, 16, 33, 64, 65, 129, 256};
+    for (size_t w = 0; w < iso_count(windows); w++) {
+        for (size_t i = 0; i < iso_count(many); i++) {
+            const size_t nk = i % 2 ? 260 : 330, poison = (w + i) % 5;
+            for (size_t causal = 0; causal < 2; causal++) {
+                const size_t see = WINDOW * windows[w] + (causal ? 1 + nk - many[i] : 0);
+                add_attention(l, 24, 0, ISO_CHECK_FILL_UNIFORM, many[i], nk, 16, see, 0, 0, i % 3,
+                              poison);
+                if (many[i] <= 64)
+                    add_attention(l, 24, 0, ISO_CHECK_FILL_UNIFORM, many[i], nk, 5, see, w % 8, 1,
+                                  1, poison);
+                if (many[i] == 1 || (many[i] <= 16 && !causal))
+                    iso_add(l, 12, ISO_CHECK_FILL_UNIFORM, 0, many[i], nk, 8, see, w % 4, i % 2, 0,
+                            ROWS + poison);
+                if (many[i] > ISO_QUERIES_FEW)
+                    iso_add(l, 12, ISO_CHECK_FILL_UNIFORM, 0, many[i], nk, 8,
+                            see - (many[i] < 100 ? causal * 100 : 0), 0, 0, 0, 2 * ROWS + poison);
+            }
+        }
+    }
 }
 
 static float attention_scale(const struct iso_check_case *c) {
@@ -341,8 +363,9 @@ static void attention_call(const void *table, const struct iso_check_case *c,
                               .nq = c->p[A_NQ],
                               .nk = c->p[A_NK],
                               .dh = c->p[A_DH],
-                              .causal = c->p[A_SEE] != 0,
-                              .see = c->p[A_SEE],
+                              .causal = c->p[A_SEE] % WINDOW != 0,
+                              .see = c->p[A_SEE] % WINDOW,
+                              .window = c->p[A_SEE] / WINDOW,
                               .scale = attention_scale(c),
                               .bias = v[A_BIAS_AT].at,
                               .ldb = (ptrdiff_t)v[A_BIAS_AT].ld,
@@ -361,7 +384,8 @@ static void attention_call(const void *table, const struct iso_check_case *c,
 }
 
 static void attention_reference(struct iso_check_operands *o, const struct iso_check_case *c) {
-    size_t nq = c->p[A_NQ], nk = c->p[A_NK], dh = c->p[A_DH], see = c->p[A_SEE];
+    size_t nq = c->p[A_NQ], nk = c->p[A_NK], dh = c->p[A_DH];
+    const size_t see = c->p[A_SEE] % WINDOW, window = c->p[A_SEE] / WINDOW;
     double *expect = iso_check_expect(o, A_O), *bound = iso_check_bound(o, A_O), *w = NULL,
            *wb = NULL;
     size_t columns = o->v[A_WEIGHTS_AT].cols;
@@ -377,24 +401,32 @@ static void attention_reference(struct iso_check_operands *o, const struct iso_c
         for (size_t e = 0; e < dh; e++)
             keys[j * dh + e] = ISO_CHECK_HOST(float, o, A_KEYS)[key_at(j, e, dh)];
     }
+    float *row = iso_check_operands_alloc(o, (nk + 1) * sizeof *row);
     for (size_t i = 0; i < nq; i++) {
         const float *bias = ISO_CHECK_HOST(float, o, A_BIAS_AT);
+        const size_t seen = see && see + i < nk ? see + i : nk;
         if (c->p[A_BIAS])
             bias += by_distance(c) ? nq - 1 - i : i * o->v[A_BIAS_AT].ld;
+        else
+            bias = NULL;
+        for (size_t j = 0; window && j < seen; j++) /* what is not seen has a bias of -Inf */
+            row[j] = j + window < seen ? -INFINITY : bias ? bias[j] : 0;
         struct iso_oracle_attention a = {.q = ISO_CHECK_HOST(float, o, A_Q) + i * o->v[A_Q].ld,
                                          .k = keys,
                                          .ksj = dh,
                                          .ksc = 1,
                                          .v = ISO_CHECK_HOST(float, o, A_V),
                                          .ldv = o->v[A_V].ld,
-                                         .nk = see && see + i < nk ? see + i : nk,
+                                         .nk = seen,
                                          .dh = dh,
                                          .scale = (double)attention_scale(c),
-                                         .bias = c->p[A_BIAS] ? bias : NULL,
+                                         .bias = window ? row : bias,
                                          .lanes = ISO_LANES,
                                          .key_block = ISO_KEY_BLOCK};
         iso_oracle_attention(expect + i * dh, bound + i * dh, w ? w + i * columns : NULL,
                              wb ? wb + i * columns : NULL, &a);
+        for (size_t j = 0; w && window && j + window < seen; j++)
+            w[i * columns + j] = 0, wb[i * columns + j] = ORACLE_EQUAL;
     }
 }
 
@@ -403,7 +435,8 @@ static double attention_flops(const void *table, const struct iso_check_case *c)
     double pairs = 0;
     (void)t;
     for (size_t i = 0; i < c->p[A_NQ]; i++) {
-        size_t seen = c->p[A_SEE] ? c->p[A_SEE] + i : c->p[A_NK];
+        const size_t see = c->p[A_SEE] % WINDOW;
+        size_t seen = see ? see + i : c->p[A_NK];
         pairs += (double)(seen < c->p[A_NK] ? seen : c->p[A_NK]);
     }
     return 4 * pairs * (double)c->p[A_DH];
@@ -414,7 +447,9 @@ static double attention_bytes(const struct iso_check_case *c) {
 }
 
 static const char *attention_group(const struct iso_check_case *c) {
-    return c->p[A_WEIGHTS] ? "weights" : iso_check_fill_class(c->fill);
+    return c->p[A_SEE] >= WINDOW ? "window"
+           : c->p[A_WEIGHTS]     ? "weights"
+                                 : iso_check_fill_class(c->fill);
 }
 
 static void attention_random(struct iso_check_case *c, struct iso_check_random *r) {
@@ -446,7 +481,9 @@ static void attention_random(struct iso_check_case *c, struct iso_check_random *
     c->flags =
         plain && !c->p[A_POISON] && c->p[A_BIAS] % DISTANCE < 3 ? ISO_CHECK_CASE_TRAPLESS : 0;
     const size_t heads = c->p[A_NQ];
-    const bool rows = heads == 1 || (heads > 1 && heads <= ISO_HEADS && !c->p[A_SEE] &&
+    if (iso_check_random_below(r, 4) == 0)
+        c->p[A_SEE] += WINDOW * (1 + iso_check_random_log(r, c->p[A_NK] + 1));
+    const bool rows = heads == 1 || (heads > 1 && heads <= ISO_HEADS && c->p[A_SEE] % WINDOW == 0 &&
                                      heads * c->p[A_DH] <= ISO_HEADS_FLOATS);
     if (rows && (heads == 1 || !by_distance(c)) && iso_check_random_below(r, 2))
         c->p[A_POISON] += ROWS;
