@@ -531,6 +531,18 @@ static iso_status check_key_heads(const reader *r, const model_config *c, size_t
                             r->file, c->keys->key_heads, c->key_heads, c->keys->decoder_heads, H);
 }
 
+/* Families of both may have folders of an encoder alone. */
+static iso_status read_encoder_alone(const reader *r, model_config *c) {
+    const char *const class = json_string_value(json_array_get(get(r, "architectures"), 0));
+    int both = 1;
+    if (!c->encoder_class)
+        return ISOBIT_OK;
+    iso_status status = read_flag(r, "is_encoder_decoder", &both);
+    if (!status && (!both || (class && strcmp(class, c->encoder_class) == 0)))
+        c->decoder_layers = c->decoder_heads = c->decoder_ffn = 0;
+    return status;
+}
+
 static iso_status read_architecture(const reader *r, model_config *c) {
     const model_keys *keys = c->keys;
     const struct {
@@ -559,6 +571,8 @@ static iso_status read_architecture(const reader *r, model_config *c) {
             return status;
     if (keys->decoder_layers && !c->decoder_layers)
         c->decoder_layers = c->encoder_layers;
+    if ((status = read_encoder_alone(r, c)))
+        return status;
     if (!c->source_vocabulary)
         return model_fail(r->error, ISOBIT_E_MISSING, "%s has no key \"%s\"", r->file,
                           keys->source_vocabulary);

@@ -353,6 +353,7 @@ static const model_config families[] = {
     /* Raffel et al. 2019, arXiv 1910.10683; FLAN-T5 and MADLAD-400 too. */
     {.family = "t5",
      FROM_T5,
+     .encoder_class = "T5EncoderModel",
      .encoder_layers = 6,
      .encoder_heads = 8,
      .decoder_heads = 8,
@@ -361,8 +362,12 @@ static const model_config families[] = {
      .source_vocabulary = 32128,
      .activation_name = "relu",
      .tie_logits = 1},
-    {.family = "mt5", FROM_MT5},
-    {.family = "umt5", FROM_MT5, .relative_in_each = 1, .tie_logits = 1},
+    {.family = "mt5", FROM_MT5, .encoder_class = "MT5EncoderModel"},
+    {.family = "umt5",
+     FROM_MT5,
+     .encoder_class = "UMT5EncoderModel",
+     .relative_in_each = 1,
+     .tie_logits = 1},
     /* Devlin et al. 2018, arXiv 1810.04805; MiniLM is one too. */
     {.family = "bert",
      .keys = &bert_keys,
@@ -690,8 +695,13 @@ static iso_status take_encoder_ends(model_source *source, iso_model *model) {
         status = take_linear(source, &model->pooler, "", &names->pooler, 1, c->d, c->d, 1, 0);
     if (status)
         return status;
-    if (!model_source_find(source, join(&joined, "", 1, &names->head_dense, ".weight"), 1))
-        return model_take_table(source, &model->encoder.embedding.rows, names->shared, V, c->d);
+    if (!names->head_dense ||
+        !model_source_find(source, join(&joined, "", 1, &names->head_dense, ".weight"), 1)) {
+        const char *const tables[] = {names->shared, names->source};
+        const model_tensor *t = model_source_find(source, tables, names->source ? 2 : 1);
+        return model_take_table(source, &model->encoder.embedding.rows, t ? t->name : names->shared,
+                               V, c->d);
+    }
     status = model_take_packed(source, &model->logits, tied ? &names->shared : &names->head, 1, V,
                                c->d, 0);
     if (!status && tied)
@@ -747,7 +757,7 @@ static iso_status take_embeddings(model_source *source, iso_model *model) {
 /* Tied logits times 1 / sqrt(d): the weights of the norm before them take the factor in. */
 static iso_status scale_logits(model_source *source, const model_config *c,
                                const model_stack *stack) {
-    if (!source->load || !c->scale_tied_logits || !c->tie_logits)
+    if (!source->load || !stack->layers || !c->scale_tied_logits || !c->tie_logits)
         return ISOBIT_OK;
     float *gamma;
     memcpy(&gamma, &stack->final_norm.gamma, sizeof gamma); /* ours, not yet read by anybody */

@@ -280,6 +280,7 @@ typedef struct model_config {
     const char *family;
     const model_keys *keys;
     const model_names *names;
+    const char *encoder_class; /* of an encoder alone of this family, as "architectures" says it */
     model_must must[4];
     /* Sizes; a stack without layers does not exist. */
     size_t d, encoder_layers, decoder_layers, encoder_heads, decoder_heads, encoder_ffn,

@@ -778,6 +778,13 @@ def main():
                      {"model_type": "distilbert", "vocab_size": 50, "dim": 16, "n_layers": 3,
                       "n_heads": 2, "hidden_dim": 48, "max_position_embeddings": 40},
                      "DistilBertForMaskedLM", "BF16")
+    if arguments.only in (None, "t5-encoder-bf16"):
+        make_encoder("t5-encoder-bf16", out,
+                     {"model_type": "t5", "vocab_size": 50, "d_model": 24, "d_kv": 12,
+                      "num_heads": 3, "d_ff": 40, "num_layers": 2,
+                      "relative_attention_num_buckets": 8, "relative_attention_max_distance": 20,
+                      "feed_forward_proj": "gated-gelu"},
+                     "T5EncoderModel", "BF16")
     if arguments.only in (None, "minilm"):
         module = "sentence_transformers.models."
         make_encoder("minilm", out, dict(encoders, model_type="bert"), "BertModel", "F32",

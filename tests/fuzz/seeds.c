@@ -139,6 +139,8 @@ static void config(void) {
         "{\"model_type\":\"qwen2\",\"num_hidden_layers\":2,\"use_sliding_window\":true,"
         "\"sliding_window\":9,\"max_window_layers\":1,\"layer_types\":[\"full_attention\","
         "\"sliding_attention\"]}",
+        "{\"model_type\":\"t5\",\"architectures\":[\"T5EncoderModel\"],\"num_layers\":2}",
+        "{\"model_type\":\"umt5\",\"is_encoder_decoder\":false}",
         "{\"model_type\":\"mistral\",\"sliding_window\":null}",
         "{\"model_type\":\"llama\",\"hidden_size\":8,\"num_attention_heads\":2,"
         "\"original_max_position_embeddings\":9,\"rope_parameters\":{\"type\":\"longrope\","
