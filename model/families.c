@@ -224,12 +224,16 @@ static const model_keys mistral_keys = {LLAMA_KEYS, .window = "sliding_window"};
 static const model_keys qwen2_keys = {LLAMA_KEYS, .window = "sliding_window",
                                       .use_window = "use_sliding_window",
                                       .window_from = "max_window_layers"};
+static const model_keys qwen3_keys = {
+    LLAMA_KEYS, .attention_bias = "attention_bias", .window = "sliding_window",
+    .use_window = "use_sliding_window", .window_from = "max_window_layers"};
 static const model_names llama_names = {
     .prefix = "model.",
     .decoder = {.layers = "model.layers.",
                 .self = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
                          "self_attn.o_proj"},
                 .self_norm = "input_layernorm",
+                .head_norm = {"self_attn.q_norm", "self_attn.k_norm"},
                 .gate = {"mlp.gate_proj", "mlp.up_proj"},
                 .fc2 = "mlp.down_proj",
                 .ffn_norm = "post_attention_layernorm",
@@ -440,6 +444,19 @@ static const model_config families[] = {
      .window = 4096,
      .window_from = 28,
      .bos = MODEL_NO_ID},
+    /* Yang et al. 2025, arXiv 2505.09388. */
+    {.family = "qwen3",
+     .keys = &qwen3_keys,
+     FROM_LLAMA,
+     .head_width = 128,
+     .head_norm = 1,
+     .key_heads = 32,
+     .decoder_ffn = 22016,
+     .source_vocabulary = 151936,
+     .max_positions = 32768,
+     .window = 4096,
+     .window_from = 28,
+     .bos = MODEL_NO_ID},
     /* Sanh et al. 2019, arXiv 1910.01108. */
     {.family = "distilbert",
      .keys = &distilbert_keys,
@@ -458,7 +475,7 @@ const model_config *model_family_find(const char *model_type) {
 
 const char *model_family_names(void) {
     return "isobit-transformer, marian, bart, mbart, pegasus, m2m_100, t5, mt5, umt5, bert, "
-           "roberta, xlm-roberta, camembert, distilbert, gpt2, llama, mistral, qwen2";
+           "roberta, xlm-roberta, camembert, distilbert, gpt2, llama, mistral, qwen2, qwen3";
 }
 
 /* ------------------------------------------------------------------------ names of tensors */
@@ -535,6 +552,15 @@ static iso_status take_layer(model_source *source, const model_config *c, const 
         (status = take_linear(source, &layer->self_out, prefix, names->self + 3, 1, d, inner,
                               bias && !c->no_output_bias, in_out)) ||
         (status = take_norm(source, c, &layer->self_norm, prefix, names->self_norm)))
+        return status;
+    layer_names joined;
+    if (c->head_norm &&
+        ((status = model_take_vector(source, &layer->q_norm,
+                                     join(&joined, prefix, 1, names->head_norm, ".weight"), 1,
+                                     stack->dh, 0)) ||
+         (status = model_take_vector(source, &layer->k_norm,
+                                     join(&joined, prefix, 1, names->head_norm + 1, ".weight"), 1,
+                                     stack->dh, 0))))
         return status;
     if (names->cross_norm &&
         ((status = take_linear(source, &layer->cross_q, prefix, names->cross, 1, inner, d, bias,

@@ -181,6 +181,7 @@ typedef struct model_stack_names {
     const char *layers; /* what precedes the number of a layer and a dot; of it, the names follow */
     const char *self[4]; /* q, k, v, output; without k and v, q is one tensor for the three */
     const char *self_norm;
+    const char *head_norm[2]; /* of each head of queries, of keys */
     const char *cross[4], *cross_norm;
     const char *fc1, *fc2, *ffn_norm;
     const char *gate[2]; /* what stands in the place of fc1 where it is gated: gate, other factor */
@@ -291,6 +292,7 @@ typedef struct model_config {
     iso_activation activation;
     double norm_eps;
     int rms_norm, norm_bias;
+    int head_norm;      /* RMS norms of each head of queries and keys */
     int pre_norm;       /* x + f(norm(x)) instead of norm(x + f(x)) */
     int embedding_norm; /* a norm on the sum of embedding and position */
     int final_norm;     /* a norm at the end of each stack */
@@ -368,6 +370,7 @@ typedef struct model_layer {
     model_linear self_qkv; /* d -> q | k | v */
     model_linear self_out;
     model_norm self_norm;
+    const float *q_norm, *k_norm;              /* [dh] of each head, or NULL */
     model_linear cross_q, cross_kv, cross_out; /* decoder only */
     model_norm cross_norm;
     model_linear fc1, fc2;
@@ -568,6 +571,7 @@ iso_status model_project(model_run *run, float *y, size_t ldy, const float *x, s
 typedef struct model_positionwise {
     const model_stack *embed; /* the stack whose embeddings of `ids` at `positions` are x */
     const uint32_t *ids, *positions;
+    const model_layer *heads;  /* the layer whose norms of queries and keys `next` needs */
     const model_stack *rotate; /* the stack whose rotary embeddings turn what `next` gives */
     const model_linear *out;   /* of the attention that run->h holds, with its norm */
     const model_norm *out_norm;

@@ -134,6 +134,21 @@ static iso_status feed_forward(model_run *run, const model_layer *layer, size_t 
     return status;
 }
 
+/* Heads of queries, then heads of keys, each normalized on its own. */
+static iso_status normalize_heads(model_run *run, const model_layer *layer, size_t rows) {
+    const model_stack *stack = &run->model->decoder;
+    const size_t dh = stack->dh, ld = stack->qkv, all = stack->H + stack->Hk;
+    iso_norm_options options = {.size = sizeof options, .eps = (float)run->model->config.norm_eps};
+    iso_status status = ISOBIT_OK;
+    for (size_t h = 0; h < all && !status; h++) {
+        float *x = run->wide + h * dh;
+        options.gamma = h < stack->H ? layer->q_norm : layer->k_norm;
+        status = iso_rmsnorm_f32(x, ld, x, ld, rows, dh, &options, &run->context);
+    }
+    model_lap(run, ISOBIT_PROFILE_NORM);
+    return model_run_fail(run, status, "normalisation of heads");
+}
+
 /* Queries and keys turn by their positions. */
 static iso_status rotate(model_run *run, const model_stack *stack, const uint32_t *positions,
                          size_t rows) {
@@ -159,6 +174,8 @@ iso_status model_positionwise_rows(model_run *run, const model_positionwise *p, 
     if (!status && p->next && !(status = sublayer_begin(run, &in, &ld, p->next_norm, rows)))
         status = model_project(run, run->wide, p->next->w.n, in, ld, p->next, rows, ISOBIT_ACT_NONE,
                                NULL);
+    if (!status && p->next && p->heads)
+        status = normalize_heads(run, p->heads, rows);
     if (!status && p->next && p->rotate)
         status = rotate(run, p->rotate, p->positions, rows);
     if (!status && p->last && p->last->gamma)

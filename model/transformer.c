@@ -39,6 +39,7 @@ static model_positionwise into(model_positionwise p, const model_stack *stack, s
     if (l < stack->layers) {
         p.next = &stack->layer[l].self_qkv;
         p.next_norm = &stack->layer[l].self_norm;
+        p.heads = stack->layer[l].q_norm ? &stack->layer[l] : NULL;
         p.rotate = stack->rope ? stack : NULL;
     } else {
         p.last = &stack->final_norm;

@@ -53,6 +53,7 @@ static const family families[] = {
     {"llama-longrope", {"lm_head.weight"}},
     {"mistral-window", {"lm_head.weight"}},
     {"qwen2-window", {"lm_head.weight"}},
+    {"qwen3-bf16", {NULL}},
 };
 
 static void ok(iso_status status, const iso_error *error) {

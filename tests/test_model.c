@@ -49,7 +49,8 @@ static const char *const golden[] = {"marian-swish",
                                      "llama-yarn",
                                      "llama-longrope",
                                      "mistral-window",
-                                     "qwen2-window"};
+                                     "qwen2-window",
+                                     "qwen3-bf16"};
 
 static void ok(iso_status status, const iso_error *error) {
     if (status)

@@ -33,7 +33,7 @@ from isobit import _c
 LOGITS = 2e-5
 IDS = {"bos_token_id": 2, "eos_token_id": 2, "pad_token_id": 1}
 SEQ2SEQ = ("marian", "bart", "mbart", "pegasus", "m2m_100", "t5", "mt5")
-DECODERS = ("gpt2", "llama", "mistral", "qwen2")
+DECODERS = ("gpt2", "llama", "mistral", "qwen2", "qwen3")
 ENCODERS = ("bert", "roberta", "distilbert")
 
 
@@ -106,6 +106,9 @@ def config_of(family, r):
             config["use_sliding_window"] = window > 0
             config["sliding_window"] = window or None
             config["max_window_layers"] = start
+            if family == "qwen3":
+                config["head_dim"] = r.choice([width, 2 * width])
+                config["attention_bias"] = r.random() < 0.5
         return config
     if family == "distilbert":
         return dict(common, dim=d, n_heads=heads, n_layers=layers, hidden_dim=ffn,

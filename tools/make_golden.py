@@ -853,6 +853,10 @@ def main():
                  dict(llama, model_type="mistral", num_key_value_heads=4, sliding_window=None,
                       **ids),
                  dict(ids, max_new_tokens=12), "F32", "model.norm")
+    make_decoder("qwen3-bf16", out,
+                 dict(llama, model_type="qwen3", head_dim=12, attention_bias=True,
+                      tie_word_embeddings=True, **ids),
+                 dict(ids, max_length=30), "BF16", "model.norm")
     # Queries see a few keys only.
     make_decoder("mistral-window", out,
                  dict(llama, model_type="mistral", num_hidden_layers=3, sliding_window=5, **ids),

@@ -68,7 +68,7 @@ typedef struct iso_load_options {
  *   encoder-decoders  "isobit-transformer" (the paper's), "marian", "bart", "mbart", "pegasus",
  *                     "m2m_100" (M2M100, NLLB-200), "t5" (FLAN-T5, MADLAD-400 too), "mt5", "umt5"
  *   encoders          "bert" (MiniLM too), "roberta", "xlm-roberta", "camembert", "distilbert"
- *   decoders          "gpt2", "llama" (2 and 3 too), "mistral", "qwen2"
+ *   decoders          "gpt2", "llama" (2 and 3 too), "mistral", "qwen2", "qwen3"
  * Of t5, mt5 and umt5 an encoder alone is one whose is_encoder_decoder is false, or whose
  * architectures say T5EncoderModel, MT5EncoderModel or UMT5EncoderModel.
  * Sliding windows are those of the configuration; caches keep all keys.
