@@ -8,6 +8,9 @@
 
 #include "internal.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -139,6 +142,9 @@ static contents gpt2;
 
 static int make_gpt2(void **state) {
     contents *c = &gpt2;
+#ifdef __GLIBC__
+    mallopt(M_PERTURB, 85); /* new memory is not 0 */
+#endif
     add(c, "wte.weight", NO_LAYER, V, D);
     add(c, "wpe.weight", NO_LAYER, P, D);
     for (size_t l = 0; l < LAYERS; l++) {
@@ -288,9 +294,10 @@ static void test_stacked(void **state) {
     static const struct {
         const char *name;
         size_t n, k;
-    } tensors[] = {{"self_attn.q_proj.weight", W, W},        {"self_attn.k_proj.weight", KEYS, W},
-                   {"self_attn.v_proj.weight", KEYS, W},     {"self_attn.o_proj.weight", W, W},
-                   {"mlp.gate_proj.weight", 24, W},          {"mlp.up_proj.weight", 24, W},
+    } tensors[] = {/* not in the order in which they are stacked */
+                   {"self_attn.v_proj.weight", KEYS, W},     {"mlp.up_proj.weight", 24, W},
+                   {"self_attn.q_proj.weight", W, W},        {"self_attn.k_proj.weight", KEYS, W},
+                   {"self_attn.o_proj.weight", W, W},        {"mlp.gate_proj.weight", 24, W},
                    {"mlp.down_proj.weight", W, 24},          {"input_layernorm.weight", W, 0},
                    {"post_attention_layernorm.weight", W, 0}};
     char name[NAME], text[300];
