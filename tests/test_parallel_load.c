@@ -182,6 +182,12 @@ static void gpt2_config(const files *f) {
     files_text(f, "config.json", text);
 }
 
+static uint32_t bits_of(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
 /* A packed matrix of n rows: row i, column j is number at(i, j) of a tensor. */
 static void check_packed(const contents *c, const char *name, const iso_packed *w, size_t n,
                          size_t k, size_t row, size_t column, size_t first) {
@@ -192,7 +198,7 @@ static void check_packed(const contents *c, const char *name, const iso_packed *
             const float expected =
                 i < first + n ? stored(c, name, (i - first) * row + j * column) : 0;
             const float *got = &w->data[i / 16 * 16 * k + j * 16 + i % 16];
-            if (memcmp(got, &expected, sizeof expected) != 0)
+            if (bits_of(*got) != bits_of(expected))
                 fail_msg("%s [%zu][%zu]: %g, not %g", name, i, j, (double)*got, (double)expected);
         }
 }
@@ -200,7 +206,7 @@ static void check_packed(const contents *c, const char *name, const iso_packed *
 static void check_vector(const contents *c, const char *name, const float *got, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const float expected = stored(c, name, i);
-        if (memcmp(&got[i], &expected, sizeof expected) != 0)
+        if (bits_of(got[i]) != bits_of(expected))
             fail_msg("%s [%zu]: %g, not %g", name, i, (double)got[i], (double)expected);
     }
 }
