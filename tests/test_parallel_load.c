@@ -363,10 +363,17 @@ static void test_first_error(void **state) {
     static const struct {
         const char *name;
         size_t at;
-    } places[] = {{"h.2.mlp.c_proj.weight", 7},    {"h.2.ln_1.bias", 3},
-                  {"h.1.mlp.c_fc.weight", 150000}, {"h.1.mlp.c_fc.weight", 90000},
-                  {"h.0.attn.c_attn.weight", 0},   {"wte.weight", 600000},
-                  {"wte.weight", 599999},          {"wte.weight", 2}};
+    } places[] = {{"h.2.mlp.c_proj.weight", 7},
+                  {"h.2.ln_1.bias", 3},
+                  {"h.1.mlp.c_fc.weight", 150000},
+                  {"h.1.mlp.c_fc.weight", 90000},
+                  {"h.0.attn.c_attn.weight", 0},
+                  {"wte.weight", 600000},
+                  {"wte.weight", 599999},
+                  /* the first one that a second thread sees, the last one of the first thread */
+                  {"wte.weight", 512000},
+                  {"wte.weight", 511999},
+                  {"wte.weight", 2}};
     const size_t count = sizeof places / sizeof *places;
     float before[sizeof places / sizeof *places];
     files f;
