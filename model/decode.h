@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the parts of generation share: decode.c steps and searches, plan.c makes a plan of options
- * and configuration, processors.c changes scores and says where a sequence ends, sample.c draws.
+ * What the parts of generation share: decode.c steps, search.c searches, plan.c makes a plan of
+ * options and configuration, processors.c changes scores and says where a sequence ends, sample.c
+ * draws.
  */
 #ifndef ISOBIT_MODEL_DECODE_H
 #define ISOBIT_MODEL_DECODE_H

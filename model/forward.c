@@ -181,7 +181,7 @@ static iso_status decode_group(model_run *run, const model_item *items, size_t c
             b.positions[at + t] = (uint32_t)(t + c->position_offset);
         }
     }
-    return model_decode_whole(run, &b, NULL);
+    return model_decode_whole(run, &b, NULL, NULL);
 }
 
 static iso_status logits_stepwise(model_run *run, float *logits, const uint32_t *target,
@@ -191,11 +191,11 @@ static iso_status logits_stepwise(model_run *run, float *logits, const uint32_t 
     uint32_t position;
     iso_status status = model_cache_make(&cache, run, 1, 1, length, source->rows);
     if (!status && source->rows)
-        status = model_cache_sources(&cache, run, source->spans, 1, source->rows);
+        status = model_cache_sources(&cache, run, 0, source->spans, 1, source->rows);
     if (!status)
         status = model_cache_workspace(&cache, run, NULL);
     for (size_t t = 0; t < length && !status; t++) {
-        status = model_decode_step(&cache, run, target + t, &position, 1, t, NULL);
+        status = model_decode_step(&cache, run, target + t, &position, 1, NULL);
         if (!status)
             status = model_logits(run, logits + t * V, run->x, 1);
     }

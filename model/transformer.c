@@ -111,11 +111,11 @@ iso_status model_encode(model_run *run, const uint32_t *ids, const uint32_t *pos
 
 /* ------------------------------------------------------------------- decoder, whole targets */
 
-static void keep_prompt(const model_cache *cache, model_run *run, const model_span *spans,
-                        size_t count, size_t l, iso_status *status);
+static void keep_prompt(const model_cache *cache, const size_t *places, model_run *run,
+                        const model_span *spans, size_t count, size_t l, iso_status *status);
 
 iso_status model_decode_whole(model_run *run, const model_decoder_batch *b,
-                              struct model_cache *cache) {
+                              struct model_cache *cache, const size_t *places) {
     const model_stack *stack = &run->model->decoder;
     const size_t d = run->model->config.d, inner = stack->H * stack->dh, ld = stack->qkv;
     const float *qkv = run->wide, *q = run->wide;
@@ -138,7 +138,7 @@ iso_status model_decode_whole(model_run *run, const model_decoder_batch *b,
         const model_layer *layer = &stack->layer[l];
         model_bias_set(&bias, stack, layer);
         if (cache)
-            keep_prompt(cache, run, b->self, b->count, l, &status);
+            keep_prompt(cache, places, run, b->self, b->count, l, &status);
         model_show(run, ISOBIT_ATTENTION_DECODER, l);
         /* masked self-attention: position t sees 0 .. t */
         if (!status)
@@ -199,8 +199,7 @@ size_t model_cache_bytes(const iso_model *model, size_t beams, size_t T, size_t 
     return total;
 }
 
-/* The bias of self-attention of all steps. All rows have the same one: who has such a bias has a
- * source, and no prompts of different lengths. */
+/* The bias of self-attention of all steps, and room for that of rows of different lengths. */
 static iso_status make_cache_bias(model_cache *cache, model_run *run) {
     const model_stack *stack = &run->model->decoder;
     if (!stack->layer[0].relative)
@@ -211,6 +210,10 @@ static iso_status make_cache_bias(model_cache *cache, model_run *run) {
         return model_fail(run->error, ISOBIT_E_NOMEM, "out of memory for a bias of distances");
     for (size_t i = 0; i < cache->biases; i++)
         model_bias_before(cache->bias + i * stack->H * cache->T, stack, &stack->layer[i], cache->T);
+    cache->row_bias = model_alloc3(&run->arena, cache->sentences * cache->beams, stack->H, cache->T,
+                                   sizeof(float));
+    if (!cache->row_bias)
+        return model_fail(run->error, ISOBIT_E_NOMEM, "out of memory for a bias of distances");
     return ISOBIT_OK;
 }
 
@@ -228,8 +231,8 @@ iso_status model_cache_make(model_cache *cache, model_run *run, size_t sentences
     cache->source_lengths = model_alloc3(&run->arena, sentences, 2 + beams, 1, sizeof(size_t));
     if (!cache->source_lengths)
         return model_fail(run->error, ISOBIT_E_NOMEM, "out of memory");
-    cache->prompts = cache->source_lengths + sentences;
-    cache->key_lengths = cache->prompts + sentences;
+    cache->lengths = cache->source_lengths + sentences;
+    cache->key_lengths = cache->lengths + sentences;
     memset(cache->source_lengths, 0, 2 * sentences * sizeof(size_t));
     /* Few positions fill their panels; of many, a search may need only the first. */
     void *(*alloc)(model_arena *, size_t, size_t, size_t, size_t) =
@@ -260,23 +263,23 @@ static float *cross_v(const model_cache *c, size_t H, size_t l, size_t b, size_t
     return c->cross_v + ((l * c->sentences + b) * H + h) * c->S * dh;
 }
 
-iso_status model_cache_sources(model_cache *cache, model_run *run, const model_span *spans,
-                               size_t count, size_t rows) {
+iso_status model_cache_sources(model_cache *cache, model_run *run, size_t first,
+                               const model_span *spans, size_t count, size_t rows) {
     const model_stack *stack = &run->model->decoder;
     const size_t d = run->model->config.d, H = stack->H, dh = stack->dh, inner = H * dh;
     float *kv = run->wide; /* [rows][2 H dh] */
     iso_status status = ISOBIT_OK;
     for (size_t b = 0; b < count; b++)
-        cache->source_lengths[b] = spans[b].S;
+        cache->source_lengths[first + b] = spans[b].S;
     for (size_t l = 0; l < stack->layers && !status; l++) {
         status = model_project(run, kv, 2 * inner, run->x, d, &stack->layer[l].cross_kv, rows,
                                ISOBIT_ACT_NONE, NULL);
         for (size_t i = 0; i < count * H && !status; i++) {
             const size_t b = i / H, h = i % H, S = spans[b].S;
             const float *from = kv + spans[b].first_k * 2 * inner + h * dh;
-            float *v = cross_v(cache, H, l, b, h, dh);
-            status = iso_key_panels_append(cross_k(cache, H, l, b, h), 0, from, 2 * inner, S, dh,
-                                           &run->context);
+            float *v = cross_v(cache, H, l, first + b, h, dh);
+            status = iso_key_panels_append(cross_k(cache, H, l, first + b, h), 0, from, 2 * inner,
+                                           S, dh, &run->context);
             for (size_t s = 0; s < S; s++)
                 memcpy(v + s * dh, from + inner + s * 2 * inner, dh * sizeof(float));
         }
@@ -286,12 +289,13 @@ iso_status model_cache_sources(model_cache *cache, model_run *run, const model_s
 }
 
 /* The keys and values of whole prompts, in run->wide, begin the caches of layer l. */
-static void keep_prompt(const model_cache *cache, model_run *run, const model_span *spans,
-                        size_t count, size_t l, iso_status *status) {
+static void keep_prompt(const model_cache *cache, const size_t *places, model_run *run,
+                        const model_span *spans, size_t count, size_t l, iso_status *status) {
     const model_stack *stack = &run->model->decoder;
     const size_t Hk = stack->Hk, dh = stack->dh, inner = stack->H * dh, ld = stack->qkv;
     for (size_t i = 0; i < count * Hk && !*status; i++) {
-        const size_t b = i / Hk, h = i % Hk, r = b * cache->beams, T = spans[b].T;
+        const size_t b = i / Hk, h = i % Hk, r = places[b] * cache->beams;
+        const size_t T = spans[b].T;
         const float *k = run->wide + spans[b].first_q * ld + inner + h * dh;
         float *v = self_v(cache, Hk, l, r, h, dh);
         *status = model_run_fail(
@@ -303,10 +307,9 @@ static void keep_prompt(const model_cache *cache, model_run *run, const model_sp
     model_lap(run, ISOBIT_PROFILE_CACHE);
 }
 
-void model_cache_copy_beam(model_cache *cache, const iso_model *model, size_t to, size_t from,
-                           size_t length) {
+void model_cache_copy_beam(model_cache *cache, const iso_model *model, size_t to, size_t from) {
     const size_t H = model->decoder.Hk, dh = model->decoder.dh;
-    length += cache->prompts[from / cache->beams];
+    const size_t length = cache->lengths[from / cache->beams];
     const size_t panels = iso_key_panels_floats(length, dh) * sizeof(float);
     for (size_t l = 0; l < model->decoder.layers; l++)
         for (size_t h = 0; h < H; h++) {
@@ -316,14 +319,12 @@ void model_cache_copy_beam(model_cache *cache, const iso_model *model, size_t to
         }
 }
 
-void model_cache_copy_sentence(model_cache *cache, const iso_model *model, size_t to, size_t from,
-                               size_t length) {
+void model_cache_copy_sentence(model_cache *cache, const iso_model *model, size_t to, size_t from) {
     const size_t H = model->decoder.H, dh = model->decoder.dh, S = cache->source_lengths[from];
     const size_t panels = iso_key_panels_floats(S, dh) * sizeof(float);
     for (size_t beam = 0; beam < cache->beams; beam++)
-        model_cache_copy_beam(cache, model, to * cache->beams + beam, from * cache->beams + beam,
-                              length);
-    cache->prompts[to] = cache->prompts[from];
+        model_cache_copy_beam(cache, model, to * cache->beams + beam, from * cache->beams + beam);
+    cache->lengths[to] = cache->lengths[from];
     if (!cache->S)
         return;
     for (size_t l = 0; l < model->decoder.layers; l++)
@@ -416,7 +417,7 @@ iso_status model_cache_workspace(const model_cache *c, model_run *run, float *we
 struct append {
     const model_cache *cache;
     const model_run *run;
-    size_t l, rows, past, tasks;
+    size_t l, rows, tasks;
     atomic_int status;
 };
 
@@ -427,7 +428,7 @@ static void append_rows(void *arg, size_t task) {
     const iso_context context = {.size = sizeof context, .isa = t->run->context.isa};
     const size_t end = t->rows * (task + 1) / t->tasks;
     for (size_t r = t->rows * task / t->tasks; r < end; r++) {
-        const size_t past = t->past + t->cache->prompts[r / t->cache->beams];
+        const size_t past = t->cache->lengths[r / t->cache->beams];
         for (size_t h = 0; h < H; h++) {
             const float *k = t->run->wide + r * ld + stack->H * dh + h * dh;
             const iso_status status = iso_key_panels_append(self_k(t->cache, H, t->l, r, h), past,
@@ -439,10 +440,9 @@ static void append_rows(void *arg, size_t task) {
     }
 }
 
-static iso_status append(const model_cache *cache, const model_run *run, size_t l, size_t rows,
-                         size_t past) {
+static iso_status append(const model_cache *cache, const model_run *run, size_t l, size_t rows) {
     const iso_executor *executor = run->context.executor;
-    struct append t = {cache, run, l, rows, past, 1, 0};
+    struct append t = {cache, run, l, rows, 1, 0};
     if (rows > 1 && run->threads > 1 && rows * run->model->config.d >= SMALL_APPEND) {
         t.tasks = run->threads < rows ? run->threads : rows;
         executor->parallel_for(executor->user, t.tasks, append_rows, &t);
@@ -452,41 +452,52 @@ static iso_status append(const model_cache *cache, const model_run *run, size_t 
     return (iso_status)atomic_load_explicit(&t.status, memory_order_relaxed);
 }
 
-static size_t longest_prompt(const model_cache *cache, size_t sentences) {
-    size_t most = 0;
-    for (size_t b = 0; b < sentences; b++)
-        most = cache->prompts[b] > most ? cache->prompts[b] : most;
-    return most;
+/* Of rows of different lengths each has its own part of the bias: that of its distances. */
+static void set_row_bias(const model_cache *cache, const model_stack *stack, size_t rows, size_t l,
+                         iso_attention_options *o) {
+    const size_t H = stack->H, T = cache->T;
+    const float *bias = cache->bias + l % cache->biases * H * T;
+    if (l < cache->biases)
+        for (size_t i = 0; i < rows * H; i++) {
+            const size_t keys = cache->key_lengths[i / H];
+            memcpy(cache->row_bias + i * T, bias + (i % H + 1) * T - keys, keys * sizeof *bias);
+        }
+    o->bias = cache->row_bias;
+    o->bias_strides = (iso_strides){H * T, T, T};
 }
 
 iso_status model_decode_step(model_cache *cache, model_run *run, const uint32_t *ids,
-                             uint32_t *positions, size_t sentences, size_t past, float *weights) {
+                             uint32_t *positions, size_t sentences, float *weights) {
     const model_stack *stack = &run->model->decoder;
     const size_t H = stack->H, dh = stack->dh, inner = H * dh;
     const size_t rows = sentences * cache->beams;
     const size_t weights_layer = cache->sentences * H * cache->beams * cache->S;
     float *qkv = run->wide, *q = run->wide;
-    const size_t most = longest_prompt(cache, sentences);
-    const iso_attention_shape self = self_shape(cache, run, rows, past + most);
+    size_t most = 0; /* keys before the position */
+    for (size_t b = 0; b < sentences; b++)
+        most = cache->lengths[b] > most ? cache->lengths[b] : most;
+    const iso_attention_shape self = self_shape(cache, run, rows, most);
     const iso_attention_shape cross = cross_shape(cache, run, sentences);
     const size_t *key_lengths = NULL;
     size_t keys = 0; /* of all rows */
     for (size_t r = 0; r < rows; r++) {
-        const size_t prompt = cache->prompts[r / cache->beams];
-        positions[r] = (uint32_t)(past + prompt + run->model->config.position_offset);
-        keys += cache->key_lengths[r] = past + prompt + 1;
-        if (prompt < most)
+        const size_t past = cache->lengths[r / cache->beams];
+        positions[r] = (uint32_t)(past + run->model->config.position_offset);
+        keys += cache->key_lengths[r] = past + 1;
+        if (past < most)
             key_lengths = cache->key_lengths;
     }
     iso_status status = begin_stack(run, stack, ids, positions, rows);
     for (size_t l = 0; l < stack->layers && !status; l++) {
         const model_layer *layer = &stack->layer[l];
-        iso_attention_options self_o = self_options(cache, stack, l, past + most);
+        iso_attention_options self_o = self_options(cache, stack, l, most);
         self_o.key_lengths = key_lengths;
+        if (key_lengths && cache->bias)
+            set_row_bias(cache, stack, rows, l, &self_o);
         const iso_attention_options cross_o =
             cross_options(cache, stack, weights ? weights + l * weights_layer : NULL);
         /* Masked self-attention: the new keys and values join the caches. */
-        status = append(cache, run, l, rows, past);
+        status = append(cache, run, l, rows);
         model_lap(run, ISOBIT_PROFILE_CACHE);
         if (!status)
             status = iso_attention_f32(run->h, qkv, self_k(cache, stack->Hk, l, 0, 0),
@@ -516,5 +527,7 @@ iso_status model_decode_step(model_cache *cache, model_run *run, const uint32_t 
         }
         status = end_layer(run, stack, l, &layer->cross_out, &layer->cross_norm, positions, rows);
     }
+    for (size_t b = 0; b < sentences && !status; b++)
+        cache->lengths[b]++;
     return status;
 }

@@ -5,7 +5,7 @@
  * infinities; the processors act one at a time and not at all.
  */
 /* The step is static. First, since cmocka has a macro `skip`. */
-#include "decode.c"
+#include "search.c"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,10 +49,10 @@ static float logit(size_t kind, size_t v) {
 static struct {
     iso_model model;
     model_plan plan;
-    group group;
-    sentence sentence, *active;
-    scratch scratch;
-    candidate best[K_MOST];
+    model_group group;
+    model_sequence sentence, *active;
+    model_scratch scratch;
+    model_candidate best[K_MOST];
     float logits[BEAMS * MOST_V], kept[BEAMS * MOST_V], row[MOST_V];
     float sums[BEAMS], scores[BEAMS], log_probs[BEAMS * (TARGET + 1)];
     size_t slots[BEAMS], lengths[BEAMS];
@@ -89,16 +89,18 @@ static void make_step(size_t V, size_t processor, size_t kind, size_t c) {
     at.model.config.eos = (model_ids){.ids = eos, .count = 1};
     at.plan.model = &at.model;
     at.plan.search.beams = BEAMS;
-    at.sentence = (sentence){.max_new = at.plan.max_new,
-                             .ld = at.plan.max_new + 1,
-                             .live = {at.tokens, at.log_probs, at.path},
-                             .sums = at.sums,
-                             .slot = at.slots,
-                             .scores = at.scores,
-                             .length = at.lengths};
+    at.sentence = (model_sequence){.plan = &at.plan,
+                                   .max_new = at.plan.max_new,
+                                   .ld = at.plan.max_new + 1,
+                                   .live = {at.tokens, at.log_probs, at.path},
+                                   .sums = at.sums,
+                                   .slot = at.slots,
+                                   .scores = at.scores,
+                                   .length = at.lengths};
     at.active = &at.sentence;
-    at.group = (group){.plan = &at.plan, .active = &at.active, .logits = at.logits, .K = K_MOST};
-    at.scratch = (scratch){
+    at.group = (model_group){
+        .beams = BEAMS, .model = &at.model, .active = &at.active, .logits = at.logits, .K = K_MOST};
+    at.scratch = (model_scratch){
         .g = &at.group, .context = {.size = sizeof(iso_context)}, .row = at.row, .best = at.best};
     for (size_t b = 0; b < BEAMS; b++) {
         const size_t kinds = b % 2 ? random_below(KINDS) : kind; /* beams of different kinds */
@@ -154,7 +156,7 @@ static void one_beam_step(size_t V, size_t c) {
             if (!taken[i] && (first == all || values[i] > values[first]))
                 first = i;
         taken[first] = 1;
-        const candidate *best = &at.best[k];
+        const model_candidate *best = &at.best[k];
         assert_int_equal(best->slot, at.slots[first / V]);
         assert_int_equal(best->token, first % V);
         assert_true(same(best->value, values[first]));
