@@ -23,6 +23,11 @@ isobit_test(tiny_gpt2 test_tiny_gpt2)
 isobit_test_program(test_search test_search.c)
 target_include_directories(test_search PRIVATE ${PROJECT_SOURCE_DIR}/model)
 isobit_test(search test_search)
+# Continuous batches; it includes the file, to spoil what must not be read.
+isobit_test_program(test_batch test_batch.c)
+target_include_directories(test_batch PRIVATE ${PROJECT_SOURCE_DIR}/model)
+target_link_options(test_batch PRIVATE LINKER:--wrap=aligned_alloc)
+isobit_test(batch test_batch)
 # The model tests count allocations, and make each of them fail once.
 target_link_options(test_model PRIVATE
   LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc)

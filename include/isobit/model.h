@@ -359,6 +359,82 @@ ISOBIT_API iso_status iso_generate(iso_generation **result, const iso_model *mod
 ISOBIT_API void iso_generation_free(iso_generation *result); /* NULL is allowed */
 
 /*
+ * Continuous batches, for servers: sequences of any length join a batch that runs, and leave it,
+ * between any two steps. Each has options of its own. What comes of a sequence has the bits that
+ * iso_generate gives for it alone, with the same options, whatever else is in the batch; random
+ * numbers are those of the source first_source.
+ *
+ *     iso_batch_create(&batch, model, NULL, context, &error);
+ *     iso_batch_add(batch, &number, ids, length, &options, &error);
+ *     for (size_t unfinished = 1; unfinished;) {
+ *         iso_batch_step(batch, &unfinished, &error);
+ *         for (iso_generation *g; !iso_batch_take(batch, &g, &number, &error) && g;) {
+ *             answer(number, g);
+ *             iso_generation_free(g);
+ *         }
+ *         ... iso_batch_add(...) for whoever has come in the meantime
+ *     }
+ *     iso_batch_free(batch);
+ *
+ * A batch is used by one thread at a time; several batches may share a model. The model and the
+ * context's executor must live as long as the batch (the structs of context, executor and options
+ * are copied), and no profile counts it. Its caches are allocated by iso_batch_create, for
+ * max_sequences of the greatest length. What a sequence needs is allocated by iso_batch_add. A step
+ * allocates only what reading the sources of those takes that join in it, and keeps that for the
+ * next ones.
+ */
+typedef struct iso_batch iso_batch;
+
+typedef struct iso_batch_options {
+    size_t size;            /* sizeof(iso_batch_options) */
+    size_t max_sequences;   /* that run together; 0: 32, or as many as max_cache_bytes holds */
+    size_t rows;            /* of each sequence: its beams, or samples; 0: 1 */
+    size_t max_source;      /* tokens of the longest source, if the model has an encoder; 0: 512 */
+    size_t max_length;      /* of targets, as in iso_generate_options, the start token or the prompt
+                               included; 0: 513. This and max_source are lowered to what the positions
+                               of the model serve */
+    size_t max_cache_bytes; /* of keys and values: ISOBIT_E_LIMIT if max_sequences need more. 0: 1
+                               GiB, or no limit where max_sequences is given */
+    size_t step_tokens; /* of sources that are read in one step, or one longer source; 0: 2048 */
+    size_t attention;   /* 1: sequences may ask for cross-attention weights */
+} iso_batch_options;
+
+ISOBIT_API iso_status iso_batch_create(iso_batch **batch, const iso_model *model,
+                                       const iso_batch_options *options, const iso_context *context,
+                                       iso_error *error);
+ISOBIT_API void iso_batch_free(iso_batch *batch); /* NULL is allowed */
+
+/*
+ * One more sequence. It waits until one of the running ones has left, if max_sequences run, and
+ * those that wait join in the order in which they were added. *number, if not NULL, receives its
+ * number in this batch, counted from 0, which is also the `source` of iso_token and iso_sequence.
+ * The source, the options and stop_ids are copied; batch_tokens is not used. ISOBIT_E_OPTION where
+ * the batch was made for another number of rows, ISOBIT_E_LIMIT where it may get longer than the
+ * batch was made for; else the errors of iso_generate. The others go on, whatever comes of it.
+ */
+ISOBIT_API iso_status iso_batch_add(iso_batch *batch, size_t *number, const uint32_t *source,
+                                    size_t length, const iso_generate_options *options,
+                                    iso_error *error);
+/*
+ * One token of each running sequence, after those that wait have joined. *unfinished, if not NULL,
+ * receives how many run or wait then; nothing is done if there are none. Callbacks of sequences are
+ * called from here, and must not use the batch; where one of them ends the call of iso_generate, it
+ * ends its sequence, as iso_batch_cancel does, and this function goes on. ISOBIT_E_NOMEM where
+ * there is no memory to read sources: then nothing has changed, and the next call tries again.
+ */
+ISOBIT_API iso_status iso_batch_step(iso_batch *batch, size_t *unfinished, iso_error *error);
+/*
+ * The next finished sequence, in the order in which they finished; those of one step in no promised
+ * order. *result, with its hypotheses only, is the caller's (iso_generation_free), and outlives the
+ * batch; NULL if there is none. What is not taken stays. With ISOBIT_E_NOMEM it can be taken later.
+ */
+ISOBIT_API iso_status iso_batch_take(iso_batch *batch, iso_generation **result, size_t *number,
+                                     iso_error *error);
+/* A sequence that waits, runs or has not been taken goes without a result. ISOBIT_E_RANGE where
+ * there is no such number (any more). */
+ISOBIT_API iso_status iso_batch_cancel(iso_batch *batch, size_t number, iso_error *error);
+
+/*
  * Where the time goes, for benchmarks. While a profile is set, each call on the model adds to it;
  * the caller owns it, and may run one call at a time only. It changes no result.
  */
