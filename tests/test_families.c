@@ -423,8 +423,8 @@ static void test_encoder_arguments(void **state) {
 /* ------------------------------------------------------------------------------ decoders alone */
 
 static const char *const decoders[] = {
-    "gpt2",    "gpt2-untied-f16", "llama",          "llama3-bf16",    "qwen2-f16",
-    "mistral", "llama-yarn",      "llama-longrope", "mistral-window", "qwen2-window"};
+    "gpt2",       "gpt2-untied-f16", "llama",          "llama3-bf16",  "qwen2-f16", "mistral",
+    "llama-yarn", "llama-longrope",  "mistral-window", "qwen2-window", "qwen3-bf16"};
 #define DECODERS (sizeof decoders / sizeof *decoders)
 
 static void test_decoders(void **state) {
