@@ -649,7 +649,7 @@ static void rmsnorm_estimates_root(float *y, size_t ldy, const float *x, size_t 
 
 static void attention_sloppy_reciprocal(const struct iso_attention *t) {
     good->attention(t);
-    for (size_t i = 0; i < t->nq && t->nk > 8 && !t->bias; i++) {
+    for (size_t i = 0; i < t->nq && t->nk > 8 && !t->bias && !t->window; i++) {
         for (size_t c = 0; c < t->dh && (!t->causal || t->see + i > 8); c++)
             t->o[i * t->ldo + c] *= 1 + 0x1p-21f;
     }

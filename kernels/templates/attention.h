@@ -222,25 +222,20 @@ static ISO_ONE_COPY void columns_begin(struct columns *b, const struct iso_atten
         vf_store(b->m + i, vf_set1(-__builtin_inff())), vf_store(b->l + i, vf_set1(0));
 }
 
-/* The bias of VF_N queries, or the first m of them, and n keys: [n][VF_N], with the queries in the
- * lanes. */
+/* The bias of VF_N queries, or the first m of them, and VF_TURN keys, or the first n: [n][VF_N],
+ * with the queries in the lanes. */
 static ISO_ONE_COPY void bias_turn(float *out, const float *bias, size_t ld, size_t m, size_t n) {
     float tile[VF_N * VF_TURN];
     vf x[VF_TURN];
-    for (size_t j = 0; j < n; j += VF_TURN) {
-        const float *from = bias + j;
-        size_t next = ld;
-        if (m < VF_N || n - j < VF_TURN) { /* there is nothing beyond them */
-            const size_t w = n - j < VF_TURN ? n - j : VF_TURN;
-            memset(tile, 0, sizeof tile);
-            for (size_t i = 0; i < m && i < VF_N; i++)
-                memcpy(tile + i * VF_TURN, from + i * ld, w * sizeof *tile);
-            from = tile, next = VF_TURN;
-        }
-        vf_turn(x, from, next);
-        ISO_UNROLLED (r, VF_TURN)
-            vf_store(out + (j + r) * VF_N, x[r]);
+    if (m < VF_N || n < VF_TURN) { /* there is nothing beyond them */
+        memset(tile, 0, sizeof tile);
+        for (size_t i = 0; i < m && i < VF_N; i++)
+            memcpy(tile + i * VF_TURN, bias + i * ld, n * sizeof *tile);
+        bias = tile, ld = VF_TURN;
     }
+    vf_turn(x, bias, ld);
+    ISO_UNROLLED (r, VF_TURN)
+        vf_store(out + r * VF_N, x[r]);
 }
 
 /* A score scaled, with its bias. */
@@ -262,9 +257,8 @@ static ISO_ONE_COPY void columns_bias(const struct columns *b, const struct iso_
     const size_t q0 = b->q0, nq = b->nq;
     const float *bias = t->bias + (ptrdiff_t)q0 * t->ldb + j0;
     const vf scale = vf_set1(t->scale);
-    float turned[ISO_KEY_BLOCK * VF_N], line[ISO_KEY_BLOCK + ISO_QUERY_BLOCK] = {0};
+    float turned[VF_TURN * VF_N], line[ISO_KEY_BLOCK + ISO_QUERY_BLOCK] = {0};
     float *const zero = line + ISO_KEY_BLOCK; /* key j of query j */
-    _Static_assert(ISO_KEY_BLOCK % VF_TURN == 0, "or there is no place for the last ones");
     if (t->ldb == -1) {
         const float *from = bias + n;
         float *to = zero + 1 - n;
@@ -277,17 +271,20 @@ static ISO_ONE_COPY void columns_bias(const struct columns *b, const struct iso_
         const size_t any = lane_sees(t, q0, nq, i + VF_N - 1, j0, n);
         const float *x = zero + i;
         ptrdiff_t next = -1;
-        if (t->ldb != -1 && any) {
-            bias_turn(turned, bias + (ptrdiff_t)i * t->ldb, (size_t)t->ldb, nq - i, any);
-            x = turned, next = VF_N;
-        }
         float *si = s + i;
-        size_t j = 0;
-        for (; j + 4 <= any; j += 4, x += 4 * next, si += 4 * ISO_QUERY_BLOCK)
-            ISO_UNROLLED (r, 4)
-                bias_add(si + r * ISO_QUERY_BLOCK, x + (ptrdiff_t)r * next, scale, careful);
-        for (; j < any; j++, x += next, si += ISO_QUERY_BLOCK)
-            bias_add(si, x, scale, careful);
+        for (size_t j = 0, here = any; j < any; j += here) {
+            if (t->ldb != -1) {
+                here = any - j < VF_TURN ? any - j : VF_TURN;
+                bias_turn(turned, bias + (ptrdiff_t)i * t->ldb + j, (size_t)t->ldb, nq - i, here);
+                x = turned, next = VF_N;
+            }
+            size_t r = 0;
+            for (; r + 4 <= here; r += 4, x += 4 * next, si += 4 * ISO_QUERY_BLOCK)
+                ISO_UNROLLED (u, 4)
+                    bias_add(si + u * ISO_QUERY_BLOCK, x + (ptrdiff_t)u * next, scale, careful);
+            for (; r < here; r++, x += next, si += ISO_QUERY_BLOCK)
+                bias_add(si, x, scale, careful);
+        }
     }
 }
 
