@@ -5,6 +5,7 @@
  */
 #include "cases.h"
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -473,7 +474,8 @@ static iso_status call_rope_table(const struct bench_job *job) {
 
 static iso_attention_options attention_options(const struct bench_job *job, int causal,
                                                int panels) {
-    return (iso_attention_options){.size = sizeof(iso_attention_options),
+    /* The size that older libraries know: isobit_ab compares with them. */
+    return (iso_attention_options){.size = offsetof(iso_attention_options, window),
                                    .scale = job->scale,
                                    .causal = causal,
                                    .key_panels = panels};
