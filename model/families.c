@@ -726,7 +726,7 @@ static iso_status take_encoder_ends(model_source *source, iso_model *model) {
         const char *const tables[] = {names->shared, names->source};
         const model_tensor *t = model_source_find(source, tables, names->source ? 2 : 1);
         return model_take_table(source, &model->encoder.embedding.rows, t ? t->name : names->shared,
-                               V, c->d);
+                                V, c->d);
     }
     status = model_take_packed(source, &model->logits, tied ? &names->shared : &names->head, 1, V,
                                c->d, 0);

@@ -529,8 +529,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_languages), cmocka_unit_test(test_files),
         cmocka_unit_test(test_llama),     cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_options),
-        cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_options),   cmocka_unit_test(test_targets),
     };
     const struct CMUnitTest with_spm[] = {cmocka_unit_test(test_m2m),
                                           cmocka_unit_test(test_m2m_bar)};

@@ -69,23 +69,28 @@ typedef struct iso_load_options {
  *                     "m2m_100" (M2M100, NLLB-200), "t5" (FLAN-T5, MADLAD-400 too), "mt5", "umt5"
  *   encoders          "bert" (MiniLM too), "roberta", "xlm-roberta", "camembert", "distilbert"
  *   decoders          "gpt2", "llama" (2 and 3 too), "mistral", "qwen2", "qwen3"
+ *
  * Of t5, mt5 and umt5 an encoder alone is one whose is_encoder_decoder is false, or whose
  * architectures say T5EncoderModel, MT5EncoderModel or UMT5EncoderModel.
  * Sliding windows are those of the configuration; caches keep all keys.
- * Rotary embeddings may be scaled ("linear", "llama3", "yarn", "dynamic", "longrope"). "dynamic" and
- * "longrope" turn even the first keys otherwise once a text is longer than max_position_embeddings,
- * or original_max_position_embeddings: the model has no more positions than that.
- * `directory` may also be the path of a .gguf file, or a directory that has exactly one and no
- * config.json: GGUF of version 2 or 3, little-endian, in one file, of the architectures llama (that
- * is Mistral too), qwen2, gpt2 and bert, with tensors of F32, F16, BF16 or F64. Quantised tensors
- * are ISOBIT_E_UNSUPPORTED, with the name of the tensor and its type, and so is what else isobit
- * lacks. The logits have the bits of the folder that the file was made from; where Llama 3
- * stretches its rotary embeddings, the file has rounded numbers for that. A generation ends with
- * the file's eos, eot or eom token; it has no other defaults for generation, and no head for masked
- * tokens. Where tie_word_embeddings is true (of t5 and umt5 the default), T5 and its kind scale
- * their logits, and an lm_head.weight in the file is not used. Position tables that are computed,
- * not read, are limited to 2^26 elements (ISOBIT_E_LIMIT), so that a small file cannot ask for
- * gigabytes.
+ * Rotary embeddings may be scaled ("linear", "llama3", "yarn", "dynamic", "longrope"). "dynamic"
+ * and "longrope" turn even the first keys otherwise once a text is longer than
+ * max_position_embeddings, or original_max_position_embeddings: the model has no more positions
+ * than that.
+ *
+ * `directory` may also be the path of a .gguf file, or a directory that has exactly one
+ * and no config.json: GGUF of version 2 or 3, little-endian, in one file, of the architectures
+ * llama (that is Mistral too), qwen2, gpt2 and bert, with tensors of F32, F16, BF16 or F64.
+ * Quantised tensors are ISOBIT_E_UNSUPPORTED, with the name of the tensor and its type, and so is
+ * what else isobit lacks. The logits have the bits of the folder that the file was made from; where
+ * Llama 3 stretches its rotary embeddings, the file has rounded numbers for that. A generation ends
+ * with the file's eos, eot or eom token; it has no other defaults for generation, and no head for
+ * masked tokens.
+ *
+ * Where tie_word_embeddings is true (of t5 and umt5 the default), T5 and its kind
+ * scale their logits, and an lm_head.weight in the file is not used. Position tables that are
+ * computed, not read, are limited to 2^26 elements (ISOBIT_E_LIMIT), so that a small file cannot
+ * ask for gigabytes.
  */
 ISOBIT_API iso_status iso_model_load(iso_model **model, const char *directory,
                                      const iso_load_options *options, const iso_context *context,
