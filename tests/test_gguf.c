@@ -146,6 +146,7 @@ static void test_same_bits(void **state) {
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         numbers_of(pairs[i][0], got);
         numbers_of(pairs[i][1], expected);
+        /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): bits are meant */
         if (memcmp(got, expected, sizeof got) != 0)
             fail_msg("%s has other bits", pairs[i][0]);
         same_info(pairs[i][0], pairs[i][1]);

@@ -25,7 +25,7 @@ static uint64_t random_state = 11;
 
 static uint32_t below(uint32_t n) {
     random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)(random_state >> 33) % n;
+    return n ? (uint32_t)(random_state >> 33) % n : 0;
 }
 
 static iso_tokenizer *load(const char *name) {

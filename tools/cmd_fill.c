@@ -96,7 +96,7 @@ static int fill(struct filling *f, const struct session *session, const struct o
         if (ids[i] == session->mask_id)
             f->positions[f->masks++] = i;
     f->candidates = calloc(f->masks * f->top + 1, sizeof *f->candidates);
-    float *logits = calloc(f->masks, V * sizeof *logits);
+    float *logits = calloc(f->masks + 1, V * sizeof *logits);
     int code = f->candidates == NULL || logits == NULL ? out_of_memory() : 0;
     if (code == 0) {
         iso_error error = {0};
