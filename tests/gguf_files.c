@@ -57,13 +57,18 @@ void gguf_texts(gguf_maker *m, const char *key, const char *const *values) {
         gguf_string(&m->values, values[i], strlen(values[i]));
 }
 
-static void numbers(gguf_maker *m, const char *key, const uint32_t *values, size_t count) {
+void gguf_numbers(gguf_maker *m, const char *key, uint32_t type, const uint32_t *values,
+                  size_t count) {
     if (!begins(m, key, ARRAY))
         return;
-    gguf_put(&m->values, I32, 4);
+    gguf_put(&m->values, type, 4);
     gguf_put(&m->values, count, 8);
     for (size_t i = 0; i < count; i++)
         gguf_put(&m->values, values[i], 4);
+}
+
+static void numbers(gguf_maker *m, const char *key, const uint32_t *values, size_t count) {
+    gguf_numbers(m, key, I32, values, count);
 }
 
 void gguf_tensor(gguf_maker *m, const char *name, uint32_t type, uint32_t rank,
@@ -306,6 +311,7 @@ static void eos_text(gguf_maker *m) { gguf_text(m, "tokenizer.ggml.eos_token_id"
 static void other_vocabulary(gguf_maker *m) { gguf_u32(m, "llama.vocab_size", 8); }
 
 /* Tokenizers. */
+static void wordpiece(gguf_maker *m) { gguf_text(m, "tokenizer.ggml.model", "bert"); }
 static void spm(gguf_maker *m) { gguf_text(m, "tokenizer.ggml.model", "llama"); }
 static void falcon(gguf_maker *m) { gguf_text(m, "tokenizer.ggml.pre", "falcon"); }
 static void type_numbers(gguf_maker *m) {
@@ -924,9 +930,18 @@ const gguf_row gguf_rows[] = {
      0,
      0,
      {0}},
-    {"SentencePiece",
+    {"WordPiece",
      ISOBIT_E_UNSUPPORTED,
-     "\"tokenizer.ggml.model\" is \"llama\", which isobit does not have",
+     "\"tokenizer.ggml.model\" is \"bert\", which isobit does not have",
+     1,
+     "tokenizer.ggml.model",
+     wordpiece,
+     0,
+     0,
+     {0}},
+    {"SentencePiece with words",
+     ISOBIT_E_UNSUPPORTED,
+     "\"tokenizer.ggml.pre\" is \"gpt-2\", which isobit does not have",
      1,
      "tokenizer.ggml.model",
      spm,

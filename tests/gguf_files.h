@@ -28,6 +28,9 @@ void gguf_u32(gguf_maker *m, const char *key, uint32_t value);
 void gguf_text(gguf_maker *m, const char *key, const char *value);
 /* An array of strings, NULL at the end. */
 void gguf_texts(gguf_maker *m, const char *key, const char *const *values);
+/* An array of numbers of 4 bytes each. */
+void gguf_numbers(gguf_maker *m, const char *key, uint32_t type, const uint32_t *values,
+                  size_t count);
 /* Its data: `bytes` bytes that are small floats. Sizes: that of a row first. */
 void gguf_tensor(gguf_maker *m, const char *name, uint32_t type, uint32_t rank,
                  const uint64_t *sizes, size_t bytes);

@@ -34,6 +34,7 @@ TOKENIZERS = {
     "tokens-gpt2": ("gpt2", "gpt-2", "GPT2LMHeadModel"),
     "tokens-llama3": ("llama3", "llama-bpe", "LlamaForCausalLM"),
     "tokens-qwen2": ("qwen2", "qwen2", "Qwen2ForCausalLM"),
+    "tokens-llama": ("llama", None, "LlamaForCausalLM"),  # tokenizer.model
 }
 
 # 50 tokens: two that are unused, the end, letters, a space, and what merges make.
@@ -52,13 +53,33 @@ def words():
     return tokens, types
 
 
+def count_tokens(directory):
+    """How many tokens a copy of a tokenizer's directory has.
+
+    Of tokenizer.model the conversion does not see which pieces are special or of users; it finds
+    them in what transformers saves, as models on the hub have it.
+    """
+    if not (directory / "tokenizer.model").exists():
+        tokens = json.loads((directory / "tokenizer.json").read_text())
+        added = {t["content"]: 0 for t in tokens["added_tokens"]}
+        return len({**tokens["model"]["vocab"], **added})
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(directory)
+    tokenizer.save_pretrained(directory)
+    path = directory / "tokenizer_config.json"
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps({k: v for k, v in config.items() if v is not None}))
+    return len(tokenizer)
+
+
 def convert_one(convert, source, out, kind, changes, vocabulary):
     """Run the conversion on a copy of a directory."""
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch) / "model"
         copy.mkdir()
         for path in source.iterdir():
-            if path.suffix in (".json", ".safetensors") and not path.name.startswith("expected"):
+            if path.suffix in (".json", ".safetensors", ".model") and not path.name.startswith("expected"):
                 shutil.copy(path, copy)
         config = copy / "config.json"
         known = json.loads(config.read_text()) if config.exists() else {}
@@ -85,24 +106,20 @@ def main():
     for name, (_, pre, architecture) in TOKENIZERS.items():
         # The conversion knows tokenizers by what they make of a text, which these do not.
         convert.TextModel.get_vocab_base_pre = lambda *_, pre=pre: pre
-        directory = DATA / "text" / TOKENIZERS[name][0]
-        tokens = json.loads((directory / "tokenizer.json").read_text())
-        count = len({**tokens["model"]["vocab"], **{t["content"]: 0 for t in tokens["added_tokens"]}})
-        # Two ids more than tokens, as models have them for the sake of their shape.
-        config = {
-            "architectures": [architecture],
-            "vocab_size": count + 2,
-            "bos_token_id": 0,
-            "eos_token_id": 1,
-            **dict.fromkeys(("hidden_size", "n_embd", "n_ctx"), 8),
-            **dict.fromkeys(("num_attention_heads", "n_head", "num_hidden_layers", "n_layer"), 1),
-            "layer_norm_epsilon": 1e-5,
-        }
-        out = args.out / f"{name}.gguf"
         with tempfile.TemporaryDirectory() as scratch:
             both = Path(scratch) / "text"
-            shutil.copytree(directory, both)
-            convert_one(convert, both, out, "f32", config, True)
+            shutil.copytree(DATA / "text" / TOKENIZERS[name][0], both)
+            # Two ids more than tokens, as models have them for the sake of their shape.
+            config = {
+                "architectures": [architecture],
+                "vocab_size": count_tokens(both) + 2,
+                "bos_token_id": 0,
+                "eos_token_id": 1,
+                **dict.fromkeys(("hidden_size", "n_embd", "n_ctx"), 8),
+                **dict.fromkeys(("num_attention_heads", "n_head", "num_hidden_layers", "n_layer"), 1),
+                "layer_norm_epsilon": 1e-5,
+            }
+            convert_one(convert, both, args.out / f"{name}.gguf", "f32", config, True)
 
     def no_vocabulary(self):
         if self.model_arch == convert.gguf.MODEL_ARCH.GPT2:

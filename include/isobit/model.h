@@ -491,9 +491,13 @@ ISOBIT_API iso_status iso_model_set_profile(iso_model *model, iso_profile *profi
  *                      tokenizer.json; without it sentencepiece.bpe.model or spiece.model, unigram
  *                      or BPE. As transformers' "Fast" classes cut text, without SentencePiece
  * A .gguf file, or a directory of one, as iso_model_load takes it, has its tokenizer in itself: the
- * one that such files call "gpt2", with the words of "gpt-2", "llama-bpe" or "qwen2". Of added
- * tokens they do not say whether white space beside them goes along; none does.
- * ISOBIT_E_UNSUPPORTED for others: use ids. The files are untrusted, as those of a model are.
+ * one that such files call "gpt2", with the words of "gpt-2", "llama-bpe" or "qwen2", or the pieces
+ * and scores of SentencePiece's BPE, "llama", cut as from tokenizer.model with "legacy". Of added
+ * tokens they do not say whether white space beside them goes along; none does. Those of "llama"
+ * are found as the file has them; and it needs scores, types and a token for each byte.
+ * ISOBIT_E_UNSUPPORTED for others ("bert", whose files do not say whether text is to be in lower
+ * case), and for scores that are all the same, as files made without tokenizer.model have them: use
+ * ids. The files are untrusted, as those of a model are.
  */
 typedef struct iso_tokenizer iso_tokenizer;
 ISOBIT_API iso_status iso_tokenizer_load(iso_tokenizer **tokenizer, const char *directory,

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
  * The tokenizer that a GGUF file has in its metadata, as a pipeline: byte-level BPE, which such
- * files call "gpt2". How text is cut into words they say with a name; flags of added tokens, but
- * whether they are text, they do not say.
+ * files call "gpt2", or the pieces of SentencePiece with their scores, "llama". How text is cut
+ * into words they say with a name; flags of added tokens, but whether they are text, they do not
+ * say.
  */
 #include "gguf.h"
 #include "pipeline.h"
 
+#include <math.h>
+#include <stdio.h>
+
 #define KEY(name) "tokenizer.ggml." name
 
 /* The numbers are those of the file. */
-enum { CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTE = 6 };
+enum { CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTE = 6 }; /* as text_piece_type has them */
 
 /* What a name says of words; the flags are for files that do not have them. */
 typedef struct cutter {
@@ -30,8 +34,9 @@ typedef struct reader {
     iso_tokenizer *t;
     text_pipeline *p;
     const model_gguf *g;
-    const cutter *cut;
-    const gguf_value *tokens, *types, *merges;
+    int pieces;        /* of SentencePiece: scores, not merges, and no words */
+    const cutter *cut; /* else */
+    const gguf_value *tokens, *types, *merges, *scores;
 } reader;
 
 /* A string that must be one of those that are known. */
@@ -60,6 +65,9 @@ static iso_status find_kind(reader *r) {
         return status;
     if (!model)
         return missing(r, KEY("model"));
+    r->pieces = model_gguf_is(model, "llama");
+    if (r->pieces)
+        return !pre || model_gguf_is(pre, "default") ? ISOBIT_OK : unknown(r, pre, KEY("pre"));
     if (!model_gguf_is(model, "gpt2"))
         return unknown(r, model, KEY("model"));
     if (!pre)
@@ -75,14 +83,43 @@ static iso_status find_arrays(reader *r) {
     iso_status status;
     if ((status = model_gguf_array(g, &r->tokens, KEY("tokens"), GGUF_STRING)) ||
         (status = model_gguf_array(g, &r->merges, KEY("merges"), GGUF_STRING)) ||
+        (r->pieces && (status = model_gguf_array(g, &r->scores, KEY("scores"), GGUF_F32))) ||
         (status = model_gguf_array(g, &r->types, KEY("token_type"), GGUF_I32)))
         return status;
-    if (!r->tokens || !r->merges)
-        return missing(r, r->tokens ? KEY("merges") : KEY("tokens"));
+    if (!r->tokens)
+        return missing(r, KEY("tokens"));
+    if (r->pieces ? !r->scores : !r->merges)
+        return missing(r, r->pieces ? KEY("scores") : KEY("merges"));
+    if (r->pieces && !r->types)
+        return missing(r, KEY("token_type"));
     if (r->types && r->types->count != r->tokens->count)
         return model_fail(g->error, ISOBIT_E_CONFIG, "%s: %zu tokens, but %zu types of tokens",
                           g->file, r->tokens->count, r->types->count);
+    if (r->pieces && r->scores->count != r->tokens->count)
+        return model_fail(g->error, ISOBIT_E_CONFIG, "%s: %zu tokens, but %zu scores of tokens",
+                          g->file, r->tokens->count, r->scores->count);
     return ISOBIT_OK;
+}
+
+static iso_status take_type(const reader *r, size_t id, uint64_t *type) {
+    *type = r->types ? model_gguf_number(r->types->data + 4 * id, 4) : 1;
+    if (*type >= 1 && *type <= BYTE)
+        return ISOBIT_OK;
+    return model_fail(r->g->error, ISOBIT_E_CONFIG,
+                      "%s: token %zu has the type %llu; 1 to 6 are possible", r->g->file, id,
+                      (unsigned long long)*type);
+}
+
+static iso_status check_text(const reader *r, size_t id, const char *text, size_t bytes) {
+    if (model_gguf_is_text(text, bytes))
+        return ISOBIT_OK;
+    return model_fail(r->g->error, ISOBIT_E_UTF8,
+                      "%s: token %zu is not UTF-8, or has a NUL character", r->g->file, id);
+}
+
+static iso_status no_token(const reader *r, const char *key, uint64_t id) {
+    return model_fail(r->g->error, ISOBIT_E_CONFIG, "%s: \"%s\" is %llu, which is no token",
+                      r->g->file, key, (unsigned long long)id);
 }
 
 /* -------------------------------------------------------------------------------- vocabulary */
@@ -90,17 +127,11 @@ static iso_status find_arrays(reader *r) {
 /* Tokens of control are no text; those of users are; unused ones stand for none. */
 static iso_status put_token(const reader *r, json_t *vocabulary, json_t *added, size_t id,
                             const char *text, size_t bytes) {
-    const uint64_t type = r->types ? model_gguf_number(r->types->data + 4 * id, 4) : 1;
+    uint64_t type;
     model_quoted quoted;
-    if (type < 1 || type > BYTE)
-        return model_fail(r->g->error, ISOBIT_E_CONFIG,
-                          "%s: token %zu has the type %llu; 1 to 6 are possible", r->g->file, id,
-                          (unsigned long long)type);
-    if (type == UNUSED)
-        return ISOBIT_OK;
-    if (!model_gguf_is_text(text, bytes))
-        return model_fail(r->g->error, ISOBIT_E_UTF8,
-                          "%s: token %zu is not UTF-8, or has a NUL character", r->g->file, id);
+    iso_status status = take_type(r, id, &type);
+    if (status || type == UNUSED || (status = check_text(r, id, text, bytes)))
+        return status;
     json_t *token = json_stringn(text, bytes);
     if (!token)
         return no_memory(r);
@@ -153,53 +184,191 @@ static iso_status read_merges(const reader *r) {
     return status;
 }
 
-/* The token that begins or ends a text, where the file or its kind wants one. */
+/* ----------------------------------------------------------------------------- SentencePiece */
+
+/* What fills up a vocabulary, with the number of its place, stands for no token. Other unused
+ * pieces are pieces, as with tokenizer.model. */
+static int is_filler(uint64_t type, size_t id, const char *text, size_t bytes) {
+    char filler[32];
+    const int n = snprintf(filler, sizeof filler, "[PAD%zu]", id);
+    return type == UNUSED && bytes == (size_t)n && memcmp(text, filler, bytes) == 0;
+}
+
+/* <0x00> to <0xFF> */
+static int is_byte(const char *text, size_t bytes) {
+    static const char digits[] = "0123456789ABCDEF";
+    return bytes == 6 && memcmp(text, "<0x", 3) == 0 && strchr(digits, text[3]) &&
+           strchr(digits, text[4]) && text[5] == '>';
+}
+
+static iso_status take_piece(const reader *r, size_t id, const char *text, size_t bytes,
+                             text_piece *piece) {
+    const uint32_t bits = (uint32_t)model_gguf_number(r->scores->data + 4 * id, 4);
+    const model_gguf *g = r->g;
+    model_quoted quoted;
+    uint64_t type;
+    float score;
+    iso_status status = take_type(r, id, &type);
+    if (status || (status = check_text(r, id, text, bytes)))
+        return status;
+    memcpy(&score, &bits, sizeof score);
+    if (!isfinite(score))
+        return model_fail(g->error, ISOBIT_E_CONFIG, "%s: the score of token %zu is not finite",
+                          g->file, id);
+    if (bytes < 1 || bytes > TEXT_MAX_PIECE_BYTES)
+        return model_fail(g->error, ISOBIT_E_CONFIG, "%s: token %zu has %zu bytes, not 1 to %d",
+                          g->file, id, bytes, TEXT_MAX_PIECE_BYTES);
+    if (type == BYTE && !is_byte(text, bytes))
+        return model_fail(g->error, ISOBIT_E_CONFIG,
+                          "%s: token %zu, %s, has the type of bytes, but is not one of <0x00> to "
+                          "<0xFF>",
+                          g->file, id, model_quote(&quoted, text, bytes));
+    *piece = (text_piece){text, is_filler(type, id, text, bytes) ? 0 : bytes, (text_piece_type)type,
+                          score};
+    return ISOBIT_OK;
+}
+
+/* The one that a key names, or its type, or the first one, as is usual. It is special whatever its
+ * type is: so it is with transformers. */
+static iso_status find_unknown(const reader *r, text_pieces *all) {
+    static const char key[] = KEY("unknown_token_id");
+    const gguf_value *named;
+    uint64_t unk = UINT64_MAX;
+    iso_status status = model_gguf_get(r->g, &named, key, GGUF_U32);
+    if (status)
+        return status;
+    for (size_t id = all->count; id-- > 0;)
+        if (all->pieces[id].type == TEXT_PIECE_UNKNOWN) {
+            all->pieces[id].type = TEXT_PIECE_CONTROL;
+            unk = id;
+        }
+    if (named)
+        unk = model_gguf_number(named->data, 4);
+    else if (unk == UINT64_MAX && all->count && all->pieces[0].type == TEXT_PIECE_CONTROL)
+        unk = 0;
+    if (unk == UINT64_MAX)
+        return missing(r, key);
+    if (unk >= all->count || !all->pieces[unk].bytes)
+        return no_token(r, key, unk);
+    text_piece *piece = &all->pieces[unk];
+    piece->type = TEXT_PIECE_CONTROL;
+    all->unk = unk;
+    all->unk_text = piece->text;
+    all->unk_bytes = piece->bytes;
+    return ISOBIT_OK;
+}
+
+/* Files made of tokenizer.json alone have one score for all: what merges first is lost. */
+static iso_status check_scores(const reader *r, const text_pieces *all) {
+    const text_piece *first = NULL;
+    size_t normal = 0, same = 0;
+    for (size_t id = 0; id < all->count; id++) {
+        const text_piece *piece = &all->pieces[id];
+        if (piece->type != TEXT_PIECE_NORMAL)
+            continue;
+        first = first ? first : piece;
+        normal++;
+        same += piece->score == first->score;
+    }
+    if (normal < 2 || same < normal)
+        return ISOBIT_OK;
+    return model_fail(r->g->error, ISOBIT_E_UNSUPPORTED,
+                      "%s: all %zu normal tokens have the same score, so that the order of their "
+                      "merges is unknown; a file that was made from tokenizer.model has it",
+                      r->g->file, normal);
+}
+
+static iso_status check_bytes(const reader *r) {
+    for (unsigned byte = 0; byte < 256; byte++)
+        if (r->p->model.spelt[byte] == MODEL_NO_ID)
+            return model_fail(r->g->error, ISOBIT_E_CONFIG,
+                              "%s: there is no token <0x%02X>; each byte must have one", r->g->file,
+                              byte);
+    return ISOBIT_OK;
+}
+
+static iso_status read_pieces(const reader *r) {
+    model_arena scratch = {0};
+    text_pieces all = {.model = TEXT_SPM_BPE, .count = r->tokens->count};
+    const char *at = r->tokens->data;
+    const gguf_value *prefix;
+    iso_status status = model_gguf_get(r->g, &prefix, KEY("add_space_prefix"), GGUF_BOOL);
+    all.pieces = model_alloc(&scratch, all.count, sizeof *all.pieces);
+    if (!status && !all.pieces)
+        status = no_memory(r);
+    for (size_t id = 0; id < all.count && !status; id++) {
+        size_t bytes;
+        const char *text = model_gguf_string(&at, &bytes);
+        status = take_piece(r, id, text, bytes, &all.pieces[id]);
+    }
+    while (!status && all.count && !all.pieces[all.count - 1].bytes)
+        all.count--;
+    if (!status)
+        status = find_unknown(r, &all);
+    if (!status)
+        status = check_scores(r, &all);
+    if (!status)
+        status = text_pipeline_pieces(r->t, r->p, &all, !prefix || prefix->data[0] != 0, r->g->file,
+                                      r->g->error);
+    model_arena_free(&scratch);
+    return status ? status : check_bytes(r);
+}
+
+/* ------------------------------------------------------------------------------------- around */
+
+/* The token that begins or ends a text, where the file or its kind wants one; `usual`: the id where
+ * the file gives none, if that is special. */
 static iso_status put_around(const reader *r, const char *flag, int otherwise, const char *key,
-                             uint32_t *ids, size_t *count) {
+                             uint32_t usual, uint32_t *ids, size_t *count) {
     const gguf_value *wanted, *id;
     iso_status status = model_gguf_get(r->g, &wanted, flag, GGUF_BOOL);
     if (!status)
         status = model_gguf_get(r->g, &id, key, GGUF_U32);
-    if (status || !(wanted ? wanted->data[0] != 0 : otherwise && id))
+    if (status || !(wanted ? wanted->data[0] != 0 : otherwise && (id || usual != MODEL_NO_ID)))
         return status;
-    if (!id)
-        return missing(r, key);
-    const uint64_t token = model_gguf_number(id->data, 4);
+    const uint64_t token = id ? model_gguf_number(id->data, 4) : usual;
     const text_vocabulary *v = &r->t->vocabulary[TEXT_SOURCE];
-    if (token >= v->count || !v->by_id[token].bytes)
-        return model_fail(r->g->error, ISOBIT_E_CONFIG, "%s: \"%s\" is %llu, which is no token",
-                          r->g->file, key, (unsigned long long)token);
+    const int there = token < v->count && v->by_id[token].bytes;
+    if (!id && !(there && v->special[token]))
+        return missing(r, key);
+    if (!there)
+        return no_token(r, key, token);
     ids[(*count)++] = (uint32_t)token;
     return ISOBIT_OK;
+}
+
+static iso_status read_bpe(const reader *r) {
+    text_pipeline *p = r->p;
+    iso_status status = read_vocabulary(r);
+    if (!status)
+        status = read_merges(r);
+    p->split = r->cut->split;
+    p->model.ignore_merges = r->cut->ignore_merges;
+    if (r->cut->nfc)
+        p->steps[p->step_count++] = (text_step){.run = text_step_form, .form = TEXT_NFC};
+    return status;
 }
 
 iso_status text_pipeline_gguf(iso_tokenizer *t, text_pipeline *p, const char *directory,
                               const char *name, iso_error *error) {
     model_checkpoint checkpoint;
     model_gguf gguf;
-    reader r = {t, p, &gguf, NULL, NULL, NULL, NULL};
+    reader r = {.t = t, .p = p, .g = &gguf};
     iso_status status = model_gguf_open(&gguf, &checkpoint, directory, name, GGUF_MAX_BYTES, error);
     if (!status)
         status = find_kind(&r);
     if (!status)
         status = find_arrays(&r);
     if (!status)
-        status = read_vocabulary(&r);
+        status = r.pieces ? read_pieces(&r) : read_bpe(&r);
     if (!status)
-        status = read_merges(&r);
+        status = put_around(&r, KEY("add_bos_token"), r.pieces || r.cut->bos, KEY("bos_token_id"),
+                            r.pieces ? 1 : MODEL_NO_ID, p->before, &p->before_count);
     if (!status)
-        status = put_around(&r, KEY("add_bos_token"), r.cut->bos, KEY("bos_token_id"), p->before,
-                            &p->before_count);
+        status = put_around(&r, KEY("add_eos_token"), 0, KEY("eos_token_id"),
+                            r.pieces ? 2 : MODEL_NO_ID, p->after, &p->after_count);
     if (!status)
-        status =
-            put_around(&r, KEY("add_eos_token"), 0, KEY("eos_token_id"), p->after, &p->after_count);
-    if (!status) {
-        p->split = r.cut->split;
-        p->model.ignore_merges = r.cut->ignore_merges;
-        if (r.cut->nfc)
-            p->steps[p->step_count++] = (text_step){.run = text_step_form, .form = TEXT_NFC};
         status = model_checkpoint_unchanged(&checkpoint, error);
-    }
     model_checkpoint_close(&checkpoint);
     return status;
 }

@@ -188,6 +188,12 @@ int text_family_updates(const struct text_family *family);
 /* A file of SentencePiece, as a family arranges it. */
 iso_status text_pipeline_spm(iso_tokenizer *t, text_pipeline *p, const struct text_family *family,
                              const char *directory, const json_t *config, iso_error *error);
+/* Pieces with scores of BPE from another place, `name` in messages, as the family of Llama arranges
+ * them; those of no bytes are ids without a token. `prefix`: a space goes before each part of a
+ * text.
+ */
+iso_status text_pipeline_pieces(iso_tokenizer *t, text_pipeline *p, const text_pieces *pieces,
+                                int prefix, const char *name, iso_error *error);
 /* Special tokens around a text that `config` tells, whatever tokenizer.json says. */
 iso_status text_pipeline_around(iso_tokenizer *t, text_pipeline *p,
                                 const struct text_family *family, const char *directory,

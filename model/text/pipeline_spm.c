@@ -143,6 +143,10 @@ static iso_status put_llama(reader *r) {
                           NAMED);
     for (size_t i = 0; i < r->pieces.count && !status; i++) {
         const text_piece *piece = &r->pieces.pieces[i];
+        if (!piece->bytes) { /* an id without a token */
+            r->scores[r->count++] = 0;
+            continue;
+        }
         const char key[] = {(char)('0' + i % 10), 0};
         const char *name =
             i < NAMED ? text_string_or(json_object_get(decoder, key), "content", NULL) : NULL;
@@ -265,10 +269,10 @@ static int add_named(reader *r, const char *key, const char *otherwise) {
 static int add_pieces(reader *r) {
     for (size_t i = 0; i < r->pieces.count; i++) {
         const text_piece *piece = &r->pieces.pieces[i];
-        char token[1025];
+        char token[TEXT_MAX_PIECE_BYTES + 1];
         if (piece->type != TEXT_PIECE_CONTROL && piece->type != TEXT_PIECE_USER_DEFINED)
             continue;
-        memcpy(token, piece->text, piece->bytes); /* at most 1024 */
+        memcpy(token, piece->text, piece->bytes);
         token[piece->bytes] = 0;
         if (!append(r, token,
                     json_pack("{s:s, s:b, s:b}", "content", token, "special",
@@ -632,6 +636,12 @@ static iso_status build(reader *r, const char *proto, size_t bytes, model_arena 
     return status;
 }
 
+static void free_lists(const reader *r) {
+    json_decref(r->ids);
+    json_decref(r->added);
+    json_decref(r->known);
+}
+
 iso_status text_pipeline_spm(iso_tokenizer *t, text_pipeline *p, const struct text_family *family,
                              const char *directory, const json_t *config, iso_error *error) {
     model_arena scratch = {0};
@@ -651,10 +661,34 @@ iso_status text_pipeline_spm(iso_tokenizer *t, text_pipeline *p, const struct te
     if (!status)
         status = build(&r, proto, bytes, &scratch);
     json_decref(map);
-    json_decref(r.ids);
-    json_decref(r.added);
-    json_decref(r.known);
+    free_lists(&r);
     model_arena_free(&scratch);
+    return status;
+}
+
+iso_status text_pipeline_pieces(iso_tokenizer *t, text_pipeline *p, const text_pieces *pieces,
+                                int prefix, const char *name, iso_error *error) {
+    const struct text_family family = {.file = name, .layout = LLAMA};
+    json_t *config = json_pack("{s:b}", "add_prefix_space", prefix);
+    reader r = {.t = t,
+                .p = p,
+                .family = &family,
+                .config = config,
+                .pieces = *pieces,
+                .added = json_array(),
+                .known = json_object(),
+                .error = error};
+    iso_status status = put_tokens(&r, 0, 0);
+    if (!status && (!config || !r.added || !r.known || !add_pieces(&r)))
+        status = no_memory(&r);
+    if (!status)
+        status = text_pipeline_vocabulary(t, p, r.ids, r.added, name, error);
+    if (!status)
+        status = make_model(&r, 0);
+    if (!status)
+        status = make_llama_steps(&r);
+    json_decref(config);
+    free_lists(&r);
     return status;
 }
 

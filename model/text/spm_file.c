@@ -12,10 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum {
-    MAX_PIECE_BYTES = 1024,
-    MAX_NESTED = 32, /* the library keeps so many prefixes of a place in the text */
-};
+enum { MAX_NESTED = 32 }; /* the library keeps so many prefixes of a place in the text */
 
 typedef struct span {
     const unsigned char *at, *end;
@@ -283,7 +280,7 @@ static iso_status read_piece(const reader *r, span message, text_piece *piece, s
             type = f.value;
         }
     }
-    if (!why && (length(text) == 0 || length(text) > MAX_PIECE_BYTES))
+    if (!why && (length(text) == 0 || length(text) > TEXT_MAX_PIECE_BYTES))
         why = "its length";
     if (!why && !is_text(text))
         why = "not valid UTF-8";

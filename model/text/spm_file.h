@@ -16,6 +16,8 @@ typedef enum text_piece_type {
     TEXT_PIECE_BYTE
 } text_piece_type;
 
+enum { TEXT_MAX_PIECE_BYTES = 1024 };
+
 typedef struct text_piece {
     const char *text; /* in the file: not terminated */
     size_t bytes;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define PATH FUZZ_DIRECTORY "/model.gguf"
-enum { MOST_POSITIONS = 4096, MOST_IDS = 64 };
+enum { MOST_POSITIONS = 4096, MOST_IDS = 128 };
 
 static void check_values(const model_gguf *g, const model_checkpoint *c) {
     const uint64_t all = c->data_start;

@@ -115,6 +115,21 @@ static void bin(void) {
     }
 }
 
+/* A file of the tests' tokenizers, which must be there. */
+static size_t read_text(const char *name, unsigned char *bytes, size_t room) {
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/text/%s", ISOBIT_TEST_DATA, name);
+    FILE *file = fopen(path, "rb");
+    const size_t count = file ? fread(bytes, 1, room, file) : 0;
+    if (!count || count == room || fclose(file) != 0) {
+        (void)fprintf(stderr, "cannot read %s\n", path);
+        exit(1);
+    }
+    return count;
+}
+
+enum { ROOM = 1 << 15 };
+
 /* Files that are good, and that break one rule; the long name is of no use to a fuzzer. */
 static void gguf(void) {
     target("fuzz_gguf");
@@ -124,6 +139,10 @@ static void gguf(void) {
             seed(&b);
         blob_free(&b);
     }
+    static unsigned char bytes[ROOM];
+    blob b = {0};
+    blob_add(&b, bytes, read_text("../gguf/tokens-llama.gguf", bytes, sizeof bytes));
+    seed(&b);
 }
 
 static void config(void) {
@@ -184,20 +203,6 @@ static void tokenizer(void) {
     }
 }
 
-/* A file of the tests' tokenizers, which must be there. */
-static size_t read_text(const char *name, unsigned char *bytes, size_t room) {
-    char path[512];
-    (void)snprintf(path, sizeof path, "%s/text/%s", ISOBIT_TEST_DATA, name);
-    FILE *file = fopen(path, "rb");
-    const size_t count = file ? fread(bytes, 1, room, file) : 0;
-    if (!count || count == room || fclose(file) != 0) {
-        (void)fprintf(stderr, "cannot read %s\n", path);
-        exit(1);
-    }
-    return count;
-}
-
-enum { ROOM = 1 << 15 };
 static const char odd_text[] = "The \xef\xac\x81rst fox\t>>fra<< \xf0\x9f\xa6\x8a e\xcc\x81";
 
 /* Small tokenizers of each kind, and texts that meet what they have. */
