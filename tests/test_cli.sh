@@ -37,6 +37,8 @@ fails 2 'run, generate, score' 'unknown command' "$@" frobnicate
 fails 2 "'--frobnicate'" 'unknown option before a command' "$@" --frobnicate
 fails 2 "'--frobnicate'" 'unknown option' "$@" run --frobnicate
 fails 2 "'-x'" 'unknown letter' "$@" run -x
+fails 2 "'--top'" 'an option of another command' "$@" run --model "$model" --top 3
+fails 2 "'--from'" 'an option of another command' "$@" fill --model "$model" --from en
 fails 2 "'--beam'" 'option without its value' "$@" run --model "$model" --beam
 fails 2 'whole number' 'zero beams' "$@" run --model "$model" --beam 0
 fails 2 'whole number' 'number with rubbish' "$@" run --model "$model" --threads 2x
@@ -269,6 +271,16 @@ done
 works 'digest of arguments' "$@" run --model "$model" --digest \
     'the quick brown fox jumps over the lazy dog' 'attention is all you need'
 same 'the digest of arguments differs' "$work/digest"
+# Weights where they lie in the file: other operations, the same bits.
+tiny=$source/tests/data/models/gpt2
+works 'ids' "$@" generate --model "$tiny" --digest '5 6 7'
+cp "$work/out" "$work/packed"
+ISOBIT_VERBOSE=1 "$@" generate --model "$tiny" --digest --map '5 6 7' >"$work/out" 2>"$work/mapped"
+same '--map changes the output' "$work/packed"
+checks=$((checks + 1))
+if grep -q ',linear_f32,' "$work/mapped" || ! grep -q ',gemm_f32,' "$work/mapped"; then
+    problem '--map: weights are packed'
+fi
 works 'digest with beams' "$@" run --model "$model" --digest --beam 4
 cmp -s "$work/out" "$work/digest" && problem 'the digest does not depend on the beams'
 

@@ -41,7 +41,6 @@ enum {
     OPT_MAX_LENGTH = 1 << 2,
     OPT_THREADS = 1 << 3,
     OPT_ISA = 1 << 4,
-    OPT_LANGUAGES = 1 << 24,
     OPT_SCORES = 1 << 5,
     OPT_JSON = 1 << 6,
     OPT_HEX = 1 << 7,
@@ -63,7 +62,9 @@ enum {
     OPT_NPY = 1 << 23,
     OPT_TOP = 1 << 24,
     OPT_STOP = 1 << 25,
-    OPT_AS_TEXT = 1 << 26
+    OPT_AS_TEXT = 1 << 26,
+    OPT_LANGUAGES = 1 << 27,
+    OPT_MAP = 1 << 28
 };
 
 /* Where 0 is a value like any other. */
@@ -90,7 +91,7 @@ struct options {
     struct given_number top_k, seed;
     struct given_real temperature, top_p, min_p;
     double seconds; /* 0: not given */
-    bool scores, json, hex, digest, row, base, env, strict, sample, stream, as_text;
+    bool scores, json, hex, digest, row, base, env, strict, sample, stream, as_text, map;
     const char *pooling, *normalize, *npy;
     struct given_texts stop;
     int count; /* what is left: lines given as arguments */

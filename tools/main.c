@@ -12,7 +12,7 @@
 enum {
     OPT_GENERATION = OPT_MODEL | OPT_BEAM | OPT_MAX_LENGTH | OPT_THREADS | OPT_ISA | OPT_SCORES |
                      OPT_JSON | OPT_DIGEST | OPT_ATTENTION | OPT_LAYER | OPT_INPUT | OPT_SAMPLING |
-                     OPT_STREAM
+                     OPT_STREAM | OPT_MAP
 };
 
 static int cmd_version(const struct options *options);
@@ -39,7 +39,7 @@ static const struct command commands[] = {
      "language does not. A decoder alone goes on with what precedes the TAB, to which nothing is\n"
      "added; both may be missing, and all of the line counts then.",
      OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_HEX | OPT_JSON | OPT_DIGEST | OPT_INPUT | OPT_AS_TEXT |
-         OPT_STRICT | OPT_LANGUAGES,
+         OPT_STRICT | OPT_LANGUAGES | OPT_MAP,
      true, cmd_score, NULL},
     {"embed", "[TEXT...]", "text to vectors, with an encoder like BERT: one for each line",
      "Each TEXT is a line; without any, lines are read from --input or standard input. A vector "
@@ -48,14 +48,15 @@ static const struct command commands[] = {
      "has a vector too. White space around a line does not count. Lines that are longer than the\n"
      "model takes are cut, as sentence-transformers does; stderr has their number.",
      OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_INPUT | OPT_STRICT | OPT_HEX | OPT_DIGEST |
-         OPT_POOLING | OPT_NPY | OPT_ATTENTION | OPT_LAYER,
+         OPT_POOLING | OPT_NPY | OPT_ATTENTION | OPT_LAYER | OPT_MAP,
      true, cmd_embed, NULL},
     {"fill", "[TEXT...]", "which tokens fit where a text has [MASK] or <mask>",
      "Each TEXT is a line with at least one mask token, as the tokenizer of the model writes it;\n"
      "without any, lines are read from --input or standard input. For each mask the output has "
      "its\n"
      "most probable tokens, then the text with the best ones. An empty line stays empty.",
-     OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_INPUT | OPT_STRICT | OPT_JSON | OPT_DIGEST | OPT_TOP,
+     OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_INPUT | OPT_STRICT | OPT_JSON | OPT_DIGEST | OPT_TOP |
+         OPT_MAP,
      true, cmd_fill, NULL},
     {"demo", "", "one text on every instruction set of this machine: speed and hash",
      "Shows what the model makes of a text, then computes it with each instruction set and\n"

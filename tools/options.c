@@ -42,6 +42,8 @@ static const struct {
 } table[] = {
     {"model", "DIR", "the directory of the model, or a .gguf file (required)", OPT_MODEL,
      KIND_STRING, offsetof(struct options, model)},
+    {"map", NULL, "use the weights where they lie in the file: starts at once, runs slower",
+     OPT_MAP, KIND_FLAG, offsetof(struct options, map)},
     {"beam", "N", "search with N beams; 1 is greedy (default: what the model says)", OPT_BEAM,
      KIND_NUMBER, offsetof(struct options, beam)},
     {"max-length", "N", "at most N target tokens, the start token included", OPT_MAX_LENGTH,

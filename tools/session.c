@@ -54,8 +54,9 @@ int session_open(struct session *session, const struct options *options, unsigne
     }
 
     iso_error error = {0};
+    const iso_load_options how = {.size = sizeof how, .map = options->map};
     iso_status status =
-        iso_model_load(&session->model, options->model, NULL, &session->context, &error);
+        iso_model_load(&session->model, options->model, &how, &session->context, &error);
     if (status != ISOBIT_OK)
         return fail_error(&error, status);
     session->info = iso_model_get_info(session->model);

@@ -150,6 +150,7 @@ class Model:
         reject_nonfinite: bool = False,
         source_language: Optional[str] = None,
         target_language: Optional[str] = None,
+        map: bool = False,
     ) -> None:
         self._lib = model_lib()
         path = os.fsencode(directory)
@@ -157,7 +158,9 @@ class Model:
             raise ValueError(f"directory: a NUL character in {directory!r}")
         self.directory = os.fsdecode(directory)
         options = _c.iso_load_options(
-            size=ctypes.sizeof(_c.iso_load_options), reject_nonfinite=bool(reject_nonfinite)
+            size=ctypes.sizeof(_c.iso_load_options),
+            reject_nonfinite=bool(reject_nonfinite),
+            map=bool(map),
         )
         error = _c.iso_error()
         self._handle = ctypes.c_void_p()
@@ -193,6 +196,7 @@ class Model:
         reject_nonfinite: bool = False,
         source_language: Optional[str] = None,
         target_language: Optional[str] = None,
+        map: bool = False,
     ) -> "Model":
         """
         Reads a checkpoint directory: config.json, the weights (model.safetensors or
@@ -200,13 +204,15 @@ class Model:
         knows; or a .gguf file, by its path. reject_nonfinite: a NaN or infinite weight is an error.
         source_language and target_language, where the tokenizer has several: as it names them
         ("eng_Latn", "en_XX"), by default what tokenizer_config.json says; tokenize and translate use
-        them.
+        them. map: weights are used in the mapped file, neither read nor packed, with the same
+        results; for files that nobody changes meanwhile.
         """
         return cls(
             directory,
             reject_nonfinite=reject_nonfinite,
             source_language=source_language,
             target_language=target_language,
+            map=map,
         )
 
     def __repr__(self) -> str:

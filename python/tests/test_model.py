@@ -179,6 +179,10 @@ def test_bad_directories(tmp_path):
     weights.write_bytes(whole[:-4] + np.float32(np.nan).tobytes())
     assert isobit.Model.load(tmp_path)
     refuses(ValueError, "Model.load", isobit.Model.load, tmp_path, reject_nonfinite=True)
+    # Weights where they lie in the file: the same bits.
+    gpt = os.path.join(os.path.dirname(MODEL), "tiny-gpt2")
+    scores = [isobit.Model.load(gpt, map=m).score([[5, 6]], [[7, 8]])[0] for m in (False, True)]
+    assert np.array_equal(scores[0], scores[1])
     # A model without a tokenizer takes ids, and says what it lacks when it is given text.
     weights.write_bytes(whole)
     os.remove(tmp_path / "tokenizer_config.json")
