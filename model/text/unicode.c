@@ -136,7 +136,8 @@ void text_normalize(text_buffer *out, const char *text, size_t bytes, text_form 
         text_buffer_put(out, text + at, n);
         done = at + n;
     }
-    normalize(out, text + done, bytes - done, form);
+    if (done < bytes) /* there may be no text */
+        normalize(out, text + done, bytes - done, form);
 }
 
 void text_put_lower(text_buffer *out, uint32_t code) {
