@@ -92,7 +92,7 @@ void gguf_tensor(gguf_maker *m, const char *name, uint32_t type, uint32_t rank,
 
 static void f32(gguf_maker *m, const char *name, uint64_t k, uint64_t n) {
     const uint64_t sizes[] = {k, n};
-    gguf_tensor(m, name, 0, n ? 2 : 1, sizes, 4 * k * (n ? n : 1));
+    gguf_tensor(m, name, 0, n ? 2 : 1, sizes, (size_t)(4 * k * (n ? n : 1)));
 }
 
 void gguf_good(gguf_maker *m) {

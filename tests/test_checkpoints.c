@@ -76,7 +76,7 @@ static void remove_file(const files *f, const char *name) {
 }
 
 static blob read_data(const char *name) {
-    char path[400], piece[4096];
+    char path[600], piece[4096];
     blob b = {0};
     (void)snprintf(path, sizeof path, "%s/%s", ISOBIT_TEST_DATA, name);
     FILE *in = fopen(path, "rb");
