@@ -78,8 +78,8 @@ foreach(layer model blas check)
   endif()
 endforeach()
 
-# What the shared libraries export.
-if(NOT ISOBIT_SANITIZE)
+# What the shared libraries export. Those of 32 bits have no ILP64.
+if(NOT ISOBIT_SANITIZE AND CMAKE_SIZEOF_VOID_P EQUAL 8)
   set(libraries $<TARGET_FILE:isobit_shared>)
   foreach(layer model blas check)
     if(TARGET isobit_${layer}_shared)
