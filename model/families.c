@@ -646,6 +646,26 @@ static iso_status compute_positions(model_source *source, const model_config *c,
                   : status;
 }
 
+/* Tensors that are taken between these two are scratch, and no part of the plan. They are there
+ * behind the second one. */
+typedef struct scratch {
+    model_arena *arena;
+    size_t bytes;
+} scratch;
+
+static void scratch_begin(scratch *kept, model_source *source) {
+    *kept = (scratch){source->arena, source->bytes};
+    source->arena = &source->scratch;
+}
+
+static iso_status scratch_end(const scratch *kept, model_source *source, iso_status status) {
+    if (!status && source->load)
+        status = model_source_finish(source);
+    source->arena = kept->arena;
+    source->bytes = kept->bytes;
+    return status;
+}
+
 /*
  * Where there are types of tokens, all of them have type 0 here, as those of a single text do. Its
  * row joins those of the positions.
@@ -655,16 +675,11 @@ static iso_status add_type(model_source *source, const model_config *c, model_st
     layer_names joined;
     const char *const *name = join(&joined, "", 1, &names->types, ".weight");
     const float *types;
-    /* A plan that is not kept to: the table is scratch. */
-    const size_t bytes = source->bytes;
-    model_arena *arena = source->arena;
-    source->arena = &source->scratch;
-    iso_status status = model_take_rows(source, &types, name[0], c->types, c->d);
-    source->arena = arena;
-    source->bytes = bytes;
+    scratch kept;
+    scratch_begin(&kept, source);
+    iso_status status =
+        scratch_end(&kept, source, model_take_rows(source, &types, name[0], c->types, c->d));
     if (status || !source->load)
-        return status;
-    if ((status = model_source_finish(source)))
         return status;
     float *table;
     memcpy(&table, &stack->positions, sizeof table); /* it is ours, and not yet read by anybody */
@@ -850,18 +865,14 @@ static float stretched(const model_config *c, size_t rotary, size_t i) {
 static iso_status divide_rates(model_source *source, const model_stack_names *names, float *rates,
                                size_t count) {
     const float *divisors;
+    scratch kept;
     if (!names->rope_divisors || !model_source_find(source, &names->rope_divisors, 1))
         return ISOBIT_OK;
-    /* A plan that is not kept to: they are scratch, and no parameters. */
-    const size_t bytes = source->bytes, parameters = source->parameters;
-    model_arena *arena = source->arena;
-    source->arena = &source->scratch;
-    iso_status status = model_take_vector(source, &divisors, &names->rope_divisors, 1, count, 0);
-    if (!status && source->load)
-        status = model_source_finish(source); /* they are needed at once */
-    source->arena = arena;
-    source->bytes = bytes;
-    source->parameters = parameters;
+    const size_t parameters = source->parameters;
+    scratch_begin(&kept, source);
+    iso_status status = scratch_end(
+        &kept, source, model_take_vector(source, &divisors, &names->rope_divisors, 1, count, 0));
+    source->parameters = parameters; /* they are none */
     for (size_t i = 0; source->load && !status && i < count; i++) {
         if (!(divisors[i] > 0 && divisors[i] <= FLT_MAX))
             return model_fail(source->error, ISOBIT_E_RANGE,

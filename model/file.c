@@ -87,8 +87,8 @@ void model_file_map(model_map *map, const model_file *file) {
     if (at == MAP_FAILED)
         return;
     *map = (model_map){at, (size_t)file->bytes};
-#ifdef MADV_POPULATE_READ /* all pages at once, where the kernel can; else one fault after the     \
-                             other */
+    /* All pages at once, where the kernel can; else one fault after the other. */
+#ifdef MADV_POPULATE_READ
     (void)madvise(at, map->bytes, MADV_POPULATE_READ);
 #endif
 }

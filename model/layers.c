@@ -227,6 +227,7 @@ static piece make_piece(const model_run *run, const model_stack *stack, size_t H
         p.shape.q.batch = p.shape.o.batch = group * dh;
         p.shape.k.batch = p.shape.v.batch = dh;
         p.shape.k.head = p.shape.v.head = 0;
+        p.options.bias_strides.batch = group * p.options.bias_strides.head;
     }
     if (run->weights) { /* there is one sequence */
         const size_t head = span->T * span->S;

@@ -23,9 +23,10 @@ void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
 }
 
 static const char *const families[] = {
-    "paper",   "bart",        "marian-swish", "mbart-f16", "pegasus-bf16",
-    "m2m-100", "t5",          "mt5-f16",      "umt5",      "gpt2",
-    "llama",   "llama3-bf16", "qwen2-f16",    "mistral",   "flan-t5-bf16",
+    "paper",          "bart",         "marian-swish", "mbart-f16",  "pegasus-bf16",
+    "m2m-100",        "t5",           "mt5-f16",      "umt5",       "gpt2",
+    "llama",          "llama3-bf16",  "qwen2-f16",    "mistral",    "flan-t5-bf16",
+    "mistral-window", "qwen2-window", "qwen3-bf16",   "llama-yarn",
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 
@@ -194,6 +195,7 @@ static void one_schedule(const iso_model *model, const iso_context *context) {
             w->expected = 1;
             ok(iso_batch_add(b, &number, w->ids, w->length, &w->options, &e), &e);
             assert_int_equal(number, count++);
+            unfinished = 1;
         } else if (what == 4 && count && (number = below(count), wishes[number].expected)) {
             ok(iso_batch_cancel(b, number, &e), &e);
             wishes[number].expected = 0;

@@ -63,11 +63,11 @@ typedef struct iso_load_options {
  * the threads of the executor: a tied embedding is held once, and loading takes little more memory
  * than the model has in the end. The model, and the error if there are several, are the same with
  * any executor.
- * Nothing of the files stays open. The files are untrusted: whatever they hold, the call fails
- * cleanly or gives a usable model. The families, by model_type, all as transformers computes them:
- *   encoder-decoders  "isobit-transformer" (the paper's), "marian", "bart", "mbart", "pegasus",
- *                     "m2m_100" (M2M100, NLLB-200), "t5" (FLAN-T5, MADLAD-400 too), "mt5", "umt5"
- *   encoders          "bert" (MiniLM too), "roberta", "xlm-roberta", "camembert", "distilbert"
+ * Nothing of the files stays open, unless `map` is set. The files are untrusted: whatever they
+ * hold, the call fails cleanly or gives a usable model. The families, by model_type, all as
+ * transformers computes them: encoder-decoders  "isobit-transformer" (the paper's), "marian",
+ * "bart", "mbart", "pegasus", "m2m_100" (M2M100, NLLB-200), "t5" (FLAN-T5, MADLAD-400 too), "mt5",
+ * "umt5" encoders          "bert" (MiniLM too), "roberta", "xlm-roberta", "camembert", "distilbert"
  *   decoders          "gpt2", "llama" (2 and 3 too), "mistral", "qwen2", "qwen3"
  *
  * Of t5, mt5 and umt5 an encoder alone is one whose is_encoder_decoder is false, or whose

@@ -164,4 +164,4 @@ static iso_status decode(const iso_tokenizer *t, text_chars *out, const uint32_t
     return ISOBIT_OK;
 }
 
-const text_kind text_characters = {load, encode, decode, NULL, 0};
+const text_kind text_characters = {load, encode, decode, NULL, 0, NULL};

@@ -208,4 +208,4 @@ static iso_status decode(const iso_tokenizer *t, text_chars *out, const uint32_t
     return text_spm_decode_ids(m->spm, &t->vocabulary[side], out, ids, count, 0);
 }
 
-const text_kind text_m2m = {load, encode, decode, release, 1};
+const text_kind text_m2m = {load, encode, decode, release, 1, NULL};

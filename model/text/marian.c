@@ -171,8 +171,8 @@ static iso_status encode(const iso_tokenizer *t, text_ids *out, const char *text
     return encode_side(t, out, text, bytes, TEXT_SOURCE, error);
 }
 
-iso_status text_marian_encode_target(const iso_tokenizer *t, text_ids *out, const char *text,
-                                     size_t bytes, iso_error *error) {
+static iso_status encode_target(const iso_tokenizer *t, text_ids *out, const char *text,
+                                size_t bytes, iso_error *error) {
     return encode_side(t, out, text, bytes, TEXT_TARGET, error);
 }
 
@@ -184,4 +184,4 @@ static iso_status decode(const iso_tokenizer *t, text_chars *out, const uint32_t
     return text_spm_decode_ids(m->spm[side], &t->vocabulary[side], out, ids, count, 1);
 }
 
-const text_kind text_marian = {load, encode, decode, release, 0};
+const text_kind text_marian = {load, encode, decode, release, 0, encode_target};

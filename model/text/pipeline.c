@@ -196,4 +196,4 @@ iso_status text_gguf_load(iso_tokenizer *t, const char *directory, const char *n
     return status ? status : finish(t, p, error);
 }
 
-const text_kind text_pipeline_kind = {load, encode, decode, NULL, 1};
+const text_kind text_pipeline_kind = {load, encode, decode, NULL, 1, NULL};

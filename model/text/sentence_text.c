@@ -164,7 +164,6 @@ static iso_status take(uint32_t *ids, size_t capacity, iso_sentence_tokens *toke
 iso_status iso_sentence_ids(const iso_model *model, const iso_tokenizer *tokenizer,
                             const char *text, size_t bytes, uint32_t *ids, size_t capacity,
                             iso_sentence_tokens *tokens, iso_error *error) {
-    uint32_t code;
     if (!model || !tokenizer || (!text && bytes) || (!ids && capacity) || !tokens)
         return model_fail(error, ISOBIT_E_NULL, "an argument is NULL");
     const model_sentence *s = &model->config.sentence;
@@ -173,13 +172,13 @@ iso_status iso_sentence_ids(const iso_model *model, const iso_tokenizer *tokeniz
         return model_fail(error, ISOBIT_E_UNSUPPORTED,
                           "sentence-transformers' include_prompt false is not supported: pooling "
                           "without the tokens of the prompt");
-    for (size_t at = 0, n; at < bytes; at += n)
-        if (!(n = model_utf8(text + at, bytes - at, &code)))
-            return model_fail(error, ISOBIT_E_UTF8, "the text is not valid UTF-8 at byte %zu", at);
+    iso_status status = text_check_utf8(text, bytes, error);
+    if (status)
+        return status;
     text_buffer own = {0};
     model_arena arena = {0};
     sequences made = {0};
-    iso_status status = prepare(&own, s, text, bytes, error);
+    status = prepare(&own, s, text, bytes, error);
     const char *prepared = own.text ? own.text : "";
     if (!status)
         status = iso_tokenizer_lacks(tokenizer, prepared, own.count, &tokens->unknown,

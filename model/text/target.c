@@ -20,10 +20,7 @@ static int is_language(const iso_tokenizer *t, uint32_t id) {
 
 static around around_of(const iso_tokenizer *t) {
     around a = {0, 1, t->forced_bos, t->eos};
-    if (t->kind ==
-        &text_marian) { /* whose target vocabulary may be another one: it is at the end */
-        a = (around){0, 0, MODEL_NO_ID, MODEL_NO_ID};
-    } else if (t->kind == &text_m2m) {
+    if (t->kind == &text_m2m) {
         a.before = 1;
     } else if (t->kind == &text_pipeline_kind) {
         const text_pipeline *p = t->state;
@@ -47,53 +44,49 @@ static void put_sequence(text_ids *out, const around *a, const uint32_t *ids, si
     text_end_sequence(out, before);
 }
 
-static iso_status encode(const iso_tokenizer *t, text_ids *out, const char *text, size_t bytes,
-                         iso_error *error) {
-    return t->kind == &text_marian ? text_marian_encode_target(t, out, text, bytes, error)
-                                   : t->kind->encode(t, out, text, bytes, error);
+/* The sequences of a source, with what belongs around a target. */
+static iso_status put_around(const iso_tokenizer *t, text_ids *out, const around *a,
+                             const char *text, size_t bytes, iso_error *error) {
+    text_ids source = {0};
+    model_arena arena = {0};
+    iso_status status = t->kind->encode(t, &source, text, bytes, error);
+    if (status)
+        return status;
+    source = (text_ids){.ids = model_alloc(&arena, source.id_count + 1, sizeof *source.ids),
+                        .lengths =
+                            model_alloc(&arena, source.sequence_count + 1, sizeof *source.lengths),
+                        .id_room = source.id_count,
+                        .sequence_room = source.sequence_count};
+    status = source.ids && source.lengths
+                 ? t->kind->encode(t, &source, text, bytes, error)
+                 : model_fail(error, ISOBIT_E_NOMEM, "out of memory for the tokens of a text");
+    for (size_t i = 0, at = 0; i < source.sequence_count && !status; at += source.lengths[i++])
+        put_sequence(out, a, source.ids + at, source.lengths[i]);
+    model_arena_free(&arena);
+    return status;
 }
 
 iso_status iso_tokenizer_encode_target(const iso_tokenizer *tokenizer, const char *text,
                                        size_t bytes, uint32_t *ids, size_t capacity_ids,
                                        size_t *id_count, size_t *lengths, size_t capacity_sequences,
                                        size_t *sequence_count, size_t *given, iso_error *error) {
-    uint32_t code;
     if (!tokenizer || (!text && bytes) || (!ids && capacity_ids) || !id_count ||
         (!lengths && capacity_sequences) || !sequence_count || !given)
         return model_fail(error, ISOBIT_E_NULL, "an argument is NULL");
     if (!text)
         text = "";
-    for (size_t at = 0, n; at < bytes; at += n)
-        if (!(n = model_utf8(text + at, bytes - at, &code)))
-            return model_fail(error, ISOBIT_E_UTF8, "the text is not valid UTF-8 at byte %zu", at);
-    text_ids source = {0}, out = {.ids = ids,
-                                  .lengths = lengths,
-                                  .id_room = capacity_ids,
-                                  .sequence_room = capacity_sequences};
-    model_arena arena = {0};
-    iso_status status = encode(tokenizer, &source, text, bytes, error);
-    if (!status) {
-        source = (text_ids){
-            .ids = model_alloc(&arena, source.id_count + 1, sizeof *source.ids),
-            .lengths = model_alloc(&arena, source.sequence_count + 1, sizeof *source.lengths),
-            .id_room = source.id_count,
-            .sequence_room = source.sequence_count};
-        status = source.ids && source.lengths
-                     ? encode(tokenizer, &source, text, bytes, error)
-                     : model_fail(error, ISOBIT_E_NOMEM, "out of memory for the tokens of a text");
-    }
+    text_ids out = {.ids = ids,
+                    .lengths = lengths,
+                    .id_room = capacity_ids,
+                    .sequence_room = capacity_sequences};
+    const int own = tokenizer->kind->encode_target != NULL;
     const around a = around_of(tokenizer);
-    for (size_t i = 0, at = 0; i < source.sequence_count && !status; at += source.lengths[i++])
-        put_sequence(&out, &a, source.ids + at, source.lengths[i]);
-    model_arena_free(&arena);
+    iso_status status = text_check_utf8(text, bytes, error);
+    if (!status)
+        status = own ? tokenizer->kind->encode_target(tokenizer, &out, text, bytes, error)
+                     : put_around(tokenizer, &out, &a, text, bytes, error);
     if (status)
         return status;
-    *id_count = out.id_count;
-    *sequence_count = out.sequence_count;
-    *given = a.first != MODEL_NO_ID;
-    if (out.id_count > capacity_ids || out.sequence_count > capacity_sequences)
-        return model_fail(error, ISOBIT_E_WORKSPACE,
-                          "the text gives %zu ids in %zu sequences; there is room for %zu and %zu",
-                          out.id_count, out.sequence_count, capacity_ids, capacity_sequences);
-    return ISOBIT_OK;
+    *given = !own && a.first != MODEL_NO_ID;
+    return text_ids_count(&out, id_count, sequence_count, error);
 }

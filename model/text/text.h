@@ -104,11 +104,15 @@ typedef struct text_kind {
                          int side);
     void (*free)(iso_tokenizer *t); /* what is not in the arena; NULL: nothing */
     int surplus;                    /* a model may have more ids than tokens: no text */
+    /* As encode, of a target; NULL: as a source, with other ids around it (target.c). */
+    iso_status (*encode_target)(const iso_tokenizer *t, text_ids *out, const char *text,
+                                size_t bytes, iso_error *error);
 } text_kind;
 
-/* marian.c: the ids of a target, with its EOS. */
-iso_status text_marian_encode_target(const iso_tokenizer *t, text_ids *out, const char *text,
-                                     size_t bytes, iso_error *error);
+iso_status text_check_utf8(const char *text, size_t bytes, iso_error *error);
+/* The counts of what was put; ISOBIT_E_WORKSPACE if there was no room for it. */
+iso_status text_ids_count(const text_ids *ids, size_t *id_count, size_t *sequence_count,
+                          iso_error *error);
 
 extern const text_kind text_characters, text_marian, text_m2m, text_pipeline_kind;
 extern const struct text_recipe text_gpt2, text_roberta, text_qwen2, text_bert;

@@ -181,15 +181,31 @@ void text_end_sequence(text_ids *out, size_t before) {
     out->sequence_count++;
 }
 
-static iso_status encode(const iso_tokenizer *tokenizer, text_ids *out, const char *text,
-                         size_t bytes, iso_error *error) {
+iso_status text_check_utf8(const char *text, size_t bytes, iso_error *error) {
     uint32_t code;
-    if (!text)
-        text = ""; /* C11 adds not even 0 to NULL */
     for (size_t at = 0, n; at < bytes; at += n)
         if (!(n = model_utf8(text + at, bytes - at, &code)))
             return model_fail(error, ISOBIT_E_UTF8, "the text is not valid UTF-8 at byte %zu", at);
-    return tokenizer->kind->encode(tokenizer, out, text, bytes, error);
+    return ISOBIT_OK;
+}
+
+iso_status text_ids_count(const text_ids *ids, size_t *id_count, size_t *sequence_count,
+                          iso_error *error) {
+    *id_count = ids->id_count;
+    *sequence_count = ids->sequence_count;
+    if (ids->id_count > ids->id_room || ids->sequence_count > ids->sequence_room)
+        return model_fail(error, ISOBIT_E_WORKSPACE,
+                          "the text gives %zu ids in %zu sequences; there is room for %zu and %zu",
+                          ids->id_count, ids->sequence_count, ids->id_room, ids->sequence_room);
+    return ISOBIT_OK;
+}
+
+static iso_status encode(const iso_tokenizer *tokenizer, text_ids *out, const char *text,
+                         size_t bytes, iso_error *error) {
+    if (!text)
+        text = ""; /* C11 adds not even 0 to NULL */
+    const iso_status status = text_check_utf8(text, bytes, error);
+    return status ? status : tokenizer->kind->encode(tokenizer, out, text, bytes, error);
 }
 
 iso_status iso_tokenizer_encode(const iso_tokenizer *tokenizer, const char *text, size_t bytes,
@@ -204,15 +220,7 @@ iso_status iso_tokenizer_encode(const iso_tokenizer *tokenizer, const char *text
                     .id_room = capacity_ids,
                     .sequence_room = capacity_sequences};
     iso_status status = encode(tokenizer, &out, text, bytes, error);
-    if (status)
-        return status;
-    *id_count = out.id_count;
-    *sequence_count = out.sequence_count;
-    if (out.id_count > capacity_ids || out.sequence_count > capacity_sequences)
-        return model_fail(error, ISOBIT_E_WORKSPACE,
-                          "the text gives %zu ids in %zu sequences; there is room for %zu and %zu",
-                          out.id_count, out.sequence_count, capacity_ids, capacity_sequences);
-    return ISOBIT_OK;
+    return status ? status : text_ids_count(&out, id_count, sequence_count, error);
 }
 
 iso_status iso_tokenizer_lacks(const iso_tokenizer *tokenizer, const char *text, size_t bytes,
