@@ -19,13 +19,6 @@ struct iso_isa {
     uint64_t required; /* features, see cpu.h */
 };
 
-enum {
-#define ISA(name, ...) ISO_ISA_##name,
-#include "isas.def"
-#undef ISA
-    ISO_ISA_COUNT
-};
-
 /* What the first use of the library finds out, once. */
 struct iso_machine {
     struct iso_cpu cpu;

@@ -297,23 +297,22 @@ struct iso_rope {
 #define ISO_REQUIRE(condition) ((condition) ? (void)0 : __builtin_trap())
 #endif
 
+/* The sets that are compiled in, best first. */
+enum {
+#define ISA(name, ...) ISO_ISA_##name,
+#include "isas.def"
+#undef ISA
+    ISO_ISA_COUNT
+};
+
 struct iso_kernels {
-    const char *name;       /* the folder of the set */
-    unsigned mr, direct_mr; /* most rows of a strip, and of gemm_direct, */
-    unsigned direct_tall;   /* and of that where the columns are a vector or fewer */
-    /* Packing a B does not pay for so few rows of A, when it is [k][n] and when it is [n][k], nor,
-     * when it is [k][n], if it has so few elements. */
-    unsigned rows_in_place, rows_in_place_bt, floats_in_place;
-    /* Rows of a [k][n] that lie a multiple of so many floats apart share few places in the caches;
-     * rows_in_place then, and most rows of a strip that reads it there. */
-    unsigned aliased, rows_aliased, aliased_mr;
-    unsigned rows_crowded;            /* rows_aliased where L1 has few ways; 0: no matter */
-    unsigned rows_large, rows_memory; /* rows_in_place if it is far away, or in memory */
-    unsigned rows_slow;  /* the same where L3 is slow, and rows would be read again; 0: no matter */
-    unsigned rows_apart; /* most for which an aliased one is read along its rows there, or 0 */
-    /* Most rows of a strip that reads a [k][n] from memory; steps at a time of one from L3. */
-    unsigned far_mr, far_steps;
-    unsigned pairs_across;  /* of vectors of rows: see rows_across in dispatch/gemm.c */
+    const char *name;          /* the folder of the set */
+    unsigned isa;              /* ISO_ISA_<name> */
+    unsigned mr, direct_mr;    /* most rows of a strip, and of gemm_direct, */
+    unsigned direct_tall;      /* and of that where the columns are a vector or fewer */
+    unsigned rows_in_place_bt; /* most rows of gemm_strip_bt */
+    unsigned aliased;       /* rows of a [k][n] a multiple of so many floats apart share few sets */
+    unsigned pairs_across;  /* of vectors of rows: see iso_gemm_rows_in_lanes */
     unsigned vector_floats; /* width of a vector register, in floats */
     unsigned fma_peak_flops;
 #define KERNEL(type, name, args) type(*name) args;
@@ -321,9 +320,9 @@ struct iso_kernels {
 #undef KERNEL
 };
 
-/* One table for each set that is compiled in; dispatch/isas.def names them. */
+/* One table for each set that is compiled in. */
 #define ISA(name, ...) extern const struct iso_kernels iso_kernels_##name;
-#include "../dispatch/isas.def"
+#include "isas.def"
 #undef ISA
 
 #endif

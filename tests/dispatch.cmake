@@ -4,6 +4,8 @@
 # kernels hold vector instructions.
 isobit_test_program(test_dispatch test_dispatch.c)
 isobit_test(dispatch test_dispatch)
+isobit_test_program(test_plan test_plan.c)
+isobit_test(plan test_plan ${CMAKE_CURRENT_SOURCE_DIR}/data/plans)
 isobit_test_program(test_threads test_threads.c)
 target_link_libraries(test_threads PRIVATE ${CMAKE_DL_LIBS})
 isobit_test(threads test_threads)

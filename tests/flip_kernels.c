@@ -5,6 +5,7 @@
  * which they are, and this file is compiled with these copies.
  */
 #define ISO_ISA flip
+#define ISO_ISA_flip ISO_ISA_scalar /* plans are those of this set */
 
 #include "kernels.h"
 

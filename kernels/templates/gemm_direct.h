@@ -580,7 +580,7 @@ static void gemm_linear(float *c, size_t ldc, const float *a, size_t lda, const 
     const size_t stride = call_ld
                               ? call_ld * sizeof *b
                               : (uint32_t)call_bytes / (uint32_t)(ISO_LINEAR_COLUMNS / width * k);
-    const int side_by_side = GEMM_ROWS_SLOW && abreast && !call_ld && stride >= 32;
+    const int side_by_side = GEMM_ABREAST && abreast && !call_ld && stride >= 32;
     const char *later = NULL;
     for (size_t j = 0; j < n; j += width) {
         const float *panel = b + j / ISO_PANEL * bps + j % ISO_PANEL;

@@ -38,8 +38,9 @@ KERNELS = ["kernels/templates/" + name + ".h" for name in
             "lanes", "math", "norm", "rope", "softmax")]
 KERNELS += ["kernels/%s/%s.h" % (isa, name) for isa in SETS for name in ("vec", "gemm_tile")]
 DISPATCH = ["dispatch/" + name for name in
-            ("attention.c", "check.h", "cpu.c", "gemm.c", "info.c", "pool.c", "rows.c", "select.c",
-             "status.c", "threads.c")]
+            ("attention.c", "check.h", "cpu.c", "gemm.c", "gemm/block.c",
+             "gemm/narrow.c", "gemm/plan.c", "gemm/run.c", "gemm/streams.c", "gemm/transposed_c.c",
+             "gemv.c", "info.c", "linear.c", "pool.c", "rows.c", "select.c", "status.c", "threads.c")]
 LOADER = ["model/" + name + ".c" for name in
           ("bin", "checkpoint", "config", "families", "file", "json", "load", "pickle",
            "safetensors", "weights", "zip", "text/characters")]

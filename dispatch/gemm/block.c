@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A block of C, from strips of A and columns of B that stay in L2: blocks of k (512, part of the
+ * canonical order) -> columns of B -> strips of rows (whose A stays in L1) -> tiles, in the
+ * kernels. A partial sum over k waits in C itself, or where C is needed in the end, in scratch.
+ */
+#include "product.h"
+
+/* A block, and where its operands are for the block of k at hand. */
+struct block {
+    const struct iso_product *t;
+    struct iso_gemm_strips strips;
+    size_t i0, m, j0, n;
+    float *sums; /* of all its columns */
+    size_t ld;
+    float *own_b, *strips_of_a; /* scratch */
+    const float *a;
+    size_t width, next; /* between steps of k, and between rows of A */
+};
+
+/* Columns j .. j+n of B, steps p .. p+k. */
+struct part_of_b {
+    size_t j, n, p, k;
+};
+
+/* ------------------------------------------------------------------------------------ prefetch */
+
+/* Prefetches one of `parts` shares of a part of B into L2. Each line is one step of a panel. */
+static void prefetch_share(const struct iso_product *t, const struct part_of_b *next, size_t share,
+                           size_t shares) {
+    const size_t panels = (next->n + ISO_PANEL - 1) / ISO_PANEL, k = next->k, lines = panels * k;
+    const size_t first = lines * share / shares, end = lines * (share + 1) / shares;
+    size_t panel = first / k, step = first % k;
+    const float *b = t->b + next->j / ISO_PANEL * t->bps + next->p * t->bs;
+    for (size_t i = first; i < end; i++) {
+        __builtin_prefetch(b + panel * t->bps + step * t->bs, 0, 2);
+        if (++step == k)
+            step = 0, panel++;
+    }
+}
+
+/* A part of B in shares that the tiles of gemm_linear prefetch one after the other: of all packed
+ * panels where they follow each other, or each in one panel; or what will be a panel, a line of
+ * each row. */
+struct shares {
+    const float *from; /* the next run of lines */
+    size_t runs, next; /* so many are left, so many floats apart */
+    size_t each, done; /* shares of a run, and how many of them are done */
+    size_t floats, ld; /* of a share; between lines, if they do not follow each other */
+};
+
+static struct shares shares_of(const struct iso_product *t, const struct part_of_b *next,
+                               size_t tiles) {
+    const size_t panels = (next->n + ISO_PANEL - 1) / ISO_PANEL;
+    const int follow = next->k == t->k;
+    struct shares s = {.each = 1};
+    if (next->k == 0 || tiles == 0)
+        return s;
+    if (t->plan.way == ISO_GEMM_PACK) {
+        s.from = t->b + next->j + next->p * t->bs;
+        s.runs = panels, s.next = ISO_PANEL, s.ld = t->bs;
+        return s;
+    }
+    s.from = t->b + next->j / ISO_PANEL * t->bps + next->p * ISO_PANEL;
+    s.runs = follow ? 1 : panels, s.next = t->bps;
+    const size_t lines = follow ? panels * next->k : next->k;
+    const size_t most = tiles > s.runs ? tiles / s.runs : 1, some = (lines + most - 1) / most;
+    s.each = (lines + some - 1) / some;
+    s.floats = some * ISO_PANEL;
+    return s;
+}
+
+static const float *next_share(struct shares *s) {
+    if (s->runs == 0)
+        return NULL;
+    const float *share = s->from + s->done * s->floats;
+    if (++s->done == s->each)
+        s->done = 0, s->from += s->next, s->runs--;
+    return share;
+}
+
+/* -------------------------------------------------------------------------------------- strips */
+
+/*
+ * Rows i .. i+m of C, a strip, with the packed panels b of `here`. Prefetches in a burst would wait
+ * for each other, and the product for them; a tile, that takes some thousand cycles, has time for
+ * some lines of the next part. Sums take their biases along, and ReLU, where a later pass over C
+ * would cost a hundredth of the product.
+ */
+static void linear_strip(const struct block *w, const struct part_of_b *here, struct shares *shares,
+                         const float *b, size_t bps, size_t i, size_t m) {
+    const struct iso_product *t = w->t;
+    const struct iso_kernels *kernels = t->machine.kernels;
+    const size_t k = here->k;
+    const size_t tiles = m == kernels->direct_mr ? here->n / ISO_LINEAR_COLUMNS : 0;
+    const size_t done = tiles * ISO_LINEAR_COLUMNS, left = here->n - done;
+    const int last = here->p + k == t->k;
+    const float *a = w->a + i * w->next;
+    float *c = w->sums + i * w->ld + (here->j - w->j0);
+    struct iso_epilogue rest = *t->e;
+    const float *bias = NULL;
+    int relu = 0;
+    if (last && rest.alpha == 1.0f && rest.beta == 0.0f) {
+        bias = rest.bias, rest.bias = NULL;
+        relu = rest.act == ISOBIT_ACT_RELU;
+        if (relu)
+            rest.act = ISOBIT_ACT_NONE;
+    }
+    if (tiles) {
+        const int any = shares->runs > 0;
+        const float *share[ISO_GEMM_WIDE_BLOCK / ISO_LINEAR_COLUMNS];
+        for (size_t tile = 0; tile < tiles && any; tile++)
+            share[tile] = next_share(shares);
+        kernels->gemm_linear(c, w->ld, a, w->next, b, bps, done, k, here->p != 0,
+                             bias ? bias + here->j : NULL, relu, any ? share : NULL,
+                             shares->floats * sizeof(float), shares->ld,
+                             iso_gemm_l3_is_slow(&t->machine));
+    }
+    if (left)
+        kernels->gemm_direct(c + done, w->ld, a, w->next, b + done / ISO_PANEL * bps, ISO_PANEL,
+                             bps, m, left, k, here->p != 0);
+    if (last) {
+        iso_finish(t, &rest, c, w->ld, w->i0 + i, here->j, m, done);
+        iso_finish(t, t->e, c + done, w->ld, w->i0 + i, here->j + done, m, left);
+    }
+}
+
+/* The same, any strip, with b as it lies. The first `along` columns are packed on the way. */
+static void strip(const struct block *w, const struct part_of_b *here, const float *b, size_t bs,
+                  size_t bps, size_t along, size_t i, size_t m) {
+    const struct iso_product *t = w->t;
+    const struct iso_kernels *kernels = t->machine.kernels;
+    const size_t n = here->n, k = here->k;
+    const int add = here->p != 0;
+    const float *a = w->a + i * w->next;
+    float *c = w->sums + i * w->ld + (here->j - w->j0);
+    if (along)
+        kernels->gemm_packing(c, w->ld, a, w->next, t->b + here->j + here->p * t->bs, t->bs,
+                              w->own_b, along, k, w->strips.packing_mode | add);
+    if (t->plan.a_in_place)
+        kernels->gemm_direct(c + along, w->ld, a, w->next, b + along / ISO_PANEL * bps, bs, bps, m,
+                             n - along, k, w->strips.direct_mode | add);
+    else if (t->plan.way == ISO_GEMM_TRANSPOSED_B)
+        kernels->gemm_strip_bt(c, w->ld, a, w->width, b, bps, m, n, k, add);
+    else
+        kernels->gemm_strip(c, w->ld, a, w->width, b, bs, bps, m, n, k,
+                            add ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
+    if (here->p + k == t->k)
+        iso_finish(t, t->e, c, w->ld, w->i0 + i, here->j, m, n);
+}
+
+/* All rows of the block with one part of B; `after` is the part that comes next. */
+static void part(const struct block *w, const struct part_of_b *here,
+                 const struct part_of_b *after) {
+    const struct iso_product *t = w->t;
+    const struct iso_gemm_strips *s = &w->strips;
+    const size_t k = here->k;
+    const float *b = t->b + (t->trans_b ? here->j : here->j / ISO_PANEL) * t->bps + here->p * t->bs;
+    size_t bs = t->bs, bps = t->bps, along = 0;
+    if (t->plan.way == ISO_GEMM_PACK) {
+        const size_t bj = t->trans_b ? t->bps : 1, bp = t->trans_b ? 1 : t->bs;
+        if (s->packing)
+            along = here->n - here->n % ISO_LINEAR_COLUMNS;
+        t->machine.kernels->gemm_pack(w->own_b + along * k,
+                                      t->b + (here->j + along) * bj + here->p * bp, bj, bp,
+                                      here->n - along, k, ISO_PANEL);
+        b = w->own_b, bs = ISO_PANEL, bps = k * ISO_PANEL;
+    }
+    const size_t tiles = s->prefetching * (here->n / ISO_LINEAR_COLUMNS);
+    struct shares shares = shares_of(t, after, tiles);
+    for (size_t i = 0, number = 0, rows; i < w->m; i += rows, number++) {
+        rows = iso_gemm_strip_rows(s, &t->plan, &t->machine, w->m, w->m - i);
+        if (s->packing && i == 0)
+            rows = t->plan.mr;
+        if (s->linear || (s->packing && i > 0)) {
+            linear_strip(w, here, &shares, b, bps, i, rows);
+            continue;
+        }
+        strip(w, here, b, bs, bps, i == 0 ? along : 0, i, rows);
+        if (s->prefetch && after->k > 0 && tiles == 0)
+            prefetch_share(t, after, number, s->count);
+    }
+}
+
+/* Steps p .. p+k of the block's rows of A: as they lie, or packed in strips. */
+static void take_a(struct block *w, size_t p, size_t k) {
+    const struct iso_product *t = w->t;
+    w->a = t->a + w->i0 * t->ai + p * t->ap;
+    w->width = w->strips.rows, w->next = k;
+    if (t->plan.a_in_place) {
+        w->next = t->ai;
+    } else if (w->m == 1 || (t->ai == 1 && w->m <= t->plan.mr)) { /* lies as a strip does already */
+        w->width = t->ap;
+    } else {
+        t->machine.kernels->gemm_pack(w->strips_of_a, w->a, t->ai, t->ap, w->m, k, w->width);
+        w->a = w->strips_of_a;
+    }
+}
+
+void iso_product_block(const struct iso_product *t, size_t i0, size_t m, size_t j0, size_t n,
+                       float *scratch) {
+    struct block w = {.t = t, .i0 = i0, .m = m, .j0 = j0, .n = n, .own_b = scratch};
+    w.strips = iso_gemm_strips(&t->plan, &t->machine, m, n, t->n * t->k, t->trans_b, i0 == 0);
+    w.sums = t->c + i0 * t->ldc + j0, w.ld = t->ldc;
+    if (t->plan.way == ISO_GEMM_PACK)
+        scratch += iso_gemm_own_floats(n, t->k);
+    w.strips_of_a = scratch;
+    if (iso_needs_own_sums(t->e, t->c)) {
+        w.sums = scratch + (t->plan.a_in_place
+                                ? 0
+                                : iso_round_up(m, t->plan.mr) * iso_min_size(t->k, ISO_K_BLOCK));
+        w.ld = n;
+    } else {
+        const struct iso_kernels *kernels = t->machine.kernels;
+        const size_t last =
+            t->plan.way == ISO_GEMM_TRANSPOSED_B ? n : n & (kernels->vector_floats - 1);
+        if (iso_gemm_is_narrow(kernels, m, last, t->k, last < n)) {
+            n -= last;
+            iso_product_narrow(t, i0, m, j0 + n, last, w.own_b);
+            if (n == 0)
+                return;
+        }
+    }
+    for (size_t p = 0; p < t->k; p += ISO_K_BLOCK) {
+        const size_t k = iso_min_size(t->k - p, ISO_K_BLOCK);
+        take_a(&w, p, k);
+        for (size_t j = 0, columns; j < n; j += columns) {
+            columns = iso_gemm_part_columns(&w.strips, n - j);
+            const size_t left = n - j - columns;
+            const struct part_of_b here = {j0 + j, columns, p, k};
+            const struct part_of_b after = {
+                left ? j0 + j + columns : j0, iso_gemm_part_columns(&w.strips, left ? left : n),
+                left ? p : p + k, left ? k : iso_min_size(t->k - p - k, ISO_K_BLOCK)};
+            part(&w, &here, &after);
+        }
+    }
+}

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT */
+#include "plan.h"
+
+#include "../check.h"
+
+static const struct iso_gemm_tuning tunings[ISO_ISA_COUNT] = {
+#define CONSTANT(...)
+#if defined(__x86_64__)
+#define TUNING(name, avx512, ...) .name = (avx512),
+    [ISO_ISA_avx512] =
+        {
+#include "tuning.def"
+        },
+#undef TUNING
+#define TUNING(name, avx512, avx2, ...) .name = (avx2),
+    [ISO_ISA_avx2] =
+        {
+#include "tuning.def"
+        },
+#undef TUNING
+#elif defined(__aarch64__)
+#define TUNING(name, avx512, avx2, neon, ...) .name = (neon),
+    [ISO_ISA_neon] =
+        {
+#include "tuning.def"
+        },
+#undef TUNING
+#endif
+#define TUNING(name, avx512, avx2, neon, scalar, ...) .name = (scalar),
+    [ISO_ISA_scalar] =
+        {
+#include "tuning.def"
+        },
+#undef TUNING
+#undef CONSTANT
+};
+
+struct iso_gemm_machine iso_gemm_machine_of(const struct iso_kernels *kernels, int slow_l3,
+                                            int few_ways) {
+    return (struct iso_gemm_machine){kernels, &tunings[kernels->isa], slow_l3, few_ways};
+}
+
+struct iso_gemm_machine iso_gemm_this_machine(const struct iso_kernels *kernels) {
+    return iso_gemm_machine_of(kernels, iso_l3_is_slow(), iso_l1_has_few_ways());
+}
+
+/* ---------------------------------------------------------------------------- where B comes from
+ */
+
+static int is_beyond_l2(size_t n, size_t k) { return n >= ISO_GEMM_L3_FLOATS / k; }
+static int is_in_memory(size_t n, size_t k) { return n > ISO_GEMM_MEMORY_FLOATS / k; }
+
+/* Where L1 waits for few lines at a time, and vectors are as wide as a line: so many rows or fewer,
+ * but more than four, read a B from beyond L2 in place and prefetch its rows into L2. With one
+ * strip B is read once, and its sums stay in registers. */
+static size_t rows_prefetched(const struct iso_gemm_machine *machine, size_t n, size_t k,
+                              int aliased) {
+    const struct iso_kernels *kernels = machine->kernels;
+    if (kernels->vector_floats < ISO_PANEL || !machine->few_ways || !is_beyond_l2(n, k))
+        return 0;
+    return kernels->direct_mr - !(aliased || is_in_memory(n, k));
+}
+
+/* Most rows of A for which a row-major B is read where it lies: packing takes less time for each of
+ * them the larger B is, and the more of its rows share few sets of the caches. */
+static size_t rows_in_place(const struct iso_gemm_machine *machine, size_t n, size_t k,
+                            int aliased) {
+    const struct iso_gemm_tuning *tuning = machine->tuning;
+    const size_t prefetched = rows_prefetched(machine, n, k, aliased);
+    if (aliased && tuning->rows_crowded && machine->few_ways)
+        return tuning->rows_crowded;
+    if (is_in_memory(n, k))
+        return prefetched ? prefetched : tuning->rows_memory;
+    if (prefetched && aliased)
+        return prefetched;
+    if (iso_gemm_l3_is_slow(machine)) /* packing pays from four full strips on, or earlier */
+        return aliased || is_beyond_l2(n, k) ? tuning->rows_slow
+                                             : 4 * machine->kernels->direct_mr - 1;
+    if (is_beyond_l2(n, k)) /* cores with little L1 have slower ways from L3, too */
+        return machine->few_ways && tuning->rows_slow ? tuning->rows_slow : tuning->rows_large;
+    return aliased ? tuning->rows_aliased : tuning->rows_in_place;
+}
+
+/* ------------------------------------------------------------------------------------ the way */
+
+static size_t stream_rows(size_t k) {
+    return k > ISO_K_BLOCK ? ISO_GEMM_STREAM_ROWS_LONG : ISO_GEMM_STREAM_ROWS;
+}
+
+/* Where L3 is slow tiles wait even for a B that is no further away, if its rows share few sets of
+ * L1 and L2, and lie so far apart that nothing fetches ahead. */
+static int is_strided(const struct iso_gemm_machine *machine, size_t n, size_t k, int aliased) {
+    return aliased && machine->tuning->rows_strided && machine->slow_l3 &&
+           n >= ISO_GEMM_STRIDED_RUN && n < ISO_GEMM_STREAM_COLUMNS && n > ISO_L2_FLOATS / k;
+}
+
+/* Tiles would go down the columns of a B from beyond L2, a few lines of each of its rows at a time,
+ * at a third of what memory gives. */
+static int streams(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
+                   int in_place, int aliased) {
+    if (s->m > stream_rows(s->k) || s->own_sums)
+        return 0;
+    if (s->m > 4 && s->m <= machine->tuning->rows_strided &&
+        is_strided(machine, s->n, s->k, aliased))
+        return 1;
+    return (in_place || s->trans_a) && is_beyond_l2(s->n, s->k) &&
+           (s->m == 1 || s->n >= ISO_GEMM_STREAM_RUN);
+}
+
+static enum iso_gemm_way row_major_way(const struct iso_gemm_shape *s,
+                                       const struct iso_gemm_machine *machine, int own) {
+    const int aliased = s->ldb % machine->kernels->aliased == 0;
+    const int in_place = s->m <= rows_in_place(machine, s->n, s->k, aliased) ||
+                         s->n * s->k <= machine->tuning->floats_in_place;
+    if (in_place && !s->trans_a && s->m > 4 &&
+        s->m <= rows_prefetched(machine, s->n, s->k, aliased))
+        return ISO_GEMM_PREFETCH;
+    if (streams(s, machine, in_place, aliased))
+        return ISO_GEMM_STREAMS;
+    return in_place ? ISO_GEMM_IN_PLACE : own ? ISO_GEMM_PACK : ISO_GEMM_PACK_SHARED;
+}
+
+/* Whole vectors of rows, and a last one if it is full enough, or makes two where the others would
+ * have to read rows of B that share few places in L1. */
+size_t iso_gemm_rows_in_lanes(const struct iso_kernels *kernels, size_t m, size_t ldb) {
+    const size_t rest = m % kernels->vector_floats;
+    if (kernels->pairs_across && m / kernels->vector_floats % 2 && ldb % ISO_GEMM_ALIASED_BT == 0)
+        return m;
+    return 8 * rest >= 5 * kernels->vector_floats ? m : m - rest;
+}
+
+/* Packing A, and transposing and copying C, costs less than packing B. */
+static int transposes_c(const struct iso_gemm_shape *s, const struct iso_kernels *kernels) {
+    return s->m > kernels->rows_in_place_bt && s->m <= ISO_GEMM_ROW_BLOCK &&
+           iso_gemm_rows_in_lanes(kernels, s->m, s->ldb) && s->n > ISO_PANEL &&
+           s->m * (s->k + 2 * s->n) < s->n * s->k && !(s->k > ISO_K_BLOCK && s->own_sums);
+}
+
+/* With columns for each thread none shares what it packs, so a block of B is used up while it is in
+ * cache. */
+static enum iso_gemm_way way_of(const struct iso_gemm_shape *s,
+                                const struct iso_gemm_machine *machine) {
+    const int own = s->m <= ISO_GEMM_ROW_BLOCK ||
+                    (!s->trans_a && !s->own_sums &&
+                     (s->threads == 1 || s->n / s->threads >= ISO_GEMM_OWN_COLUMNS));
+    if (s->panels)
+        return ISO_GEMM_PANELS;
+    if (!s->trans_b)
+        return row_major_way(s, machine, own);
+    if (!own)
+        return ISO_GEMM_PACK_SHARED;
+    if (transposes_c(s, machine->kernels))
+        return ISO_GEMM_TRANSPOSED_C;
+    return s->m > machine->kernels->rows_in_place_bt ? ISO_GEMM_PACK : ISO_GEMM_TRANSPOSED_B;
+}
+
+static int reads_a_in_place(enum iso_gemm_way way, int trans_a) {
+    return !trans_a && way != ISO_GEMM_TRANSPOSED_B && way != ISO_GEMM_TRANSPOSED_C;
+}
+
+/* ------------------------------------------------------------------------- scratch and blocks */
+
+size_t iso_gemm_own_floats(size_t n, size_t k) {
+    return iso_round_up(iso_min_size(n, ISO_GEMM_COLUMN_BLOCK), ISO_PANEL) *
+           iso_min_size(k, ISO_K_BLOCK);
+}
+
+size_t iso_gemm_stream_floats(size_t m, size_t k) {
+    return m > 1 ? stream_rows(k) * 5 / 4 * iso_min_size(k, ISO_K_BLOCK) : 0;
+}
+
+/* Scratch of a task: a bound that never falls when m, n or k grow. */
+static size_t task_floats(enum iso_gemm_way way, const struct iso_kernels *kernels, size_t m,
+                          size_t n, size_t k, int a_in_place, int sums) {
+    const size_t steps = iso_min_size(k, ISO_K_BLOCK);
+    size_t floats;
+    if (way == ISO_GEMM_TRANSPOSED_C) { /* panels and a strip of A, sums twice */
+        const size_t most = iso_round_up(m, ISO_PANEL);
+        floats = (most + kernels->vector_floats) * steps + 2 * ISO_GEMM_TRANSPOSED_COLUMNS * most;
+    } else if (way == ISO_GEMM_STREAMS) { /* a strip of A, sums of a second block of k */
+        floats = iso_gemm_stream_floats(m, k) +
+                 (k > ISO_K_BLOCK ? m * iso_min_size(n, ISO_GEMM_STREAM_COLUMNS) : 0);
+    } else { /* a packed block of A, sums, a packed block of B */
+        const size_t rows = iso_round_up(iso_min_size(m, ISO_GEMM_ROW_BLOCK), kernels->mr);
+        floats =
+            rows * ((a_in_place ? 0 : steps) + (sums ? iso_min_size(n, ISO_GEMM_COLUMN_BLOCK) : 0));
+        if (way == ISO_GEMM_PACK)
+            floats += iso_gemm_own_floats(n, k);
+    }
+    return iso_round_up(floats, ISO_LINE);
+}
+
+static size_t tasks_of(size_t m, size_t n, size_t k, size_t threads) {
+    size_t work;
+    if (threads > 1 &&
+        (__builtin_mul_overflow(m, n, &work) || __builtin_mul_overflow(work, k, &work)))
+        work = SIZE_MAX;
+    return threads > 1 && work >= ISO_GEMM_SMALL_WORK ? threads : 1;
+}
+
+/* PACK: columns that a task packs and uses up at a time, so that all have as many. A vector beside
+ * the tiles takes longer than its share. */
+static size_t own_columns(size_t n, size_t tasks) {
+    size_t best = ISO_LINEAR_COLUMNS, least = SIZE_MAX;
+    for (size_t columns = best; columns <= 2 * ISO_GEMM_COLUMN_BLOCK; columns += ISO_PANEL) {
+        const size_t chunks = (n + columns - 1) / columns, each = (chunks + tasks - 1) / tasks;
+        const size_t beside = columns % ISO_LINEAR_COLUMNS;
+        const size_t time = each * (columns + (beside == ISO_PANEL ? 4 : beside ? 1 : 0));
+        if (time <= least)
+            best = columns, least = time;
+    }
+    return best;
+}
+
+/* Columns of a block for one thread, before they are cut for more. */
+static size_t columns_of(const struct iso_gemm_plan *p, const struct iso_gemm_shape *s, size_t n) {
+    const int long_k = s->k > ISO_K_BLOCK;
+    if (p->way == ISO_GEMM_STREAMS)
+        return s->m > 4 || long_k ? iso_min_size(n, ISO_GEMM_STREAM_COLUMNS) : n;
+    if (s->own_sums && p->way != ISO_GEMM_TRANSPOSED_C)
+        return ISO_GEMM_COLUMN_BLOCK;
+    if (p->a_in_place && long_k) /* the sums of all blocks of k stay in L2 */
+        return iso_min_size(n, ISO_L2_FLOATS / 2 / iso_min_size(s->m, ISO_GEMM_ROW_BLOCK));
+    /* What prefetchers read beyond a block of k is the next one. */
+    if (p->way == ISO_GEMM_TRANSPOSED_B && long_k && s->ldb % ISO_GEMM_ALIASED_BT == 0 &&
+        is_in_memory(n, s->k) && (s->m == 1 || s->m > 4))
+        return s->m == 1 ? ISO_PANEL : ISO_GEMM_K_COLUMNS_BT;
+    return n;
+}
+
+static void set_blocks(struct iso_gemm_plan *p, const struct iso_gemm_shape *s,
+                       const struct iso_kernels *kernels) {
+    const size_t n = p->shared ? iso_min_size(s->n, p->shared) : s->n;
+    const size_t most = p->way == ISO_GEMM_PACK ? ISO_GEMM_OWN_ROWS : ISO_GEMM_ROW_BLOCK;
+    const size_t row_blocks = (s->m + most - 1) / most;
+    p->rows = iso_round_up((s->m + row_blocks - 1) / row_blocks,
+                           p->a_in_place ? kernels->direct_mr : kernels->mr);
+    p->columns = columns_of(p, s, n);
+    if (p->tasks > 1 && p->way == ISO_GEMM_PACK) {
+        p->columns = iso_min_size(own_columns(n, p->tasks), p->columns);
+    } else if (p->tasks > 1 && row_blocks < 4 * p->tasks) {
+        const size_t parts = p->way == ISO_GEMM_STREAMS ? 2 : 4; /* long streams are faster */
+        const size_t chunks = (parts * p->tasks + row_blocks - 1) / row_blocks;
+        p->columns =
+            iso_min_size(iso_round_up((n + chunks - 1) / chunks, 4 * ISO_PANEL), p->columns);
+    }
+    p->columns = iso_round_up(p->columns, ISO_PANEL);
+}
+
+/* Rows of a strip, at most. */
+static size_t strip_mr(const struct iso_gemm_plan *p, const struct iso_gemm_shape *s,
+                       const struct iso_gemm_machine *machine) {
+    const struct iso_kernels *kernels = machine->kernels;
+    const int along = p->way == ISO_GEMM_STREAMS;
+    size_t most = p->a_in_place && !along ? kernels->direct_mr : kernels->mr;
+    if (!along && !(p->a_in_place && (p->way == ISO_GEMM_IN_PLACE || p->way == ISO_GEMM_PREFETCH)))
+        return most;
+    if (s->ldb % kernels->aliased == 0 && s->n > machine->tuning->floats_in_place / s->k)
+        most = iso_min_size(most, machine->tuning->aliased_mr);
+    if (along && is_in_memory(s->n, s->k))
+        most = iso_min_size(most, machine->tuning->memory_mr);
+    return most;
+}
+
+/* Rows of B side by side: from L3, and with many rows of A, more, so that sums pass through C less
+ * often, but not as many where two of them pass, that of this block of k and the others'. Nor where
+ * an L3 is fast as long as neighbours leave it alone: down many rows, a few lines of each, tiles
+ * would take three times as long when they do not. */
+static size_t streams_of(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine) {
+    const size_t blocks = s->k > ISO_K_BLOCK ? 2 : 1, most = machine->tuning->slow_streams / blocks;
+    if (s->m == 1)
+        return ISO_K_BLOCK;
+    if (s->m <= 4 || is_in_memory(s->n, s->k))
+        return ISO_GEMM_STREAMS_MEMORY;
+    if (iso_gemm_l3_is_slow(machine))
+        return most;
+    return iso_min_size(most, blocks == 1 && s->ldb % machine->kernels->aliased == 0
+                                  ? ISO_GEMM_STREAMS_ALIASED
+                                  : ISO_GEMM_STREAMS_L3);
+}
+
+/* Too small for threads, and nothing waits in scratch. */
+static int is_single(const struct iso_gemm_plan *p, const struct iso_gemm_shape *s) {
+    return p->a_in_place && s->m <= ISO_GEMM_ROW_BLOCK && !s->own_sums && !p->shared &&
+           p->way != ISO_GEMM_PACK && p->way != ISO_GEMM_STREAMS &&
+           (double)s->m * (double)s->n * (double)s->k < ISO_GEMM_SMALL_WORK;
+}
+
+struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *s,
+                                   const struct iso_gemm_machine *machine) {
+    struct iso_gemm_plan p = {.way = way_of(s, machine)};
+    p.a_in_place = reads_a_in_place(p.way, s->trans_a);
+    if (p.way == ISO_GEMM_PACK_SHARED)
+        p.shared = iso_round_up(iso_min_size(s->n, ISO_GEMM_SHARED_COLUMNS), ISO_PANEL);
+    p.mr = strip_mr(&p, s, machine);
+    p.single = is_single(&p, s);
+    if (p.single) {
+        p.rows = s->m, p.columns = s->n, p.tasks = 1;
+        return p;
+    }
+    if (p.way == ISO_GEMM_STREAMS)
+        p.streams = streams_of(s, machine);
+    const size_t n = p.shared ? iso_min_size(s->n, p.shared) : s->n;
+    p.tasks = tasks_of(s->m, n, s->k, s->threads);
+    p.task_floats = task_floats(p.way, machine->kernels, s->m, n, s->k, p.a_in_place, s->own_sums);
+    set_blocks(&p, s, machine->kernels);
+    return p;
+}
+
+iso_status iso_gemm_plan_floats(size_t *floats, const struct iso_gemm_plan *p, size_t k) {
+    size_t shared;
+    return iso_mul_overflows(&shared, p->shared, k) ||
+                   iso_mul_overflows(floats, p->task_floats, p->tasks) ||
+                   __builtin_add_overflow(*floats, shared, floats)
+               ? ISOBIT_E_OVERFLOW
+               : ISOBIT_OK;
+}
+
+/* *floats becomes the scratch of this way too, with m rows, if that is more. */
+static iso_status promise_also(size_t *floats, enum iso_gemm_way way, size_t m, size_t shared,
+                               const struct iso_gemm_shape *s, const struct iso_kernels *kernels,
+                               int sums) {
+    const size_t n = shared ? iso_min_size(s->n, shared) : s->n;
+    const int a_in_place = reads_a_in_place(way, s->trans_a);
+    const struct iso_gemm_plan p = {.shared = shared,
+                                    .tasks = tasks_of(m, n, s->k, s->threads),
+                                    .task_floats =
+                                        task_floats(way, kernels, m, n, s->k, a_in_place, sums)};
+    size_t these;
+    const iso_status status = iso_gemm_plan_floats(&these, &p, s->k);
+    if (!status && these > *floats)
+        *floats = these;
+    return status;
+}
+
+iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
+                            const struct iso_gemm_machine *machine, int sums) {
+    const struct iso_kernels *kernels = machine->kernels;
+    const struct iso_gemm_shape *s = shape;
+    const size_t few = iso_min_size(s->m, ISO_GEMM_ROW_BLOCK);
+    size_t extent;
+    iso_status status = ISOBIT_OK;
+    *floats = 0;
+    if (s->panels)
+        return promise_also(floats, ISO_GEMM_PANELS, s->m, 0, s, kernels, sums);
+    if (iso_mul_overflows(&extent, s->m, s->n) || iso_mul_overflows(&extent, s->m, s->k) ||
+        iso_mul_overflows(&extent, s->n, s->k))
+        return ISOBIT_E_OVERFLOW; /* matrices that nobody has */
+    /* As if every thread shared what is packed, which takes the most, and rows of B few sets. */
+    struct iso_gemm_shape worst = *s;
+    worst.threads = SIZE_MAX, worst.ldb = 0;
+    const enum iso_gemm_way way = way_of(&worst, machine);
+    const int packs = s->m > rows_in_place(machine, s->n, s->k, 1) &&
+                      s->n > machine->tuning->floats_in_place / s->k;
+    if (way == ISO_GEMM_PACK_SHARED)
+        status = promise_also(floats, way, s->m,
+                              iso_round_up(iso_min_size(s->n, ISO_GEMM_SHARED_COLUMNS), ISO_PANEL),
+                              s, kernels, sums);
+    else if (!s->trans_b && (s->trans_a || sums))
+        status = promise_also(floats, ISO_GEMM_IN_PLACE, s->m, 0, s, kernels, sums);
+    if (!status && (s->trans_b || packs))
+        status = promise_also(floats, ISO_GEMM_PACK, few, 0, s, kernels, sums);
+    if (!status && s->trans_b)
+        status = promise_also(floats, ISO_GEMM_TRANSPOSED_C, few, 0, s, kernels, sums);
+    if (!status && s->trans_b)
+        status = promise_also(floats, ISO_GEMM_TRANSPOSED_B,
+                              iso_min_size(s->m, kernels->rows_in_place_bt), 0, s, kernels, sums);
+    if (!status && !s->trans_b && (is_beyond_l2(s->n, s->k) || is_strided(machine, s->n, s->k, 1)))
+        status = promise_also(floats, ISO_GEMM_STREAMS, stream_rows(s->k), 0, s, kernels, 0);
+    return status;
+}
+
+/* --------------------------------------------------------------------------- strips of a block */
+
+/* Full strips can prefetch what comes next, those of a few rows are slow: 9 rows are 5 + 4, but 12
+ * are 8 + 4. Where B comes from beyond L2 a single full strip cannot prefetch as fast as it reads,
+ * so 12 are 6 + 6. But with half as wide vectors one or two rows have the more panels side by side:
+ * there 8 are 6 + 2. */
+static size_t uneven_rows(const struct iso_gemm_strips *s, const struct iso_gemm_machine *machine,
+                          size_t mr, size_t m, size_t left) {
+    const int wide = machine->kernels->vector_floats == ISO_PANEL;
+    if (left <= mr)
+        return left;
+    if (s->beyond_l2 && m < 2 * mr)
+        return wide ? (left + 1) / 2 : mr;
+    if (s->beyond_l2 && !wide && left - mr >= 2)
+        return mr;
+    return left >= 2 * mr || left - mr >= mr / 2 ? mr : (left + 1) / 2;
+}
+
+size_t iso_gemm_strip_rows(const struct iso_gemm_strips *s, const struct iso_gemm_plan *plan,
+                           const struct iso_gemm_machine *machine, size_t m, size_t left) {
+    return s->linear || s->packing ? uneven_rows(s, machine, plan->mr, m, left)
+                                   : iso_min_size(left, s->rows);
+}
+
+struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
+                                       const struct iso_gemm_machine *machine, size_t m, size_t n,
+                                       size_t b_floats, int trans_b, int first) {
+    const size_t mr = plan->mr;
+    const int panels = plan->way == ISO_GEMM_PANELS || plan->way == ISO_GEMM_PACK_SHARED;
+    struct iso_gemm_strips s = {.count = (m + mr - 1) / mr, .columns = n};
+    s.rows = (m + s.count - 1) / s.count;
+    /* Reading B from beyond L2 takes no time when it is prefetched. */
+    s.prefetch = s.count > 1 && b_floats > ISO_GEMM_CACHED_FLOATS && (panels || !trans_b);
+    s.packing = plan->way == ISO_GEMM_PACK && !trans_b && plan->a_in_place && m >= mr;
+    s.linear = s.prefetch && panels && plan->a_in_place;
+    /* Where L1 waits for few lines at a time, those that come from beyond L2 go there first. */
+    const int far = b_floats >= ISO_L2_FLOATS && machine->few_ways;
+    s.packing_mode = far ? ISO_DIRECT_FAR : 0;
+    s.direct_mode = panels || plan->way == ISO_GEMM_PREFETCH ? s.packing_mode : 0;
+    s.beyond_l2 = s.linear && far && b_floats > ISO_L2_FLOATS;
+    while (m - s.full * mr >= mr && uneven_rows(&s, machine, mr, m, m - s.full * mr) == mr)
+        s.full++;
+    s.linear &= s.full > 0;
+    if (plan->way == ISO_GEMM_PACK || (s.linear && s.rows == mr))
+        s.columns = ISO_GEMM_COLUMN_BLOCK;
+    else if (s.count > 1)
+        s.columns = ISO_GEMM_WIDE_BLOCK;
+    s.whole = s.linear && s.columns == ISO_GEMM_COLUMN_BLOCK;
+    /* What the rows before have left in cache is near enough. */
+    if (s.linear && (first || b_floats > ISO_L2_FLOATS))
+        s.prefetching = s.full;
+    else if (s.packing && s.full > 0)
+        s.prefetching = s.full - 1;
+    return s;
+}
+
+size_t iso_gemm_part_columns(const struct iso_gemm_strips *s, size_t left) {
+    const size_t most = s->columns;
+    if (!s->whole || left >= 2 * most)
+        return iso_min_size(left, most);
+    return left < most + ISO_LINEAR_COLUMNS ? left : 2 * ISO_LINEAR_COLUMNS;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The plan of a matrix product: a pure function of its shape, the kernels and the caches. Nothing
+ * in it changes a result; all plans of a product give the same bits (docs/numerics.md).
+ */
+#ifndef ISOBIT_GEMM_PLAN_H
+#define ISOBIT_GEMM_PLAN_H
+
+#include "../select.h"
+
+#include <isobit/ops.h>
+
+enum {
+#define CONSTANT(name, value, ...) ISO_GEMM_##name = (value),
+#define TUNING(...)
+#include "tuning.def"
+#undef CONSTANT
+#undef TUNING
+};
+
+/* For one instruction set. */
+struct iso_gemm_tuning {
+#define CONSTANT(...)
+#define TUNING(name, ...) unsigned name;
+#include "tuning.def"
+#undef CONSTANT
+#undef TUNING
+};
+
+/* What a plan knows of the machine. */
+struct iso_gemm_machine {
+    const struct iso_kernels *kernels;
+    const struct iso_gemm_tuning *tuning;
+    int slow_l3;  /* see iso_l3_is_slow */
+    int few_ways; /* see iso_l1_has_few_ways */
+};
+
+/* This machine, or another one, with these kernels. */
+struct iso_gemm_machine iso_gemm_this_machine(const struct iso_kernels *kernels);
+struct iso_gemm_machine iso_gemm_machine_of(const struct iso_kernels *kernels, int slow_l3,
+                                            int few_ways);
+
+/* Whether L3 is slow, and that makes a difference to the set. */
+static inline int iso_gemm_l3_is_slow(const struct iso_gemm_machine *machine) {
+    return machine->tuning->rows_slow && machine->slow_l3;
+}
+
+struct iso_gemm_shape {
+    size_t m, n, k; /* all > 0 */
+    size_t ldb;
+    size_t threads;
+    int trans_a, trans_b;
+    int panels;   /* B is packed already, see iso_pack_f32 */
+    int own_sums; /* sums cannot wait in C, which the epilogue reads */
+};
+
+enum iso_gemm_way {
+    ISO_GEMM_PANELS,       /* B in packed panels */
+    ISO_GEMM_IN_PLACE,     /* a row-major B, read where it lies */
+    ISO_GEMM_PREFETCH,     /* the same, prefetched into L2 */
+    ISO_GEMM_STREAMS,      /* the same, along its rows, some of them side by side */
+    ISO_GEMM_PACK,         /* each task packs the blocks of B that it needs */
+    ISO_GEMM_PACK_SHARED,  /* all tasks pack columns of B, then use them */
+    ISO_GEMM_TRANSPOSED_B, /* a transposed B, read where it lies and transposed in registers */
+    ISO_GEMM_TRANSPOSED_C  /* a transposed B: C' = B A', which packs A and transposes C */
+};
+
+struct iso_gemm_plan {
+    enum iso_gemm_way way;
+    int a_in_place;       /* a row-major A, read where it lies */
+    size_t shared;        /* PACK_SHARED: columns that are packed at a time; else 0 */
+    size_t rows, columns; /* of a block, the unit of work of a task */
+    size_t tasks;
+    size_t task_floats; /* scratch of each task */
+    size_t mr;          /* rows of a strip, at most */
+    size_t streams;     /* STREAMS: rows of B side by side */
+    int single;         /* one block without scratch */
+};
+
+struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *shape,
+                                   const struct iso_gemm_machine *machine);
+
+/* Scratch of all tasks and the shared columns. */
+iso_status iso_gemm_plan_floats(size_t *floats, const struct iso_gemm_plan *plan, size_t k);
+
+/*
+ * The scratch that callers are told to bring, before C and ldb are known: enough for every plan of
+ * this product, and of one with fewer rows and the same B. `sums`: there may be own sums.
+ */
+iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
+                            const struct iso_gemm_machine *machine, int sums);
+
+/* How a block of m rows and n columns is worked off, strip by strip. `first`: no rows before these
+ * have used this B. */
+struct iso_gemm_strips {
+    size_t count, rows; /* of even height */
+    size_t full;        /* strips of `mr` rows, where they are not even */
+    size_t columns;     /* of B that stay in L2 meanwhile */
+    size_t prefetching; /* strips whose tiles prefetch the part of B that comes next */
+    int prefetch;       /* it is prefetched between strips, if not by tiles */
+    int whole;          /* the last parts have columns enough to prefetch the next one in time */
+    int linear;         /* gemm_linear runs the full strips */
+    int packing;        /* the first strip packs B as it goes */
+    int beyond_l2;      /* panels come from there, and L1 waits for few lines at a time */
+    int direct_mode, packing_mode; /* ISO_DIRECT_FAR or 0 */
+};
+struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
+                                       const struct iso_gemm_machine *machine, size_t m, size_t n,
+                                       size_t b_floats, int trans_b, int first);
+
+/* Rows of the next of these strips, where so many of the block's m rows are left. */
+size_t iso_gemm_strip_rows(const struct iso_gemm_strips *s, const struct iso_gemm_plan *plan,
+                           const struct iso_gemm_machine *machine, size_t m, size_t left);
+
+/* Columns of the next part of these strips' B, where so many are left. */
+size_t iso_gemm_part_columns(const struct iso_gemm_strips *s, size_t left);
+
+/*
+ * Whether n columns are so few that vectors along them would be half empty, or more, and the rows
+ * many enough for vectors along those. Beside other columns they share a tile with a full vector,
+ * which is faster unless they are fewer, and the product is not tiny.
+ */
+static inline int iso_gemm_is_narrow(const struct iso_kernels *kernels, size_t m, size_t n,
+                                     size_t k, int beside) {
+    return n > 0 && n <= (beside ? ISO_GEMM_NARROWEST / 2 : ISO_GEMM_NARROWEST) &&
+           2 * n <= kernels->vector_floats && m >= kernels->vector_floats &&
+           (!beside || m >= ISO_GEMM_NARROW_FLOATS / k);
+}
+
+/* TRANSPOSED_C: of m rows so many go into lanes. */
+size_t iso_gemm_rows_in_lanes(const struct iso_kernels *kernels, size_t m, size_t ldb);
+
+/* Most rows of gemm_direct with n columns. */
+static inline size_t iso_gemm_direct_rows(const struct iso_kernels *kernels, size_t n) {
+    return n <= kernels->vector_floats ? kernels->direct_tall : kernels->direct_mr;
+}
+
+static inline size_t iso_min_size(size_t a, size_t b) { return a < b ? a : b; }
+
+/* Scratch for the columns of B that a task packs at a time, and for A in streams: 4 rows at least
+ * in a strip may have a row more than there is to each of them; one row lies as a strip does. */
+size_t iso_gemm_own_floats(size_t n, size_t k);
+size_t iso_gemm_stream_floats(size_t m, size_t k);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A matrix product that runs, shared by the ways (block.c, streams.c, transposed_c.c, narrow.c) and
+ * by the entry points (../gemm.c, ../linear.c).
+ */
+#ifndef ISOBIT_GEMM_PRODUCT_H
+#define ISOBIT_GEMM_PRODUCT_H
+
+#include "../check.h"
+#include "plan.h"
+
+#include <stdatomic.h>
+
+struct iso_product {
+    struct iso_gemm_machine machine;
+    struct iso_gemm_plan plan;
+    size_t m, n, k;
+    float *c;
+    size_t ldc;
+    const float *a; /* element (i, p) at a[i * ai + p * ap] */
+    size_t ai, ap;
+    const float *b; /* column j at b[j/16 * bps + j%16], next p bs further; [n][bps] if trans_b */
+    size_t bs, bps;
+    int trans_b;
+    const struct iso_epilogue *e;
+    float *scratch; /* of all tasks */
+    size_t owners;  /* block i belongs to owner i % owners, who has taken so many of its own: */
+    atomic_size_t *taken;
+};
+
+/* Whether the epilogue reads something that lies where the sums would: then they wait in scratch.
+ */
+static inline int iso_needs_own_sums(const struct iso_epilogue *e, const float *c) {
+    return e->beta != 0.0f || (e->residual && e->residual == c);
+}
+
+/* Rows i .. i+m, columns j .. j+n of C from their sums. */
+void iso_finish(const struct iso_product *t, const struct iso_epilogue *e, const float *sums,
+                size_t ld, size_t i, size_t j, size_t m, size_t n);
+
+/* C = epilogue of zeros: alpha or k is 0, so A and B are not read. */
+void iso_finish_zeros(const struct iso_product *t);
+
+/* The ways: rows i .. i+m, columns j .. j+n of C, for all k. */
+void iso_product_block(const struct iso_product *t, size_t i, size_t m, size_t j, size_t n,
+                       float *scratch);
+/* All rows of these columns. */
+void iso_product_streams(const struct iso_product *t, size_t j, size_t n, float *scratch);
+/* The same; `packed`: A is there from the block before. */
+void iso_product_transposed_c(const struct iso_product *t, size_t j, size_t n, float *scratch,
+                              int packed);
+/* Columns for which iso_gemm_is_narrow; scratch: n floats for each of a block of k. */
+void iso_product_narrow(const struct iso_product *t, size_t i, size_t m, size_t j, size_t n,
+                        float *scratch);
+
+/* Runs the plan. The scratch is there. */
+void iso_product_run(const iso_context *context, struct iso_product *t);
+
+/* Packs n columns of B, element (p, j) at b[j * bj + p * bp], into panels, in `tasks` tasks. */
+void iso_pack_panels(const iso_context *context, const struct iso_kernels *kernels, float *panels,
+                     const float *b, size_t bj, size_t bp, size_t n, size_t k, size_t tasks);
+
+/* Arguments that the entry points share. */
+iso_status iso_check_epilogue(float *c, size_t ldc, size_t m, size_t n,
+                              const struct iso_epilogue *e);
+/* Refuses a workspace that is smaller than promised, also where less would do. */
+static inline iso_status iso_check_workspace(const iso_context *context, size_t floats) {
+    return context && context->workspace && context->workspace_bytes < iso_scratch_bytes(floats)
+               ? ISOBIT_E_WORKSPACE
+               : ISOBIT_OK;
+}
+
+#endif

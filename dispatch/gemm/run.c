@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From a plan to tasks. Work is cut by rows and columns of C only, never by k.
+ */
+#include "product.h"
+
+#define MOST_OWNERS 64
+
+void iso_finish(const struct iso_product *t, const struct iso_epilogue *as, const float *sums,
+                size_t ld, size_t i, size_t j, size_t m, size_t n) {
+    float *c = t->c + i * t->ldc + j;
+    if (n == 0 || (sums == c && as->alpha == 1.0f && as->beta == 0.0f && !as->bias && !as->act &&
+                   !as->residual))
+        return;
+    struct iso_epilogue e = *as;
+    if (e.bias)
+        e.bias += j;
+    if (e.residual)
+        e.residual += i * e.ldr + j;
+    t->machine.kernels->gemm_epilogue(c, t->ldc, sums, ld, m, n, &e);
+}
+
+void iso_finish_zeros(const struct iso_product *t) {
+    static const float zeros[ISO_GEMM_COLUMN_BLOCK];
+    for (size_t j = 0; j < t->n; j += ISO_GEMM_COLUMN_BLOCK)
+        iso_finish(t, t->e, zeros, 0, 0, j, t->m, iso_min_size(t->n - j, ISO_GEMM_COLUMN_BLOCK));
+}
+
+/*
+ * A task has its own blocks, mostly the same columns, so that this part of B stays in its cache.
+ * When it has done them it takes what the others have not begun: a thread that comes late, or
+ * never, holds nobody up.
+ */
+static void run_blocks(void *arg, size_t task) {
+    const struct iso_product *t = arg;
+    const size_t rows = t->plan.way == ISO_GEMM_STREAMS || t->plan.way == ISO_GEMM_TRANSPOSED_C
+                            ? t->m
+                            : t->plan.rows;
+    const size_t chunks = (t->n + t->plan.columns - 1) / t->plan.columns;
+    const size_t blocks = (t->m + rows - 1) / rows * chunks;
+    float *scratch = t->scratch ? t->scratch + task * t->plan.task_floats : NULL;
+    int packed = 0;
+    for (size_t d = 0; d < t->owners; d++) {
+        const size_t owner = (task + d) % t->owners;
+        for (;;) {
+            size_t at = atomic_fetch_add_explicit(&t->taken[owner], 1, memory_order_relaxed);
+            at = at * t->owners + owner;
+            if (at >= blocks)
+                break;
+            const size_t i = at / chunks * rows, j = at % chunks * t->plan.columns;
+            const size_t m = iso_min_size(t->m - i, rows);
+            const size_t n = iso_min_size(t->n - j, t->plan.columns);
+            if (t->plan.way == ISO_GEMM_TRANSPOSED_C)
+                iso_product_transposed_c(t, j, n, scratch, packed);
+            else if (t->plan.way == ISO_GEMM_STREAMS)
+                iso_product_streams(t, j, n, scratch);
+            else
+                iso_product_block(t, i, m, j, n, scratch);
+            packed = 1;
+        }
+    }
+}
+
+static void run_all(const iso_context *context, struct iso_product *t) {
+    atomic_size_t taken[MOST_OWNERS];
+    t->owners = iso_min_size(t->plan.tasks, MOST_OWNERS);
+    for (size_t i = 0; i < t->owners; i++)
+        atomic_init(&taken[i], 0);
+    t->taken = taken;
+    iso_parallel(context, t->plan.tasks, run_blocks, t);
+}
+
+void iso_product_run(const iso_context *context, struct iso_product *t) {
+    if (!t->plan.shared) {
+        run_all(context, t);
+        return;
+    }
+    float *panels = t->scratch + t->plan.tasks * t->plan.task_floats;
+    const size_t bj = t->trans_b ? t->bps : 1, bp = t->trans_b ? 1 : t->bs;
+    for (size_t j = 0; j < t->n; j += t->plan.shared) {
+        struct iso_product some = *t;
+        struct iso_epilogue e = *t->e;
+        some.n = iso_min_size(t->n - j, t->plan.shared);
+        iso_pack_panels(context, t->machine.kernels, panels, t->b + j * bj, bj, bp, some.n, t->k,
+                        t->plan.tasks);
+        some.b = panels, some.bs = ISO_PANEL, some.bps = t->k * ISO_PANEL, some.trans_b = 0;
+        some.c = t->c + j;
+        e.bias = e.bias ? e.bias + j : NULL;
+        e.residual = e.residual ? e.residual + j : NULL;
+        some.e = &e;
+        run_all(context, &some);
+    }
+}
+
+struct packing {
+    const struct iso_kernels *kernels;
+    float *panels;
+    const float *b;
+    size_t bj, bp, n, k, tasks;
+};
+
+static void pack_some(void *arg, size_t task) {
+    const struct packing *t = arg;
+    const size_t panels = (t->n + ISO_PANEL - 1) / ISO_PANEL;
+    const size_t first = panels * task / t->tasks, end = panels * (task + 1) / t->tasks;
+    if (first < end)
+        t->kernels->gemm_pack(
+            t->panels + first * ISO_PANEL * t->k, t->b + first * ISO_PANEL * t->bj, t->bj, t->bp,
+            iso_min_size(t->n, end * ISO_PANEL) - first * ISO_PANEL, t->k, ISO_PANEL);
+}
+
+void iso_pack_panels(const iso_context *context, const struct iso_kernels *kernels, float *panels,
+                     const float *b, size_t bj, size_t bp, size_t n, size_t k, size_t tasks) {
+    struct packing t = {kernels, panels, b, bj, bp, n, k, tasks};
+    iso_parallel(context, tasks, pack_some, &t);
+}

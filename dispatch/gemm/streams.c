@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Few rows of A with a large row-major B: along the rows of B, some of them side by side, so that
+ * memory is read in long runs. The sums of a chain wait in C meanwhile.
+ */
+#include "product.h"
+
+void iso_product_streams(const struct iso_product *t, size_t j0, size_t n, float *scratch) {
+    const struct iso_kernels *kernels = t->machine.kernels;
+    const size_t mr = t->plan.mr, strips = (t->m + mr - 1) / mr;
+    const size_t rows = (t->m + strips - 1) / strips, streams = t->plan.streams;
+    float *c = t->c + j0;
+    float *beside = t->k > ISO_K_BLOCK ? scratch + iso_gemm_stream_floats(t->m, t->k) : NULL;
+    for (size_t p0 = 0; p0 < t->k; p0 += ISO_K_BLOCK) {
+        const size_t k = iso_min_size(t->k - p0, ISO_K_BLOCK), ld = p0 ? n : t->ldc;
+        const float *a = t->a + p0 * t->ap;
+        float *sums = p0 ? beside : c;
+        size_t width = t->ap;
+        if (t->m > 1) {
+            kernels->gemm_pack(scratch, a, t->ai, t->ap, t->m, k, rows);
+            a = scratch, width = rows;
+        }
+        for (size_t p = 0; p < k; p += streams)
+            for (size_t i = 0; i < t->m; i += rows)
+                kernels->gemm_strip(sums + i * ld, ld, a + i * k + p * width, width,
+                                    t->b + (p0 + p) * t->bs + j0, t->bs, ISO_PANEL,
+                                    iso_min_size(t->m - i, rows), n, iso_min_size(k - p, streams),
+                                    p ? ISO_STRIP_CONTINUE : ISO_STRIP_ASSIGN);
+        if (p0) {
+            const struct iso_epilogue add = {.alpha = 1.0f, .residual = c, .ldr = t->ldc};
+            kernels->gemm_epilogue(c, t->ldc, sums, ld, t->m, n, &add);
+        }
+    }
+    iso_finish(t, t->e, c, t->ldc, 0, j0, t->m, n);
+}

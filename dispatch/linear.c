@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Packed weights: iso_pack_f32 and iso_linear_f32.
+ */
+#include "gemm/product.h"
+#include "gemm/text.h"
+#include "verbose.h"
+
+#include <stdio.h>
+
+iso_status iso_pack_f32_bytes(size_t *bytes, size_t n, size_t k) {
+    size_t floats;
+    if (!bytes)
+        return ISOBIT_E_NULL;
+    if (n > SIZE_MAX - ISO_PANEL || iso_mul_overflows(&floats, iso_round_up(n, ISO_PANEL), k))
+        return ISOBIT_E_OVERFLOW;
+    *bytes = floats * sizeof(float);
+    return ISOBIT_OK;
+}
+
+static iso_status pack_call(iso_packed *p, void *packed, size_t packed_bytes, const float *w,
+                            size_t ldw, size_t n, size_t k, int trans_w,
+                            const iso_context *context) {
+    size_t bytes;
+    if (!p)
+        return ISOBIT_E_NULL;
+    iso_status status = iso_pack_f32_bytes(&bytes, n, k);
+    if (!status)
+        status = iso_check_matrix(w, trans_w ? k : n, trans_w ? n : k, ldw);
+    if (status)
+        return status;
+    if (bytes && !packed)
+        return ISOBIT_E_NULL;
+    if ((uintptr_t)packed % 64)
+        return ISOBIT_E_ALIGN;
+    if (packed_bytes < bytes)
+        return ISOBIT_E_WORKSPACE;
+    if (bytes && iso_overlap(packed, 1, bytes / sizeof(float), bytes / sizeof(float), w,
+                             trans_w ? k : n, trans_w ? n : k, ldw))
+        return ISOBIT_E_ALIAS;
+    const struct iso_kernels *kernels;
+    status = iso_context_kernels(&kernels, context);
+    if (status)
+        return status;
+    if (n && k)
+        iso_pack_panels(context, kernels, packed, w, trans_w ? 1 : ldw, trans_w ? ldw : 1, n, k,
+                        iso_context_threads(context));
+    *p = (iso_packed){packed, n, k};
+    return ISOBIT_OK;
+}
+
+iso_status iso_pack_f32(iso_packed *p, void *packed, size_t packed_bytes, const float *w,
+                        size_t ldw, size_t n, size_t k, int trans_w, const iso_context *context) {
+    const uint64_t begin = iso_verbose_begin();
+    const iso_status status = pack_call(p, packed, packed_bytes, w, ldw, n, k, trans_w, context);
+    if (begin)
+        iso_verbose_end(begin, iso_verbose_clock(), "pack_f32", context, status, NULL,
+                        "n%zuk%zu:%c:ldw%zu", n, k, trans_w ? 't' : 'n', ldw);
+    return status;
+}
+
+static struct iso_gemm_shape shape_of(const iso_packed *w, size_t m, const iso_context *context) {
+    return (struct iso_gemm_shape){
+        .m = m, .n = w->n, .k = w->k, .threads = iso_context_threads(context), .panels = 1};
+}
+
+iso_status iso_linear_f32_workspace_bytes(size_t *bytes, const iso_packed *w, size_t m,
+                                          const iso_context *context) {
+    const struct iso_kernels *kernels;
+    size_t floats = 0;
+    if (!bytes || !w)
+        return ISOBIT_E_NULL;
+    iso_status status = iso_context_kernels(&kernels, context);
+    if (!status && m && w->n && w->k) {
+        const struct iso_gemm_machine machine = iso_gemm_this_machine(kernels);
+        const struct iso_gemm_shape shape = shape_of(w, m, context);
+        status = iso_gemm_promise(&floats, &shape, &machine, 1);
+    }
+    if (!status)
+        *bytes = iso_scratch_bytes(floats);
+    return status;
+}
+
+/* *tasks becomes how many there were, as far as it gets. */
+static iso_status linear_call(size_t *tasks, float *y, size_t ldy, const float *x, size_t ldx,
+                              const iso_packed *w, size_t m, const iso_linear_options *options,
+                              const iso_context *context) {
+    struct iso_epilogue e = {.alpha = 1.0f};
+    const struct iso_kernels *kernels;
+    iso_linear_options own;
+    if (!w)
+        return ISOBIT_E_NULL;
+    if (options) {
+        if (!(options = ISO_OPTIONS(options, own, ldr)))
+            return ISOBIT_E_SIZE;
+        e.bias = options->bias, e.act = (int)options->act;
+        e.residual = options->residual, e.ldr = options->ldr;
+    }
+    const size_t n = w->n, k = w->k;
+    iso_status status = iso_check_epilogue(y, ldy, m, n, &e);
+    if (!status)
+        status = iso_context_kernels(&kernels, context);
+    if (status || m == 0 || n == 0)
+        return status;
+    if ((status = iso_check_matrix(x, m, k, ldx)) || (status = iso_check_matrix(w->data, k, n, n)))
+        return status;
+    if (iso_overlap(y, m, n, ldy, x, m, k, ldx))
+        return ISOBIT_E_ALIAS;
+    struct iso_product t = {.machine = iso_gemm_this_machine(kernels),
+                            .m = m,
+                            .n = n,
+                            .k = k,
+                            .c = y,
+                            .ldc = ldy,
+                            .a = x,
+                            .ai = ldx,
+                            .ap = 1,
+                            .b = w->data,
+                            .bs = ISO_PANEL,
+                            .bps = k * ISO_PANEL,
+                            .e = &e};
+    if (k == 0) {
+        iso_finish_zeros(&t);
+        return ISOBIT_OK;
+    }
+    struct iso_gemm_shape shape = shape_of(w, m, context);
+    size_t floats;
+    if (context && context->workspace &&
+        ((status = iso_gemm_promise(&floats, &shape, &t.machine, 1)) ||
+         (status = iso_check_workspace(context, floats))))
+        return status;
+    shape.own_sums = iso_needs_own_sums(&e, y);
+    t.plan = iso_gemm_plan(&shape, &t.machine);
+    *tasks = t.plan.tasks;
+    if (t.plan.single) {
+        iso_product_block(&t, 0, m, 0, n, NULL);
+        return ISOBIT_OK;
+    }
+    void *owned;
+    if ((status = iso_gemm_plan_floats(&floats, &t.plan, k)) ||
+        (status = iso_scratch(&t.scratch, &owned, context, floats)))
+        return status;
+    iso_product_run(context, &t);
+    free(owned);
+    return ISOBIT_OK;
+}
+
+iso_status iso_linear_f32(float *y, size_t ldy, const float *x, size_t ldx, const iso_packed *w,
+                          size_t m, const iso_linear_options *options, const iso_context *context) {
+    size_t tasks = 0;
+    const uint64_t begin = iso_verbose_begin();
+    const iso_status status = linear_call(&tasks, y, ldy, x, ldx, w, m, options, context);
+    if (begin) {
+        static const iso_linear_options none;
+        iso_linear_options own;
+        const iso_linear_options *o = ISO_OPTIONS_OR(options, own, ldr, &none);
+        const uint64_t end = iso_verbose_clock();
+        char way[80] = "no product";
+        if (w && w->n && w->k && m)
+            snprintf(way, sizeof way, "%s; tasks %zu", iso_gemm_way_text(ISO_GEMM_PANELS),
+                     tasks ? tasks : 1);
+        iso_verbose_end(begin, end, "linear_f32", context, status, way,
+                        "m%zun%zuk%zu:ldx%zu:ldy%zu%s%s%s", m, w ? w->n : 0, w ? w->k : 0, ldx, ldy,
+                        o->bias ? ":bias" : "", iso_verbose_act((int)o->act),
+                        o->residual ? ":residual" : "");
+    }
+    return status;
+}
