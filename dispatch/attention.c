@@ -340,14 +340,14 @@ iso_status iso_attention_f32_workspace_bytes(size_t *bytes, const iso_attention_
 }
 
 /* *t becomes the job, as far as it gets. */
-static iso_status attention_call(struct job *t, float *o, const float *q, const float *k,
-                                 const float *v, const iso_attention_shape *shape,
+static iso_status attention_call(struct job *t, iso_attention_options *own, float *o,
+                                 const float *q, const float *k, const float *v,
+                                 const iso_attention_shape *shape,
                                  const iso_attention_options *options, const iso_context *context) {
-    iso_attention_options own;
     *t = (struct job){.o = o, .q = q, .k = k, .v = v, .s = shape};
     if (!shape)
         return ISOBIT_E_NULL;
-    if (!(t->opt = options_or_default(options, &own, shape)))
+    if (!(t->opt = options_or_default(options, own, shape)))
         return ISOBIT_E_SIZE;
     iso_status status = check(t);
     if (!status)
@@ -387,23 +387,40 @@ static const char *way_of(const struct job *t, int key_panels) {
     return t->values_head ? "packs keys and values" : "packs keys";
 }
 
+static const char *why(const struct job *t) {
+    if (t->opt->key_panels)
+        return "keys lie in panels already";
+    if (t->rows)
+        return "keys of one query are read once";
+    if (!t->panels_head)
+        return "keys in panels pay for more than 192 queries";
+    if (t->opt->weights)
+        return "keys in panels are what weights are computed from";
+    if (iso_keys_are_far(t->s->Sk, t->s->dh))
+        return "keys come from beyond L2";
+    return t->s->Sq > QUERIES_IN_PLACE ? "keys are used by many blocks of queries"
+                                       : "keys in panels suit few queries";
+}
+
 iso_status iso_attention_f32(float *o, const float *q, const float *k, const float *v,
                              const iso_attention_shape *shape, const iso_attention_options *options,
                              const iso_context *context) {
     struct job t;
+    iso_attention_options own; /* to which t may point */
     const uint64_t begin = iso_verbose_begin();
-    const iso_status status = attention_call(&t, o, q, k, v, shape, options, context);
+    const iso_status status = attention_call(&t, &own, o, q, k, v, shape, options, context);
     if (begin) {
         static const iso_attention_options no_options;
         static const iso_attention_shape no_shape;
         const iso_attention_shape *s = shape ? shape : &no_shape;
-        iso_attention_options own;
-        const iso_attention_options *x = ISO_OPTIONS_OR(options, own, key_panels, &no_options);
+        iso_attention_options shown;
+        const iso_attention_options *x = ISO_OPTIONS_OR(options, shown, key_panels, &no_options);
         const uint64_t end = iso_verbose_clock();
-        char way[80] = "nothing to do", past[32] = "", window[32] = "";
-        if (t.tasks)
-            snprintf(way, sizeof way, "%s; tasks %zu%s", way_of(&t, x->key_panels), t.tasks,
-                     t.whole_heads ? "; by heads" : "");
+        char way[200] = "nothing to do", past[32] = "", window[32] = "";
+        if (t.tasks && !status)
+            snprintf(way, sizeof way, "%s; tasks %zu%s; blocks of %zu queries; %s",
+                     way_of(&t, x->key_panels), t.tasks, t.whole_heads ? "; by heads" : "",
+                     t.query_rows < s->Sq ? t.query_rows : s->Sq, why(&t));
         if (x->causal)
             snprintf(past, sizeof past, ":causal:past%zu", x->past);
         if (x->window)

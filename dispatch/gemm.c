@@ -229,7 +229,9 @@ static void say_plan(char *text, size_t bytes, const float *c, size_t ldb, size_
     struct iso_gemm_shape shape = shape_of(m, n, k, ldb, trans_a, trans_b, context);
     shape.own_sums = iso_needs_own_sums(&e, c);
     const struct iso_gemm_plan plan = iso_gemm_plan(&shape, &machine);
-    snprintf(text, bytes, "%s; tasks %zu", iso_gemm_way_text(plan.way), plan.tasks);
+    struct iso_text t = {text, bytes, 0};
+    iso_gemm_plan_text(&t, &shape, &plan, &machine);
+    iso_gemm_why_text(&t, &shape, &plan, &machine);
 }
 
 /* iso_gemm_f32 with a line about it. */
@@ -248,7 +250,7 @@ gemm_with_line(float *c, size_t ldc, const float *a, size_t lda, const float *b,
     if (!begin)
         return status;
     const uint64_t end = iso_verbose_clock();
-    char way[80] = "tiny";
+    char way[400] = "tiny";
     if (!tiny && !status)
         say_plan(way, sizeof way, c, ldb, m, n, k, options, context);
     iso_verbose_end(begin, end, "gemm_f32", context, status, way,

@@ -6,8 +6,6 @@
 #include "gemm/text.h"
 #include "verbose.h"
 
-#include <stdio.h>
-
 iso_status iso_pack_f32_bytes(size_t *bytes, size_t n, size_t k) {
     size_t floats;
     if (!bytes)
@@ -81,9 +79,8 @@ iso_status iso_linear_f32_workspace_bytes(size_t *bytes, const iso_packed *w, si
     return status;
 }
 
-/* *tasks becomes how many there were, as far as it gets. */
-static iso_status linear_call(size_t *tasks, float *y, size_t ldy, const float *x, size_t ldx,
-                              const iso_packed *w, size_t m, const iso_linear_options *options,
+static iso_status linear_call(float *y, size_t ldy, const float *x, size_t ldx, const iso_packed *w,
+                              size_t m, const iso_linear_options *options,
                               const iso_context *context) {
     struct iso_epilogue e = {.alpha = 1.0f};
     const struct iso_kernels *kernels;
@@ -131,7 +128,6 @@ static iso_status linear_call(size_t *tasks, float *y, size_t ldy, const float *
         return status;
     shape.own_sums = iso_needs_own_sums(&e, y);
     t.plan = iso_gemm_plan(&shape, &t.machine);
-    *tasks = t.plan.tasks;
     if (t.plan.single) {
         iso_product_block(&t, 0, m, 0, n, NULL);
         return ISOBIT_OK;
@@ -145,20 +141,34 @@ static iso_status linear_call(size_t *tasks, float *y, size_t ldy, const float *
     return ISOBIT_OK;
 }
 
+/* The plan in words. */
+static void say_plan(char *text, size_t bytes, const float *y, const iso_packed *w, size_t m,
+                     const iso_linear_options *o, const iso_context *context) {
+    const struct iso_epilogue e = {.alpha = 1.0f, .residual = o->residual};
+    const struct iso_kernels *kernels;
+    if (iso_context_kernels(&kernels, context))
+        return;
+    const struct iso_gemm_machine machine = iso_gemm_this_machine(kernels);
+    struct iso_gemm_shape shape = shape_of(w, m, context);
+    shape.own_sums = iso_needs_own_sums(&e, y);
+    const struct iso_gemm_plan plan = iso_gemm_plan(&shape, &machine);
+    struct iso_text t = {text, bytes, 0};
+    iso_gemm_plan_text(&t, &shape, &plan, &machine);
+    iso_gemm_why_text(&t, &shape, &plan, &machine);
+}
+
 iso_status iso_linear_f32(float *y, size_t ldy, const float *x, size_t ldx, const iso_packed *w,
                           size_t m, const iso_linear_options *options, const iso_context *context) {
-    size_t tasks = 0;
     const uint64_t begin = iso_verbose_begin();
-    const iso_status status = linear_call(&tasks, y, ldy, x, ldx, w, m, options, context);
+    const iso_status status = linear_call(y, ldy, x, ldx, w, m, options, context);
     if (begin) {
         static const iso_linear_options none;
         iso_linear_options own;
         const iso_linear_options *o = ISO_OPTIONS_OR(options, own, ldr, &none);
         const uint64_t end = iso_verbose_clock();
-        char way[80] = "no product";
-        if (w && w->n && w->k && m)
-            snprintf(way, sizeof way, "%s; tasks %zu", iso_gemm_way_text(ISO_GEMM_PANELS),
-                     tasks ? tasks : 1);
+        char way[400] = "no product";
+        if (!status && w && w->n && w->k && m)
+            say_plan(way, sizeof way, y, w, m, o, context);
         iso_verbose_end(begin, end, "linear_f32", context, status, way,
                         "m%zun%zuk%zu:ldx%zu:ldy%zu%s%s%s", m, w ? w->n : 0, w ? w->k : 0, ldx, ldy,
                         o->bias ? ":bias" : "", iso_verbose_act((int)o->act),

@@ -99,11 +99,14 @@ static bool begins(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* "12.345678ms" and what follows. */
+/* "12.345678ms" and what follows; where that ends in "; ..." more may follow. */
 static bool is_time(const char *text, const char *rest) {
     const size_t whole = strspn(text, "0123456789");
+    const char *more = strstr(rest, "; ...");
     return whole > 0 && text[whole] == '.' && strspn(text + whole + 1, "0123456789") == 6 &&
-           begins(text + whole + 7, "ms") && strcmp(text + whole + 9, rest) == 0;
+           begins(text + whole + 7, "ms") &&
+           (more ? strncmp(text + whole + 9, rest, (size_t)(more - rest) + 2) == 0
+                 : strcmp(text + whole + 9, rest) == 0);
 }
 
 static void is_header(const char *line) {
@@ -451,32 +454,39 @@ static void ways_are_told(void **state) {
         {"gemm_f32,%s,m16n16k16:nn:lda16:ldb16:ldc16,thr1", "tiny"},
         {"gemm_f32,%s,m0n16k16:nn:lda16:ldb16:ldc16,thr1", "no product"},
         {"gemm_f32,%s,m16n16k0:nn:lda0:ldb16:ldc16,thr1", "no product"},
-        {"gemm_f32,%s,m1n100k10:nn:lda10:ldb100:ldc100,thr1", "B in place; tasks 1"},
-        {"gemm_f32,%s,m1n1100k2048:nn:lda2048:ldb1100:ldc1100,thr1", "along rows of B; tasks 1"},
-        {"gemm_f32,%s,m130n700k400:nn:lda400:ldb700:ldc700,thr1", "packs B by blocks; tasks 1"},
-        {"gemm_f32,%s,m130n700k400:tn:lda130:ldb700:ldc700,thr1", "packs B for all tasks; tasks 1"},
+        {"gemm_f32,%s,m1n100k10:nn:lda10:ldb100:ldc100,thr1", "B in place; tasks 1; ..."},
+        {"gemm_f32,%s,m1n1100k2048:nn:lda2048:ldb1100:ldc1100,thr1",
+         "along rows of B; tasks 1; ..."},
+        {"gemm_f32,%s,m130n700k400:nn:lda400:ldb700:ldc700,thr1",
+         "packs B by blocks; tasks 1; ..."},
+        {"gemm_f32,%s,m130n700k400:tn:lda130:ldb700:ldc700,thr1",
+         "packs B for all tasks; tasks 1; ..."},
         {"gemm_f32,%s,m1n200k100:nt:lda100:ldb100:ldc200,thr1",
-         "transposed B in registers; tasks 1"},
+         "transposed B in registers; tasks 1; ..."},
         {"gemm_f32,%s,m32n512k512:nt:lda512:ldb512:ldc512,thr1",
-         "transposed product that packs A; tasks 1"},
-        {"gemm_f32,%s,m300n100k300:nt:lda300:ldb300:ldc100,thr1", "packs B by blocks; tasks 1"},
-        {"gemm_f32,%s,m130n700k400:nn:lda400:ldb700:ldc700,thr2", "packs B by blocks; tasks 2"},
-        {"gemm_f32,%s,m4n70k30:nn:lda30:ldb70:ldc70,thr2", "B in place; tasks 1"},
+         "transposed product that packs A; tasks 1; ..."},
+        {"gemm_f32,%s,m300n100k300:nt:lda300:ldb300:ldc100,thr1",
+         "packs B by blocks; tasks 1; ..."},
+        {"gemm_f32,%s,m130n700k400:nn:lda400:ldb700:ldc700,thr2",
+         "packs B by blocks; tasks 2; ..."},
+        {"gemm_f32,%s,m4n70k30:nn:lda30:ldb70:ldc70,thr2", "B in place; tasks 1; ..."},
         {"pack_f32,%s,n200k300:n:ldw300,thr2", "-"},
-        {"linear_f32,%s,m100n200k300:ldx300:ldy200,thr2", "packed B; tasks 2"},
-        {"linear_f32,%s,m1n200k300:ldx300:ldy200,thr2", "packed B; tasks 1"},
+        {"linear_f32,%s,m100n200k300:ldx300:ldy200,thr2", "packed B; tasks 2; ..."},
+        {"linear_f32,%s,m1n200k300:ldx300:ldy200,thr2", "packed B; tasks 1; ..."},
         {"linear_f32,%s,m0n200k300:ldx300:ldy200,thr2", "no product"},
         {"gemv_f32,%s,n1000k1000:t:ldw1000,thr2", "adds up rows with scratch; tasks 2"},
         {"gemv_f32,%s,n10k10:t:ldw10,thr2", "adds up rows; tasks 1"},
         {"gemv_f32,%s,n10k0:t:ldw10,thr2", "no product"},
         {"attention_f32,%s,B1H2Sq250Sk100dh64:ldq128:ldk64:ldv128:ldo128,thr2",
-         "packs keys; tasks 2; by heads"},
+         "packs keys; tasks 2; by heads; ..."},
         {"attention_f32,%s,B1H2Sq600Sk600dh64:ldq128:ldk64:ldv128:ldo128,thr2",
-         "packs keys and values; tasks 2; by heads"},
+         "packs keys and values; tasks 2; by heads; ..."},
         {"attention_f32,%s,B1H2Sq1Sk100dh64:ldq128:ldk64:ldv128:ldo128,thr2",
-         "one query with keys in place; tasks 1; by heads"},
+         "one query with keys in place; tasks 1; by heads; blocks of 1 queries; keys of one query "
+         "are "
+         "read once"},
         {"attention_f32,%s,B1H2Sq1Sk100dh64:ldq128:ldk64:ldv128:ldo128:key_panels,thr2",
-         "keys in panels; tasks 1; by heads"},
+         "keys in panels; tasks 1; by heads; ..."},
         {"attention_f32,%s,B1H2Sq0Sk100dh64:ldq128:ldk64:ldv128:ldo128:key_panels,thr2",
          "nothing to do"},
     };

@@ -64,7 +64,8 @@ enum {
     OPT_STOP = 1 << 25,
     OPT_AS_TEXT = 1 << 26,
     OPT_LANGUAGES = 1 << 27,
-    OPT_MAP = 1 << 28
+    OPT_MAP = 1 << 28,
+    OPT_EXPLAIN = 1 << 29
 };
 
 /* Where 0 is a value like any other. */
@@ -92,6 +93,7 @@ struct options {
     struct given_real temperature, top_p, min_p;
     double seconds; /* 0: not given */
     bool scores, json, hex, digest, row, base, env, strict, sample, stream, as_text, map;
+    bool transposed, causal; /* of what is explained */
     const char *pooling, *normalize, *npy;
     struct given_texts stop;
     int count; /* what is left: lines given as arguments */
@@ -119,6 +121,7 @@ int cmd_bench(const struct options *options);
 int cmd_check(int argc, char **argv);
 int cmd_embed(const struct options *options);
 int cmd_fill(const struct options *options);
+int cmd_explain(const struct options *options);
 
 /* ---------------------------------------------------------------------------------- session */
 

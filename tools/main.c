@@ -67,6 +67,12 @@ static const struct command commands[] = {
      "Encodes and decodes made-up sequences, and compares with what this machine can do: fused\n"
      "multiply-adds, and reading as many bytes as the decoder has weights.",
      OPT_MODEL | OPT_BASE | OPT_SECONDS | OPT_THREADS | OPT_ISA | OPT_JSON, false, cmd_bench, NULL},
+    {"explain", "OPERATION SHAPE", "how an operation is computed here, why, and what limits it",
+     "OPERATION and SHAPE are gemm MxNxK (C [M][N] = A [M][K] B [K][N]), linear MxNxK (the same "
+     "with\n"
+     "packed weights) or attention BATCHxHEADSxQUERIESxKEYSxWIDTH. The bound is the longer of the\n"
+     "multiply-adds and of reading the operands once from where so many bytes lie.",
+     OPT_EXPLAIN | OPT_ISA | OPT_THREADS | OPT_SECONDS | OPT_JSON, true, cmd_explain, NULL},
     {"info", "", "the machine, its instruction sets, and which one was chosen and why", NULL,
      OPT_ABOUT | OPT_ENV | OPT_JSON, false, cmd_info, NULL},
     {"check", "", "every kernel on every instruction set, against the truth", NULL, 0, false, NULL,

@@ -81,6 +81,22 @@ static size_t rows_in_place(const struct iso_gemm_machine *machine, size_t n, si
     return aliased ? tuning->rows_aliased : tuning->rows_in_place;
 }
 
+enum iso_gemm_level iso_gemm_level_of_b(const struct iso_gemm_shape *s) {
+    if (s->n <= ISO_L2_FLOATS / s->k)
+        return ISO_GEMM_L2;
+    return is_in_memory(s->n, s->k) ? ISO_GEMM_MEMORY : ISO_GEMM_L3;
+}
+
+static int is_aliased(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine) {
+    return s->ldb % machine->kernels->aliased == 0;
+}
+
+size_t iso_gemm_rows_in_place(const struct iso_gemm_shape *s,
+                              const struct iso_gemm_machine *machine) {
+    return s->trans_b ? machine->kernels->rows_in_place_bt
+                      : rows_in_place(machine, s->n, s->k, is_aliased(s, machine));
+}
+
 /* ------------------------------------------------------------------------------------ the way */
 
 static size_t stream_rows(size_t k) {
@@ -109,7 +125,7 @@ static int streams(const struct iso_gemm_shape *s, const struct iso_gemm_machine
 
 static enum iso_gemm_way row_major_way(const struct iso_gemm_shape *s,
                                        const struct iso_gemm_machine *machine, int own) {
-    const int aliased = s->ldb % machine->kernels->aliased == 0;
+    const int aliased = is_aliased(s, machine);
     const int in_place = s->m <= rows_in_place(machine, s->n, s->k, aliased) ||
                          s->n * s->k <= machine->tuning->floats_in_place;
     if (in_place && !s->trans_a && s->m > 4 &&
@@ -255,7 +271,7 @@ static size_t strip_mr(const struct iso_gemm_plan *p, const struct iso_gemm_shap
     size_t most = p->a_in_place && !along ? kernels->direct_mr : kernels->mr;
     if (!along && !(p->a_in_place && (p->way == ISO_GEMM_IN_PLACE || p->way == ISO_GEMM_PREFETCH)))
         return most;
-    if (s->ldb % kernels->aliased == 0 && s->n > machine->tuning->floats_in_place / s->k)
+    if (is_aliased(s, machine) && s->n > machine->tuning->floats_in_place / s->k)
         most = iso_min_size(most, machine->tuning->aliased_mr);
     if (along && is_in_memory(s->n, s->k))
         most = iso_min_size(most, machine->tuning->memory_mr);
@@ -274,9 +290,8 @@ static size_t streams_of(const struct iso_gemm_shape *s, const struct iso_gemm_m
         return ISO_GEMM_STREAMS_MEMORY;
     if (iso_gemm_l3_is_slow(machine))
         return most;
-    return iso_min_size(most, blocks == 1 && s->ldb % machine->kernels->aliased == 0
-                                  ? ISO_GEMM_STREAMS_ALIASED
-                                  : ISO_GEMM_STREAMS_L3);
+    return iso_min_size(most, blocks == 1 && is_aliased(s, machine) ? ISO_GEMM_STREAMS_ALIASED
+                                                                    : ISO_GEMM_STREAMS_L3);
 }
 
 /* Too small for threads, and nothing waits in scratch. */

@@ -53,13 +53,13 @@ static void add_block(struct iso_text *t, const struct iso_gemm_shape *shape,
     iso_text_add(t, "; strips of rows");
     add_strips(t, &s, plan, machine, m);
     if (s.columns < columns)
-        iso_text_add(t, ", with %zu columns of B at a time", s.columns);
+        iso_text_add(t, "; %zu columns of B at a time", s.columns);
     if (s.packing)
-        iso_text_add(t, ", the first one packs");
+        iso_text_add(t, "; the first strip packs");
     if (s.prefetching)
-        iso_text_add(t, ", %zu prefetch%s", s.prefetching, s.prefetching == 1 ? "es" : "");
+        iso_text_add(t, "; %zu of them prefetch", s.prefetching);
     else if (s.prefetch)
-        iso_text_add(t, ", prefetch between them");
+        iso_text_add(t, "; prefetch between them");
 }
 
 void iso_gemm_plan_text(struct iso_text *t, const struct iso_gemm_shape *shape,
@@ -80,4 +80,35 @@ void iso_gemm_plan_text(struct iso_text *t, const struct iso_gemm_shape *shape,
         add_block(t, shape, plan, machine);
     if (!plan->a_in_place && plan->way != ISO_GEMM_TRANSPOSED_C)
         iso_text_add(t, "; A in strips");
+}
+
+void iso_gemm_why_text(struct iso_text *t, const struct iso_gemm_shape *s,
+                       const struct iso_gemm_plan *plan, const struct iso_gemm_machine *machine) {
+    static const char *const levels[] = {"L2", "L3", "memory"};
+    const size_t most = iso_gemm_rows_in_place(s, machine);
+    const char *plural = most == 1 ? "" : "s";
+    iso_text_add(t, "; B of %zu KiB from %s", s->n * s->k * sizeof(float) / 1024,
+                 levels[iso_gemm_level_of_b(s)]);
+    switch (plan->way) {
+    case ISO_GEMM_PANELS: break;
+    case ISO_GEMM_IN_PLACE:
+    case ISO_GEMM_PREFETCH:
+    case ISO_GEMM_TRANSPOSED_B:
+        if (s->m <= most)
+            iso_text_add(t, "; packing it pays for more than %zu row%s of A", most, plural);
+        else
+            iso_text_add(t, "; it is too small for packing to pay");
+        break;
+    case ISO_GEMM_STREAMS: iso_text_add(t, "; few rows of A read it in long runs"); break;
+    case ISO_GEMM_PACK:
+        iso_text_add(t, "; packing it pays for more than %zu row%s of A", most, plural);
+        break;
+    case ISO_GEMM_PACK_SHARED:
+        iso_text_add(t,
+                     s->trans_a || s->own_sums
+                         ? "; a transposed A or an epilogue that reads C uses it more than once"
+                         : "; each thread has few columns of its own");
+        break;
+    case ISO_GEMM_TRANSPOSED_C: iso_text_add(t, "; A and C are small beside it"); break;
+    }
 }

@@ -19,4 +19,9 @@ void iso_gemm_plan_text(struct iso_text *t, const struct iso_gemm_shape *shape,
                         const struct iso_gemm_plan *plan, const struct iso_gemm_machine *machine)
     __attribute__((cold));
 
+/* "; B of 73728 KiB from memory; packing it pays for more than 7 rows of A" */
+void iso_gemm_why_text(struct iso_text *t, const struct iso_gemm_shape *shape,
+                       const struct iso_gemm_plan *plan, const struct iso_gemm_machine *machine)
+    __attribute__((cold));
+
 #endif
