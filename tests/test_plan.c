@@ -16,11 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
-    int slow_l3, few_ways;
-} machines[] = {{"server", 1, 0}, {"small-l1", 0, 1}, {"large-l1", 0, 0}};
-enum { MACHINES = sizeof machines / sizeof *machines };
+static const char *const classes[ISO_GEMM_CLASSES] = {"server", "small-l1", "other"};
+enum { MACHINES = ISO_GEMM_CLASSES };
 
 static const struct iso_kernels *const sets[] = {
 #define ISA(name, ...) &iso_kernels_##name,
@@ -60,8 +57,7 @@ static void write_product(FILE *file, const struct iso_kernels *set,
                           const struct iso_gemm_shape *shape, const char *layout) {
     char texts[MACHINES][400];
     for (size_t i = 0; i < MACHINES; i++) {
-        const struct iso_gemm_machine machine =
-            iso_gemm_machine_of(set, machines[i].slow_l3, machines[i].few_ways);
+        const struct iso_gemm_machine machine = iso_gemm_machine_of(set, (enum iso_gemm_class)i);
         const struct iso_gemm_plan plan = iso_gemm_plan(shape, &machine);
         struct iso_text text = {texts[i], sizeof texts[i], 0};
         iso_gemm_plan_text(&text, shape, &plan, &machine);
@@ -75,7 +71,7 @@ static void write_product(FILE *file, const struct iso_kernels *set,
                 continue;
             first = first && j >= i;
             same++;
-            strcat(strcat(names, " "), machines[j].name);
+            strcat(strcat(names, " "), classes[j]);
         }
         if (first)
             fprintf(file, "%zux%zux%zu %s, %zu thread%s%s%s: %s\n", shape->m, shape->n, shape->k,
@@ -142,10 +138,10 @@ static void require(bool holds, const char *what, const struct iso_gemm_shape *s
                     const struct iso_gemm_machine *machine) {
     if (holds || ++failures > 20)
         return;
-    printf("plan: %s %zux%zux%zu ldb %zu threads %zu%s%s%s%s slow_l3 %d few_ways %d: %s\n",
-           machine->kernels->name, s->m, s->n, s->k, s->ldb, s->threads,
-           s->trans_a ? " trans_a" : "", s->trans_b ? " trans_b" : "", s->panels ? " panels" : "",
-           s->own_sums ? " own_sums" : "", machine->slow_l3, machine->few_ways, what);
+    printf("plan: %s %zux%zux%zu ldb %zu threads %zu%s%s%s%s on %s: %s\n", machine->kernels->name,
+           s->m, s->n, s->k, s->ldb, s->threads, s->trans_a ? " trans_a" : "",
+           s->trans_b ? " trans_b" : "", s->panels ? " panels" : "", s->own_sums ? " own_sums" : "",
+           classes[machine->class], what);
 }
 
 static void check_strips(const struct iso_gemm_shape *s, const struct iso_gemm_plan *p,
@@ -179,7 +175,7 @@ static void check_strips(const struct iso_gemm_shape *s, const struct iso_gemm_p
 static void check_plans(void) {
     for (int i = 0; i < 200000; i++) {
         const struct iso_gemm_machine machine =
-            iso_gemm_machine_of(sets[below(COUNT(sets))], (int)below(2), (int)below(2));
+            iso_gemm_machine_of(sets[below(COUNT(sets))], (enum iso_gemm_class)below(MACHINES));
         struct iso_gemm_shape s = {.m = size_below(5000),
                                    .n = size_below(70000),
                                    .k = size_below(9000),

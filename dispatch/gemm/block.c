@@ -114,7 +114,7 @@ static void linear_strip(const struct block *w, const struct part_of_b *here, st
         kernels->gemm_linear(c, w->ld, a, w->next, b, bps, done, k, here->p != 0,
                              bias ? bias + here->j : NULL, relu, any ? share : NULL,
                              shares->floats * sizeof(float), shares->ld,
-                             iso_gemm_l3_is_slow(&t->machine));
+                             (int)TUNED(&t->machine, abreast));
     }
     if (left)
         kernels->gemm_direct(c + done, w->ld, a, w->next, b + done / ISO_PANEL * bps, ISO_PANEL,

@@ -3,30 +3,32 @@
 
 #include "../check.h"
 
+#define VALUES(...)                                                                                \
+    { __VA_ARGS__ }
 static const struct iso_gemm_tuning tunings[ISO_ISA_COUNT] = {
 #define CONSTANT(...)
 #if defined(__x86_64__)
-#define TUNING(name, avx512, ...) .name = (avx512),
+#define TUNING(name, avx512, ...) .name = VALUES avx512,
     [ISO_ISA_avx512] =
         {
 #include "tuning.def"
         },
 #undef TUNING
-#define TUNING(name, avx512, avx2, ...) .name = (avx2),
+#define TUNING(name, avx512, avx2, ...) .name = VALUES avx2,
     [ISO_ISA_avx2] =
         {
 #include "tuning.def"
         },
 #undef TUNING
 #elif defined(__aarch64__)
-#define TUNING(name, avx512, avx2, neon, ...) .name = (neon),
+#define TUNING(name, avx512, avx2, neon, ...) .name = VALUES neon,
     [ISO_ISA_neon] =
         {
 #include "tuning.def"
         },
 #undef TUNING
 #endif
-#define TUNING(name, avx512, avx2, neon, scalar, ...) .name = (scalar),
+#define TUNING(name, avx512, avx2, neon, scalar, ...) .name = VALUES scalar,
     [ISO_ISA_scalar] =
         {
 #include "tuning.def"
@@ -35,101 +37,93 @@ static const struct iso_gemm_tuning tunings[ISO_ISA_COUNT] = {
 #undef CONSTANT
 };
 
-struct iso_gemm_machine iso_gemm_machine_of(const struct iso_kernels *kernels, int slow_l3,
-                                            int few_ways) {
-    return (struct iso_gemm_machine){kernels, &tunings[kernels->isa], slow_l3, few_ways};
+struct iso_gemm_machine iso_gemm_machine_of(const struct iso_kernels *kernels,
+                                            enum iso_gemm_class class) {
+    return (struct iso_gemm_machine){kernels, &tunings[kernels->isa], class};
 }
 
+/* Cores with much L2 have, as a rule, an L3 that is far away: servers of Intel read it at a third
+ * of what Zen 5 does. L1 caches of 32 KiB have 8 places for lines that lie 4 KiB apart, larger ones
+ * 12, and wait for few lines at a time. */
 struct iso_gemm_machine iso_gemm_this_machine(const struct iso_kernels *kernels) {
-    return iso_gemm_machine_of(kernels, iso_l3_is_slow(), iso_l1_has_few_ways());
+    return iso_gemm_machine_of(kernels, iso_l3_is_slow()        ? ISO_GEMM_SERVER
+                                        : iso_l1_has_few_ways() ? ISO_GEMM_SMALL_L1
+                                                                : ISO_GEMM_OTHER);
 }
 
-/* ---------------------------------------------------------------------------- where B comes from
- */
+/* ------------------------------------------------------------------------ where B comes from */
 
 static int is_beyond_l2(size_t n, size_t k) { return n >= ISO_GEMM_L3_FLOATS / k; }
 static int is_in_memory(size_t n, size_t k) { return n > ISO_GEMM_MEMORY_FLOATS / k; }
 
-/* Where L1 waits for few lines at a time, and vectors are as wide as a line: so many rows or fewer,
- * but more than four, read a B from beyond L2 in place and prefetch its rows into L2. With one
- * strip B is read once, and its sums stay in registers. */
-static size_t rows_prefetched(const struct iso_gemm_machine *machine, size_t n, size_t k,
-                              int aliased) {
-    const struct iso_kernels *kernels = machine->kernels;
-    if (kernels->vector_floats < ISO_PANEL || !machine->few_ways || !is_beyond_l2(n, k))
-        return 0;
-    return kernels->direct_mr - !(aliased || is_in_memory(n, k));
-}
-
-/* Most rows of A for which a row-major B is read where it lies: packing takes less time for each of
- * them the larger B is, and the more of its rows share few sets of the caches. */
-static size_t rows_in_place(const struct iso_gemm_machine *machine, size_t n, size_t k,
-                            int aliased) {
-    const struct iso_gemm_tuning *tuning = machine->tuning;
-    const size_t prefetched = rows_prefetched(machine, n, k, aliased);
-    if (aliased && tuning->rows_crowded && machine->few_ways)
-        return tuning->rows_crowded;
-    if (is_in_memory(n, k))
-        return prefetched ? prefetched : tuning->rows_memory;
-    if (prefetched && aliased)
-        return prefetched;
-    if (iso_gemm_l3_is_slow(machine)) /* packing pays from four full strips on, or earlier */
-        return aliased || is_beyond_l2(n, k) ? tuning->rows_slow
-                                             : 4 * machine->kernels->direct_mr - 1;
-    if (is_beyond_l2(n, k)) /* cores with little L1 have slower ways from L3, too */
-        return machine->few_ways && tuning->rows_slow ? tuning->rows_slow : tuning->rows_large;
-    return aliased ? tuning->rows_aliased : tuning->rows_in_place;
-}
-
 enum iso_gemm_level iso_gemm_level_of_b(const struct iso_gemm_shape *s) {
-    if (s->n <= ISO_L2_FLOATS / s->k)
-        return ISO_GEMM_L2;
-    return is_in_memory(s->n, s->k) ? ISO_GEMM_MEMORY : ISO_GEMM_L3;
+    return is_in_memory(s->n, s->k)   ? ISO_GEMM_MEMORY
+           : is_beyond_l2(s->n, s->k) ? ISO_GEMM_L3
+                                      : ISO_GEMM_L2;
 }
 
+/* Whether its rows share few sets of the caches. */
 static int is_aliased(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine) {
     return s->ldb % machine->kernels->aliased == 0;
+}
+
+static size_t rows_in_place(const struct iso_gemm_machine *machine, enum iso_gemm_level level,
+                            int aliased) {
+    switch (level) {
+    case ISO_GEMM_L2: return aliased ? TUNED(machine, rows_l2_aliased) : TUNED(machine, rows_l2);
+    case ISO_GEMM_L3: return aliased ? TUNED(machine, rows_l3_aliased) : TUNED(machine, rows_l3);
+    default: return aliased ? TUNED(machine, rows_memory_aliased) : TUNED(machine, rows_memory);
+    }
 }
 
 size_t iso_gemm_rows_in_place(const struct iso_gemm_shape *s,
                               const struct iso_gemm_machine *machine) {
     return s->trans_b ? machine->kernels->rows_in_place_bt
-                      : rows_in_place(machine, s->n, s->k, is_aliased(s, machine));
+                      : rows_in_place(machine, iso_gemm_level_of_b(s), is_aliased(s, machine));
 }
 
 /* ------------------------------------------------------------------------------------ the way */
 
-static size_t stream_rows(size_t k) {
-    return k > ISO_K_BLOCK ? ISO_GEMM_STREAM_ROWS_LONG : ISO_GEMM_STREAM_ROWS;
+/* Where L1 waits for few lines at a time, and vectors are as wide as a line: one strip of more than
+ * four rows reads a B from beyond L2 in place, once, prefetches its rows into L2, and has its sums
+ * in registers. */
+static int is_prefetched(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
+                         int aliased) {
+    const size_t most = machine->kernels->direct_mr;
+    return TUNED(machine, prefetched) && is_beyond_l2(s->n, s->k) && !s->trans_a && s->m > 4 &&
+           s->m <= (aliased || is_in_memory(s->n, s->k) ? most : most - 1);
+}
+
+static size_t stream_rows(const struct iso_gemm_machine *machine, size_t k) {
+    return k > ISO_K_BLOCK ? TUNED(machine, stream_rows_long) : ISO_GEMM_STREAM_ROWS;
 }
 
 /* Where L3 is slow tiles wait even for a B that is no further away, if its rows share few sets of
  * L1 and L2, and lie so far apart that nothing fetches ahead. */
 static int is_strided(const struct iso_gemm_machine *machine, size_t n, size_t k, int aliased) {
-    return aliased && machine->tuning->rows_strided && machine->slow_l3 &&
-           n >= ISO_GEMM_STRIDED_RUN && n < ISO_GEMM_STREAM_COLUMNS && n > ISO_L2_FLOATS / k;
+    return aliased && TUNED(machine, rows_strided) && n >= ISO_GEMM_STRIDED_RUN &&
+           n < ISO_GEMM_STREAM_COLUMNS && n > ISO_L2_FLOATS / k;
 }
 
 /* Tiles would go down the columns of a B from beyond L2, a few lines of each of its rows at a time,
  * at a third of what memory gives. */
 static int streams(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
                    int in_place, int aliased) {
-    if (s->m > stream_rows(s->k) || s->own_sums)
+    if (s->m > stream_rows(machine, s->k) || s->own_sums)
         return 0;
-    if (s->m > 4 && s->m <= machine->tuning->rows_strided &&
+    if (s->m > 4 && s->m <= TUNED(machine, rows_strided) &&
         is_strided(machine, s->n, s->k, aliased))
         return 1;
     return (in_place || s->trans_a) && is_beyond_l2(s->n, s->k) &&
-           (s->m == 1 || s->n >= ISO_GEMM_STREAM_RUN);
+           (s->m == 1 || s->n >= TUNED(machine, stream_run));
 }
 
 static enum iso_gemm_way row_major_way(const struct iso_gemm_shape *s,
                                        const struct iso_gemm_machine *machine, int own) {
     const int aliased = is_aliased(s, machine);
-    const int in_place = s->m <= rows_in_place(machine, s->n, s->k, aliased) ||
-                         s->n * s->k <= machine->tuning->floats_in_place;
-    if (in_place && !s->trans_a && s->m > 4 &&
-        s->m <= rows_prefetched(machine, s->n, s->k, aliased))
+    const int in_place = s->m <= iso_gemm_rows_in_place(s, machine) ||
+                         s->n * s->k <= TUNED(machine, floats_in_place);
+    if (in_place && is_prefetched(s, machine, aliased))
         return ISO_GEMM_PREFETCH;
     if (streams(s, machine, in_place, aliased))
         return ISO_GEMM_STREAMS;
@@ -182,7 +176,7 @@ size_t iso_gemm_own_floats(size_t n, size_t k) {
 }
 
 size_t iso_gemm_stream_floats(size_t m, size_t k) {
-    return m > 1 ? stream_rows(k) * 5 / 4 * iso_min_size(k, ISO_K_BLOCK) : 0;
+    return m > 1 ? ISO_GEMM_STREAM_ROWS * 5 / 4 * iso_min_size(k, ISO_K_BLOCK) : 0;
 }
 
 /* Scratch of a task: a bound that never falls when m, n or k grow. */
@@ -237,9 +231,9 @@ static size_t columns_of(const struct iso_gemm_plan *p, const struct iso_gemm_sh
         return ISO_GEMM_COLUMN_BLOCK;
     if (p->a_in_place && long_k) /* the sums of all blocks of k stay in L2 */
         return iso_min_size(n, ISO_L2_FLOATS / 2 / iso_min_size(s->m, ISO_GEMM_ROW_BLOCK));
-    /* What prefetchers read beyond a block of k is the next one. */
-    if (p->way == ISO_GEMM_TRANSPOSED_B && long_k && s->ldb % ISO_GEMM_ALIASED_BT == 0 &&
-        is_in_memory(n, s->k) && (s->m == 1 || s->m > 4))
+    /* All blocks of k for some columns at a time, of a B from beyond L2: what prefetchers read past
+     * a block of k is the next one. */
+    if (p->way == ISO_GEMM_TRANSPOSED_B && long_k && n > ISO_L2_FLOATS / s->k)
         return s->m == 1 ? ISO_PANEL : ISO_GEMM_K_COLUMNS_BT;
     return n;
 }
@@ -271,10 +265,10 @@ static size_t strip_mr(const struct iso_gemm_plan *p, const struct iso_gemm_shap
     size_t most = p->a_in_place && !along ? kernels->direct_mr : kernels->mr;
     if (!along && !(p->a_in_place && (p->way == ISO_GEMM_IN_PLACE || p->way == ISO_GEMM_PREFETCH)))
         return most;
-    if (is_aliased(s, machine) && s->n > machine->tuning->floats_in_place / s->k)
-        most = iso_min_size(most, machine->tuning->aliased_mr);
+    if (is_aliased(s, machine) && s->n > TUNED(machine, floats_in_place) / s->k)
+        most = iso_min_size(most, TUNED(machine, aliased_mr));
     if (along && is_in_memory(s->n, s->k))
-        most = iso_min_size(most, machine->tuning->memory_mr);
+        most = iso_min_size(most, TUNED(machine, memory_mr));
     return most;
 }
 
@@ -283,15 +277,13 @@ static size_t strip_mr(const struct iso_gemm_plan *p, const struct iso_gemm_shap
  * an L3 is fast as long as neighbours leave it alone: down many rows, a few lines of each, tiles
  * would take three times as long when they do not. */
 static size_t streams_of(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine) {
-    const size_t blocks = s->k > ISO_K_BLOCK ? 2 : 1, most = machine->tuning->slow_streams / blocks;
     if (s->m == 1)
         return ISO_K_BLOCK;
     if (s->m <= 4 || is_in_memory(s->n, s->k))
         return ISO_GEMM_STREAMS_MEMORY;
-    if (iso_gemm_l3_is_slow(machine))
-        return most;
-    return iso_min_size(most, blocks == 1 && is_aliased(s, machine) ? ISO_GEMM_STREAMS_ALIASED
-                                                                    : ISO_GEMM_STREAMS_L3);
+    if (s->k > ISO_K_BLOCK)
+        return TUNED(machine, streams_long);
+    return is_aliased(s, machine) ? TUNED(machine, streams_aliased) : TUNED(machine, streams);
 }
 
 /* Too small for threads, and nothing waits in scratch. */
@@ -365,8 +357,8 @@ iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
     struct iso_gemm_shape worst = *s;
     worst.threads = SIZE_MAX, worst.ldb = 0;
     const enum iso_gemm_way way = way_of(&worst, machine);
-    const int packs = s->m > rows_in_place(machine, s->n, s->k, 1) &&
-                      s->n > machine->tuning->floats_in_place / s->k;
+    const int packs = s->m > rows_in_place(machine, iso_gemm_level_of_b(s), 1) &&
+                      s->n > TUNED(machine, floats_in_place) / s->k;
     if (way == ISO_GEMM_PACK_SHARED)
         status = promise_also(floats, way, s->m,
                               iso_round_up(iso_min_size(s->n, ISO_GEMM_SHARED_COLUMNS), ISO_PANEL),
@@ -381,7 +373,8 @@ iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
         status = promise_also(floats, ISO_GEMM_TRANSPOSED_B,
                               iso_min_size(s->m, kernels->rows_in_place_bt), 0, s, kernels, sums);
     if (!status && !s->trans_b && (is_beyond_l2(s->n, s->k) || is_strided(machine, s->n, s->k, 1)))
-        status = promise_also(floats, ISO_GEMM_STREAMS, stream_rows(s->k), 0, s, kernels, 0);
+        status =
+            promise_also(floats, ISO_GEMM_STREAMS, stream_rows(machine, s->k), 0, s, kernels, 0);
     return status;
 }
 
@@ -418,10 +411,11 @@ struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
     s.rows = (m + s.count - 1) / s.count;
     /* Reading B from beyond L2 takes no time when it is prefetched. */
     s.prefetch = s.count > 1 && b_floats > ISO_GEMM_CACHED_FLOATS && (panels || !trans_b);
-    s.packing = plan->way == ISO_GEMM_PACK && !trans_b && plan->a_in_place && m >= mr;
+    s.packing = plan->way == ISO_GEMM_PACK && !trans_b && plan->a_in_place && m >= mr &&
+                TUNED(machine, packs_along);
     s.linear = s.prefetch && panels && plan->a_in_place;
     /* Where L1 waits for few lines at a time, those that come from beyond L2 go there first. */
-    const int far = b_floats >= ISO_L2_FLOATS && machine->few_ways;
+    const int far = b_floats >= ISO_L2_FLOATS && machine->class == ISO_GEMM_SMALL_L1;
     s.packing_mode = far ? ISO_DIRECT_FAR : 0;
     s.direct_mode = panels || plan->way == ISO_GEMM_PREFETCH ? s.packing_mode : 0;
     s.beyond_l2 = s.linear && far && b_floats > ISO_L2_FLOATS;

@@ -18,10 +18,13 @@ enum {
 #undef TUNING
 };
 
+/* Kinds of cores that need other values. */
+enum iso_gemm_class { ISO_GEMM_SERVER, ISO_GEMM_SMALL_L1, ISO_GEMM_OTHER, ISO_GEMM_CLASSES };
+
 /* For one instruction set. */
 struct iso_gemm_tuning {
 #define CONSTANT(...)
-#define TUNING(name, ...) unsigned name;
+#define TUNING(name, ...) unsigned name[ISO_GEMM_CLASSES];
 #include "tuning.def"
 #undef CONSTANT
 #undef TUNING
@@ -31,19 +34,14 @@ struct iso_gemm_tuning {
 struct iso_gemm_machine {
     const struct iso_kernels *kernels;
     const struct iso_gemm_tuning *tuning;
-    int slow_l3;  /* see iso_l3_is_slow */
-    int few_ways; /* see iso_l1_has_few_ways */
+    enum iso_gemm_class class;
 };
+#define TUNED(machine, name) ((machine)->tuning->name[(machine)->class])
 
 /* This machine, or another one, with these kernels. */
 struct iso_gemm_machine iso_gemm_this_machine(const struct iso_kernels *kernels);
-struct iso_gemm_machine iso_gemm_machine_of(const struct iso_kernels *kernels, int slow_l3,
-                                            int few_ways);
-
-/* Whether L3 is slow, and that makes a difference to the set. */
-static inline int iso_gemm_l3_is_slow(const struct iso_gemm_machine *machine) {
-    return machine->tuning->rows_slow && machine->slow_l3;
-}
+struct iso_gemm_machine iso_gemm_machine_of(const struct iso_kernels *kernels,
+                                            enum iso_gemm_class class);
 
 struct iso_gemm_shape {
     size_t m, n, k; /* all > 0 */

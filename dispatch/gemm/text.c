@@ -104,10 +104,9 @@ void iso_gemm_why_text(struct iso_text *t, const struct iso_gemm_shape *s,
         iso_text_add(t, "; packing it pays for more than %zu row%s of A", most, plural);
         break;
     case ISO_GEMM_PACK_SHARED:
-        iso_text_add(t,
-                     s->trans_a || s->own_sums
-                         ? "; a transposed A or an epilogue that reads C uses it more than once"
-                         : "; each thread has few columns of its own");
+        iso_text_add(t, s->trans_a || s->own_sums
+                            ? "; a transposed A or an epilogue that reads C uses it more than once"
+                            : "; each thread has few columns of its own");
         break;
     case ISO_GEMM_TRANSPOSED_C: iso_text_add(t, "; A and C are small beside it"); break;
     }
