@@ -29,41 +29,48 @@ static size_t depth_of(const char *text, size_t bytes) {
 }
 
 /* A value of that type: an object or an array. */
+static iso_status parse(json_t **root, const char *text, size_t bytes, const char *name,
+                        json_type type, iso_error *error) {
+    json_error_t where = {0}; /* jansson fails without a word when it lacks memory */
+    model_quoted quoted;
+    if (depth_of(text, bytes) > MAX_DEPTH)
+        return model_fail(error, ISOBIT_E_LIMIT, "%s is nested deeper than %d levels", name,
+                          MAX_DEPTH);
+    json_t *value =
+        json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &where);
+    if (!value) {
+        enum json_error_code code = json_error_code(&where);
+        const iso_status status = code == json_error_duplicate_key   ? ISOBIT_E_DUPLICATE
+                                  : code == json_error_invalid_utf8  ? ISOBIT_E_UTF8
+                                  : code == json_error_out_of_memory ? ISOBIT_E_NOMEM
+                                  : !where.text[0]                   ? ISOBIT_E_NOMEM
+                                                                     : ISOBIT_E_JSON;
+        return model_fail(error, status, "%s, line %d: not valid JSON: %s", name, where.line,
+                          model_quote(&quoted, where.text, strlen(where.text)));
+    }
+    if (json_typeof(value) != type) {
+        json_decref(value);
+        return model_fail(error, ISOBIT_E_JSON, "%s: %s is expected", name,
+                          type == JSON_OBJECT ? "an object" : "a list");
+    }
+    *root = value;
+    return ISOBIT_OK;
+}
+
+iso_status model_json_parse(json_t **root, const char *text, size_t bytes, const char *name,
+                            iso_error *error) {
+    return parse(root, text, bytes, name, JSON_OBJECT, error);
+}
+
 static iso_status load(json_t **root, const char *directory, const char *name, size_t limit,
                        json_type type, iso_error *error) {
     model_arena arena = {0};
     char *text;
     size_t bytes;
-    json_error_t where = {0}; /* jansson fails without a word when it lacks memory */
-    model_quoted quoted;
     iso_status status = model_file_text(&text, &bytes, &arena, directory, name, limit, error);
-    if (status) {
-        model_arena_free(&arena);
-        return status;
-    }
-    json_t *value = NULL;
-    if (depth_of(text, bytes) > MAX_DEPTH)
-        status = model_fail(error, ISOBIT_E_LIMIT, "%s is nested deeper than %d levels", name,
-                            MAX_DEPTH);
-    else
-        value = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &where);
-    model_arena_free(&arena);
-    if (!status && !value) {
-        enum json_error_code code = json_error_code(&where);
-        status = code == json_error_duplicate_key   ? ISOBIT_E_DUPLICATE
-                 : code == json_error_invalid_utf8  ? ISOBIT_E_UTF8
-                 : code == json_error_out_of_memory ? ISOBIT_E_NOMEM
-                 : !where.text[0]                   ? ISOBIT_E_NOMEM
-                                                    : ISOBIT_E_JSON;
-        model_fail(error, status, "%s, line %d: not valid JSON: %s", name, where.line,
-                   model_quote(&quoted, where.text, strlen(where.text)));
-    } else if (!status && json_typeof(value) != type) {
-        json_decref(value);
-        status = model_fail(error, ISOBIT_E_JSON, "%s: %s is expected", name,
-                            type == JSON_OBJECT ? "an object" : "a list");
-    }
     if (!status)
-        *root = value;
+        status = parse(root, text, bytes, name, type, error);
+    model_arena_free(&arena);
     return status;
 }
 

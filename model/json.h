@@ -18,6 +18,10 @@ iso_status model_json_load(json_t **root, const char *directory, const char *nam
 iso_status model_json_load_list(json_t **root, const char *directory, const char *name,
                                 size_t limit, iso_error *error);
 
+/* The object that a text is; `name` is for messages. */
+iso_status model_json_parse(json_t **root, const char *text, size_t bytes, const char *name,
+                            iso_error *error);
+
 /* 1 and *out when the value is a whole number in [least, most]. */
 int model_json_size(const json_t *value, size_t least, size_t most, size_t *out);
 

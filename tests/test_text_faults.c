@@ -91,7 +91,8 @@ static void test_no_memory(void **state) {
             assert_memory_equal(&got, &good, sizeof got);
     }
     print_message("%s: %zu of %zu allocations fail the call\n", name, failures, all);
-    assert_true(failures > 10 && failures + 5 >= all);
+    /* What goes faster with memory goes without, too. */
+    assert_true(failures > 10 && 2 * failures >= all);
     assert_int_equal(ask(&got), ISOBIT_OK);
     assert_memory_equal(&got, &good, sizeof got);
 }

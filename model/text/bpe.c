@@ -44,10 +44,37 @@ static int by_pair_and_rank(const void *a, const void *b) {
     return order ? order : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-void text_bpe_sort(text_model *model) {
+/* The slot with the pair, or the empty one for it; NULL: there is neither. */
+static uint32_t *find_slot(const text_model *model, uint32_t left, uint32_t right) {
+    const uint64_t hash = text_mix((uint64_t)left << 32 | right);
+    for (size_t step = 0; step < TEXT_WINDOW; step++) {
+        uint32_t *slot = text_index_slot(&model->index, hash, step);
+        if (!*slot ||
+            (model->merges[*slot - 1].left == left && model->merges[*slot - 1].right == right))
+            return slot;
+    }
+    return NULL;
+}
+
+/* Of the same pair the last one counts. */
+static int index_merges(text_model *model) {
+    for (size_t i = 0; i < model->merge_count; i++) {
+        uint32_t *slot = find_slot(model, model->merges[i].left, model->merges[i].right);
+        if (!slot)
+            return 0;
+        *slot = (uint32_t)i + 1;
+    }
+    return 1;
+}
+
+void text_bpe_finish(text_model *model, model_arena *arena) {
+    text_index_begin(&model->index, arena, model->merge_count);
+    if (model->index.slots && index_merges(model))
+        return;
+    model->index.slots = NULL;
     if (model->merge_count)
         qsort(model->merges, model->merge_count, sizeof *model->merges, by_pair_and_rank);
-    size_t kept = 0; /* of the same pair the last one counts */
+    size_t kept = 0;
     for (size_t i = 0; i < model->merge_count; i++)
         if (i + 1 == model->merge_count || by_pair(&model->merges[i], &model->merges[i + 1]) != 0)
             model->merges[kept++] = model->merges[i];
@@ -56,6 +83,10 @@ void text_bpe_sort(text_model *model) {
 
 static const text_merge *find(const text_model *model, uint32_t left, uint32_t right) {
     const text_merge key = {left, right, 0, 0};
+    if (model->index.slots) {
+        const uint32_t *slot = find_slot(model, left, right);
+        return slot && *slot ? &model->merges[*slot - 1] : NULL;
+    }
     return model->merge_count
                ? bsearch(&key, model->merges, model->merge_count, sizeof key, by_pair)
                : NULL;

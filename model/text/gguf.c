@@ -180,7 +180,7 @@ static iso_status read_merges(const reader *r) {
         status = text_pipeline_merge(r->p, text, (size_t)(space - text), space + 1,
                                      bytes - (size_t)(space + 1 - text), r->g->file, r->g->error);
     }
-    text_bpe_sort(&r->p->model);
+    text_bpe_finish(&r->p->model, &r->t->arena);
     return status;
 }
 

@@ -79,8 +79,9 @@ typedef struct text_model {
     uint32_t unk;           /* or MODEL_NO_ID */
     /* BPE on bytes */
     uint32_t bytes[256]; /* the tokens of single bytes, or MODEL_NO_ID */
-    text_merge *merges;  /* [merge_count] sorted by left, right */
+    text_merge *merges;  /* [merge_count] */
     size_t merge_count;
+    text_index index;  /* of them; without it they are sorted by left, right */
     int ignore_merges; /* a word that is a token is that token */
     /* BPE on characters, and Unigram */
     int fuse_unk;        /* unknown characters in a row are one token */
@@ -106,10 +107,10 @@ iso_status text_unigram_encode(const text_model *model, text_ids *out, const cha
 void text_spelt_find(text_model *model);
 int text_spells(const text_model *model, const char *text, size_t bytes);
 void text_put_spelt(const text_model *model, text_ids *out, const char *text, size_t bytes);
-/* The score of unknown characters, once the others are there. */
-void text_unigram_finish(text_model *model);
-/* From pairs of ids; `merges` in the order of their ranks. */
-void text_bpe_sort(text_model *model);
+/* The score of unknown characters, once the others are there, and the tokens in their order. */
+void text_unigram_finish(text_model *model, text_vocabulary *vocabulary);
+/* Once `merges` are there, in the order of their ranks. */
+void text_bpe_finish(text_model *model, model_arena *arena);
 /* The code point that stands for a byte in vocabularies of byte-level BPE, and back (-1: none). */
 uint32_t text_byte_letter(unsigned char byte);
 int text_letter_byte(uint32_t code);
@@ -215,6 +216,11 @@ iso_status text_pipeline_files(iso_tokenizer *t, text_pipeline *p, const struct 
 /* Reads the vocabulary; `added` [{"content", "id", ...}] are tokens besides. */
 iso_status text_pipeline_vocabulary(iso_tokenizer *t, text_pipeline *p, const json_t *vocabulary,
                                     const json_t *added, const char *file, iso_error *error);
+/* The added tokens, once the vocabulary is there: the first `own` of by_token are not only added,
+ * or those of the object `vocabulary`, unless that is NULL. */
+iso_status text_pipeline_added(iso_tokenizer *t, text_pipeline *p, size_t own,
+                               const json_t *vocabulary, const json_t *added, const char *file,
+                               iso_error *error);
 /* The merges by their texts: one pair, whose rank is the number of those before it. */
 iso_status text_pipeline_merge(text_pipeline *p, const char *left, size_t left_bytes,
                                const char *right, size_t right_bytes, const char *file,

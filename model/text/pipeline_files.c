@@ -166,7 +166,7 @@ static iso_status read_merges(const reader *r) {
                                          n - (size_t)(space + 1 - at), file, r->error);
     }
     model_arena_free(&scratch);
-    text_bpe_sort(&r->p->model);
+    text_bpe_finish(&r->p->model, &r->t->arena);
     return status;
 }
 

@@ -4,6 +4,7 @@
  * refused by its name, never left out.
  */
 #include "pipeline.h"
+#include "scan.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -41,8 +42,9 @@ static const json_t *member(const json_t *part, const char *list, size_t i) {
 
 /* -------------------------------------------------------------------------------- vocabulary */
 
-static iso_status read_added(iso_tokenizer *t, text_pipeline *p, const json_t *vocabulary,
-                             const json_t *added, const char *where, iso_error *error) {
+iso_status text_pipeline_added(iso_tokenizer *t, text_pipeline *p, size_t own,
+                               const json_t *vocabulary, const json_t *added, const char *where,
+                               iso_error *error) {
     text_vocabulary *v = &t->vocabulary[TEXT_SOURCE];
     const size_t count = json_array_size(added);
     p->added.tokens = model_alloc(&t->arena, count, sizeof *p->added.tokens);
@@ -50,6 +52,8 @@ static iso_status read_added(iso_tokenizer *t, text_pipeline *p, const json_t *v
     if (!p->added.tokens || !only_added)
         return model_fail(error, ISOBIT_E_NOMEM, "out of memory for %s", where);
     memset(only_added, 0, v->count);
+    for (size_t i = own; i < v->tokens; i++)
+        only_added[v->by_token[i].id] = 1;
     p->model.only_added = only_added;
     for (size_t i = 0; i < count; i++) {
         const json_t *one = json_array_get(added, i);
@@ -60,7 +64,8 @@ static iso_status read_added(iso_tokenizer *t, text_pipeline *p, const json_t *v
                               where, i);
         const int special = is_true(one, "special");
         v->special[id] |= (char)special;
-        only_added[id] = !json_object_get(vocabulary, token);
+        if (vocabulary)
+            only_added[id] = !json_object_get(vocabulary, token);
         p->added.tokens[p->added.count++] = (text_added){v->by_id[id].token,
                                                          v->by_id[id].bytes,
                                                          id,
@@ -94,7 +99,8 @@ iso_status text_pipeline_vocabulary(iso_tokenizer *t, text_pipeline *p, const js
         failed ? model_fail(error, ISOBIT_E_NOMEM, "out of memory for %s", where)
                : text_vocabulary_read(&t->vocabulary[TEXT_SOURCE], &t->arena, all, where, 1, error);
     json_decref(all);
-    return status ? status : read_added(t, p, vocabulary, added, where, error);
+    const size_t own = t->vocabulary[TEXT_SOURCE].tokens;
+    return status ? status : text_pipeline_added(t, p, own, vocabulary, added, where, error);
 }
 
 /* -------------------------------------------------------------- properties of added tokens */
@@ -382,16 +388,26 @@ iso_status text_pipeline_merge(text_pipeline *p, const char *left, size_t left_b
     text_model *m = &p->model;
     const uint32_t a = text_vocabulary_find(m->vocabulary, left, left_bytes);
     const uint32_t b = text_vocabulary_find(m->vocabulary, right, right_bytes);
-    text_buffer both = {0};
-    text_buffer_put(&both, left, left_bytes);
-    text_buffer_put(&both, right, right_bytes);
-    const uint32_t made = both.failed || !both.count
-                              ? MODEL_NO_ID
-                              : text_vocabulary_find(m->vocabulary, both.text, both.count);
-    const int failed = both.failed;
-    text_buffer_free(&both);
-    if (failed)
-        return model_fail(error, ISOBIT_E_NOMEM, "out of memory for %s", where);
+    uint32_t made = MODEL_NO_ID;
+    char few[128];
+    if (a == MODEL_NO_ID || b == MODEL_NO_ID) {
+        /* then it does not matter */
+    } else if (left_bytes <= sizeof few / 2 && right_bytes <= sizeof few / 2) {
+        memcpy(few, left, left_bytes);
+        memcpy(few + left_bytes, right, right_bytes);
+        if (left_bytes + right_bytes)
+            made = text_vocabulary_find(m->vocabulary, few, left_bytes + right_bytes);
+    } else {
+        text_buffer both = {0};
+        text_buffer_put(&both, left, left_bytes);
+        text_buffer_put(&both, right, right_bytes);
+        const int failed = both.failed;
+        if (!failed)
+            made = text_vocabulary_find(m->vocabulary, both.text, both.count);
+        text_buffer_free(&both);
+        if (failed)
+            return model_fail(error, ISOBIT_E_NOMEM, "out of memory for %s", where);
+    }
     if (a == MODEL_NO_ID || b == MODEL_NO_ID || made == MODEL_NO_ID)
         return model_fail(error, ISOBIT_E_CONFIG,
                           "%s: merge %zu has parts that are not in the vocabulary", where,
@@ -439,8 +455,20 @@ static iso_status read_characters(text_pipeline *p, const json_t *model, iso_err
     return ISOBIT_OK;
 }
 
-static iso_status read_bpe(iso_tokenizer *t, text_pipeline *p, const json_t *model, int byte_level,
-                           iso_error *error) {
+static iso_status read_scanned_merges(text_pipeline *p, const text_scanned *s, iso_error *error) {
+    const char *text = s->merges_text;
+    iso_status status = ISOBIT_OK;
+    for (size_t i = 0; i < s->merge_count && !status; i++) {
+        const text_scanned_merge *merge = &s->merges[i];
+        status = text_pipeline_merge(p, text, merge->left, text + merge->left, merge->right, file,
+                                     error);
+        text += merge->left + merge->right;
+    }
+    return status;
+}
+
+static iso_status read_bpe(iso_tokenizer *t, text_pipeline *p, const json_t *model,
+                           const text_scanned *scanned, int byte_level, iso_error *error) {
     static const char *const empty[] = {"continuing_subword_prefix", "end_of_word_suffix"};
     const json_t *merges = json_object_get(model, "merges"), *one;
     for (int i = 0; i < 2; i++)
@@ -448,14 +476,17 @@ static iso_status read_bpe(iso_tokenizer *t, text_pipeline *p, const json_t *mod
             return refuse(error, "in the model BPE", empty[i]);
     if (json_number_value(json_object_get(model, "dropout")) != 0)
         return refuse(error, "in the model BPE", "dropout");
-    iso_status status = text_pipeline_bpe(t, p, json_array_size(merges), error);
+    iso_status status =
+        text_pipeline_bpe(t, p, scanned ? scanned->merge_count : json_array_size(merges), error);
     if (!status && byte_level)
         status = check_byte_level(p, model, error);
     else if (!status)
         status = read_characters(p, model, error);
+    if (!status && scanned)
+        status = read_scanned_merges(p, scanned, error);
     for (size_t i = 0; !status && (one = json_array_get(merges, i)); i++)
         status = read_merge(p, one, error);
-    text_bpe_sort(&p->model);
+    text_bpe_finish(&p->model, &t->arena);
     p->model.ignore_merges = is_true(model, "ignore_merges");
     return status;
 }
@@ -482,13 +513,15 @@ static iso_status read_wordpiece(iso_tokenizer *t, text_pipeline *p, const json_
 
 /* The scores, in the order of the ids. */
 static iso_status read_unigram(iso_tokenizer *t, text_pipeline *p, const json_t *model,
-                               iso_error *error) {
+                               const text_scanned *scanned, iso_error *error) {
     const json_t *list = json_object_get(model, "vocab"), *one;
-    const size_t count = json_array_size(list);
+    const size_t count = scanned ? scanned->count : json_array_size(list);
     size_t unk = 0;
     double *scores = model_alloc(&t->arena, t->vocabulary[TEXT_SOURCE].count, sizeof *scores);
     if (!scores)
         return model_fail(error, ISOBIT_E_NOMEM, "out of memory for %s", file);
+    for (size_t i = 0; scanned && i < count; i++)
+        scores[i] = scanned->tokens[i].score;
     for (size_t i = 0; (one = json_array_get(list, i)); i++) {
         scores[i] = json_number_value(json_array_get(one, 1));
         if (!json_is_number(json_array_get(one, 1)) || !isfinite(scores[i]))
@@ -501,7 +534,7 @@ static iso_status read_unigram(iso_tokenizer *t, text_pipeline *p, const json_t 
     p->model.encode = text_unigram_encode;
     if (is_true(model, "byte_fallback"))
         text_spelt_find(&p->model);
-    text_unigram_finish(&p->model);
+    text_unigram_finish(&p->model, &t->vocabulary[TEXT_SOURCE]);
     return ISOBIT_OK;
 }
 
@@ -522,7 +555,7 @@ static json_t *unigram_ids(const json_t *list) {
 }
 
 static iso_status read_model(iso_tokenizer *t, text_pipeline *p, const json_t *model,
-                             int byte_level, iso_error *error) {
+                             const text_scanned *scanned, int byte_level, iso_error *error) {
     const char *type = type_of(model), *unk = text_string_or(model, "unk_token", "");
     /* Old files name no type; only BPE has merges. */
     if (!type[0])
@@ -531,9 +564,9 @@ static iso_status read_model(iso_tokenizer *t, text_pipeline *p, const json_t *m
         unk[0] ? text_vocabulary_find(p->model.vocabulary, unk, strlen(unk)) : MODEL_NO_ID;
     const int whole = !byte_level && p->split == text_split_none;
     if (strcmp(type, "BPE") == 0 && (byte_level || whole))
-        return read_bpe(t, p, model, byte_level, error);
+        return read_bpe(t, p, model, scanned, byte_level, error);
     if (strcmp(type, "Unigram") == 0 && whole)
-        return read_unigram(t, p, model, error);
+        return read_unigram(t, p, model, scanned, error);
     if (p->metaspace.used)
         return refuse(error, "with the pre_tokenizer Metaspace the model", type);
     if (strcmp(type, "WordPiece") == 0 && !byte_level)
@@ -633,6 +666,23 @@ static iso_status read_decoder(text_pipeline *p, const json_t *part, int byte_le
     return ISOBIT_OK;
 }
 
+/* The vocabulary of what was scanned, with the added tokens; 0: the file is read as a whole. */
+static int use_scanned(iso_tokenizer *t, const text_scanned *s, const json_t *config) {
+    const json_t *model = json_object_get(s->rest, "model");
+    json_t *added = json_object_get(s->rest, "added_tokens");
+    text_vocabulary *v = &t->vocabulary[TEXT_SOURCE];
+    if (s->is_list != (strcmp(type_of(model), "Unigram") == 0))
+        return 0;
+    if (!json_is_array(added)) {
+        added = json_array();
+        if (!added || json_object_set_new(s->rest, "added_tokens", added))
+            return 0;
+    }
+    return text_added_update(added, json_object_get(config, "added_tokens_decoder")) &&
+           text_scanned_begin(s, v, &t->arena, json_array_size(added)) &&
+           text_scanned_finish(v, &t->arena, added);
+}
+
 /* The tokens, with those that are added. */
 static iso_status read_tokens(iso_tokenizer *t, text_pipeline *p, const json_t *root,
                               const json_t *config, iso_error *error) {
@@ -660,11 +710,14 @@ static iso_status read_tokens(iso_tokenizer *t, text_pipeline *p, const json_t *
 }
 
 static iso_status read_root(iso_tokenizer *t, text_pipeline *p, const json_t *root,
-                            const json_t *config, iso_error *error) {
+                            const text_scanned *scanned, const json_t *config, iso_error *error) {
     const json_t *model = json_object_get(root, "model"), *part;
     const json_t *normalizer = json_object_get(root, "normalizer");
     int byte_level = 0, metaspace = 0;
-    iso_status status = read_tokens(t, p, root, config, error);
+    iso_status status =
+        scanned ? text_pipeline_added(t, p, scanned->count, NULL,
+                                      json_object_get(root, "added_tokens"), file, error)
+                : read_tokens(t, p, root, config, error);
     for (size_t i = 0; !status && (part = member(normalizer, "normalizers", i)); i++)
         status = read_step(t, p, part, error);
     if (!status)
@@ -672,7 +725,7 @@ static iso_status read_root(iso_tokenizer *t, text_pipeline *p, const json_t *ro
     if (!status && !metaspace)
         status = read_splitter(p, json_object_get(root, "pre_tokenizer"), &byte_level, error);
     if (!status)
-        status = read_model(t, p, model, byte_level, error);
+        status = read_model(t, p, model, scanned, byte_level, error);
     if (!status)
         status = read_around(p, json_object_get(root, "post_processor"), error);
     if (!status)
@@ -680,14 +733,39 @@ static iso_status read_root(iso_tokenizer *t, text_pipeline *p, const json_t *ro
     return status;
 }
 
+static iso_status read_text(iso_tokenizer *t, text_pipeline *p, const char *text, size_t bytes,
+                            const json_t *config, iso_error *error) {
+    text_scanned scanned;
+    json_t *root = NULL;
+    iso_status status = ISOBIT_OK;
+    int used = text_scan_tokenizer(&scanned, text, bytes);
+    if (used && !use_scanned(t, &scanned, config)) {
+        text_scanned_free(&scanned);
+        used = 0;
+    }
+    if (!used)
+        status = model_json_parse(&root, text, bytes, file, error);
+    if (!status)
+        status = read_root(t, p, used ? scanned.rest : root, used ? &scanned : NULL, config, error);
+    json_decref(root);
+    if (used)
+        text_scanned_free(&scanned);
+    return status;
+}
+
 iso_status text_pipeline_json(iso_tokenizer *t, text_pipeline *p, const char *directory,
                               const json_t *config, int *found, iso_error *error) {
-    json_t *root;
+    model_arena scratch = {0};
+    iso_error own = {0};
+    char *text;
+    size_t bytes;
     iso_status status =
-        text_json_optional(&root, directory, file, TEXT_MAX_VOCABULARY_BYTES, error);
-    *found = status || root;
-    if (root)
-        status = read_root(t, p, root, config, error);
-    json_decref(root);
-    return status;
+        model_file_text(&text, &bytes, &scratch, directory, file, TEXT_MAX_VOCABULARY_BYTES, &own);
+    *found = status != ISOBIT_E_MISSING;
+    if (status && *found && error)
+        *error = own;
+    if (!status)
+        status = read_text(t, p, text, bytes, config, error);
+    model_arena_free(&scratch);
+    return *found ? status : ISOBIT_OK;
 }

@@ -488,7 +488,7 @@ static iso_status make_merges(reader *r) {
             m->merges[i].rank = (uint32_t)i;
         }
         m->merge_count = count;
-        text_bpe_sort(m);
+        text_bpe_finish(m, &r->t->arena);
         m->encode = text_bpe_encode_characters;
         m->fuse_unk = 1;
     }
@@ -505,7 +505,7 @@ static iso_status make_unigram(reader *r) {
         scores[i] = (double)r->scores[i];
     m->scores = scores;
     m->encode = text_unigram_encode;
-    text_unigram_finish(m);
+    text_unigram_finish(m, &r->t->vocabulary[TEXT_SOURCE]);
     return ISOBIT_OK;
 }
 

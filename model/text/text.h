@@ -7,6 +7,7 @@
 #ifndef ISOBIT_MODEL_TEXT_H
 #define ISOBIT_MODEL_TEXT_H
 
+#include "index.h"
 #include "json.h"
 
 #define TEXT_MAX_VOCABULARY_BYTES ((size_t)64 << 20)
@@ -18,7 +19,7 @@ typedef struct text_entry {
     const char *token;
     size_t bytes;
     uint32_t id;
-    uint64_t start; /* of by_token: the first 8 bytes as a number, zeros behind a shorter token */
+    uint64_t start; /* the first 8 bytes as a number, zeros behind a shorter token */
 } text_entry;
 
 enum { TEXT_MAX_SPECIALS = 8 };
@@ -27,7 +28,8 @@ enum { TEXT_MAX_SPECIALS = 8 };
 typedef struct text_vocabulary {
     text_entry *by_id;    /* [count] */
     char *special;        /* [count]: 1 for tokens that are no text */
-    text_entry *by_token; /* [tokens] sorted */
+    text_entry *by_token; /* [tokens], sorted or not */
+    text_index index;     /* of by_token; without it that is sorted */
     size_t count, tokens;
     uint32_t specials[TEXT_MAX_SPECIALS]; /* the first of the special ones */
     size_t special_count;
@@ -39,6 +41,19 @@ typedef struct text_vocabulary {
  */
 iso_status text_vocabulary_read(text_vocabulary *v, model_arena *arena, const json_t *object,
                                 const char *file, int sparse, iso_error *error);
+/*
+ * The same, token by token: room for so many (0: no memory), then each (0: it is there already, or
+ * has no place in the table), whose text stays where it is, then the ids 0 .. count - 1.
+ */
+int text_vocabulary_begin(text_vocabulary *v, model_arena *arena, size_t room);
+int text_vocabulary_put(text_vocabulary *v, const char *token, size_t bytes, uint32_t id);
+iso_status text_vocabulary_number(text_vocabulary *v, model_arena *arena, size_t count,
+                                  const char *file, iso_error *error);
+/* The largest id in a vocabulary of so many tokens that may have holes. */
+#define TEXT_MAX_ID(tokens) (4 * (size_t)(tokens) + 65536)
+/* Sorts by_token. */
+void text_vocabulary_sort(text_vocabulary *v);
+uint64_t text_token_hash(const char *token, size_t bytes);
 /* MODEL_NO_ID when there is no such token. */
 uint32_t text_vocabulary_find(const text_vocabulary *v, const char *token, size_t bytes);
 /*

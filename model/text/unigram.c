@@ -9,10 +9,10 @@
 
 static const double unknown_penalty = 10.0;
 
-void text_unigram_finish(text_model *model) {
-    const text_vocabulary *v = model->vocabulary;
+void text_unigram_finish(text_model *model, text_vocabulary *v) {
     double least = 0;
     int any = 0;
+    text_vocabulary_sort(v);
     for (size_t i = 0; i < v->tokens; i++) {
         const uint32_t id = v->by_token[i].id;
         if (model->only_added[id])

@@ -3,8 +3,10 @@
  * Input: a letter and the files of a tokenizer, then a text, with bytes 0xff between them:
  *   j  tokenizer.json      m  vocab.json, merges.txt      w  vocab.txt
  * What loads cuts the text with and without room, and joins it again, whole and token by token.
+ * What is read of tokenizer.json without a tree is what jansson reads.
  */
 #include "fuzz_text.h"
+#include "scanned.h"
 
 #include <string.h>
 
@@ -27,6 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     const size_t kind = (size_t)(letter - letters), files = names[kind][1] ? 2 : 1;
     if (fuzz_split(data + 1, bytes - 1, parts, sizes, files + 1) < files + 1)
         return 0;
+    if (kind == 0)
+        FUZZ_CHECK(scanned_compare((const char *)parts[0], sizes[0]) >= 0);
     fuzz_no_files();
     fuzz_file("tokenizer_config.json", configs[kind], strlen(configs[kind]));
     for (size_t i = 0; i < files; i++)
