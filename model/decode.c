@@ -5,9 +5,10 @@
  * whatever rows are around it. One that leaves gives its place in the caches to the last one, so
  * that rows stay dense. Nothing is allocated in a step, but where sources are read.
  *
- * Without an encoder a source is a prompt, with which the history of its sentence begins. All but
- * its last token is read at once; that one is read in the first step, as other sentences read
- * theirs.
+ * Without an encoder a source is a prompt, with which the history of its sentence begins. Prompts
+ * that begin a group are read at once, and the first step chooses from what their last tokens gave:
+ * weights are read once, not twice. A prompt that joins others is read but for its last token, which
+ * its first step reads, as the others read theirs.
  */
 #include "search.h"
 
@@ -175,17 +176,18 @@ void model_group_end(model_group *g, model_arena memory[2]) {
 
 /* ------------------------------------------------------------------------------------ joining */
 
-/* Sources, or prompts but for their last tokens, one after the other; places: of those that have
- * any. */
+/* Sources, or prompts, maybe but for their last tokens, one after the other; places: of those that
+ * have any. */
 typedef struct reading {
     model_batch batch;
     size_t *places;
 } reading;
 
-static size_t tokens_to_read(const model_sequence *s) { return s->S - (s->past ? 1 : 0); }
+/* Whether who joins is a prompt, with no others there. */
+static int begins_with_prompts(const model_group *g) { return !g->cache.S && !g->active_count; }
 
-static size_t is_read(const model_group *g, const model_sequence *s) {
-    return g->cache.S || s->past;
+static size_t tokens_to_read(const model_group *g, const model_sequence *s) {
+    return g->cache.S || begins_with_prompts(g) ? s->S : s->past;
 }
 
 static iso_status lay_out(reading *r, model_run *run, const model_group *g,
@@ -200,9 +202,9 @@ static iso_status lay_out(reading *r, model_run *run, const model_group *g,
         return model_fail(run->error, ISOBIT_E_NOMEM, "out of memory");
     for (size_t i = 0, at = 0; i < count; i++) {
         const model_sequence *s = sentences[i];
-        if (!is_read(g, s))
+        const size_t n = tokens_to_read(g, s);
+        if (!n)
             continue;
-        const size_t n = tokens_to_read(s);
         memcpy(b->ids + at, s->source, n * sizeof *b->ids);
         for (size_t t = 0; t < n; t++)
             b->positions[at + t] = (uint32_t)(t + g->model->config.position_offset);
@@ -231,13 +233,23 @@ static iso_status read_all(model_group *g, model_run *run, const reading *r) {
                : model_cache_sources(&g->cache, run, g->active_count, b->spans, b->count, b->rows);
 }
 
+/* The rows of the last tokens, one for each beam, are where the first step begins. */
+static void keep_last_rows(model_group *g, const model_run *run, const reading *r) {
+    const size_t d = g->model->config.d;
+    for (size_t i = 0; i < r->batch.count * g->beams; i++) {
+        const model_span *span = &r->batch.spans[i / g->beams];
+        memcpy(g->run.x + i * d, run->x + (span->first_q + span->T - 1) * d, d * sizeof *run->x);
+    }
+}
+
 iso_status model_group_join(model_group *g, model_sequence *const *sentences, size_t count) {
     const size_t beams = g->beams;
+    const int prompts = begins_with_prompts(g);
     const iso_context context = {
         .size = sizeof context, .isa = g->run.context.isa, .executor = g->run.context.executor};
     size_t rows = 0;
     for (size_t i = 0; i < count; i++)
-        rows += is_read(g, sentences[i]) ? tokens_to_read(sentences[i]) : 0;
+        rows += tokens_to_read(g, sentences[i]);
     if (rows) {
         model_run run;
         reading r;
@@ -248,6 +260,8 @@ iso_status model_group_join(model_group *g, model_sequence *const *sentences, si
         status = lay_out(&r, &run, g, sentences, count, rows);
         if (!status)
             status = read_all(g, &run, &r);
+        if (!status && prompts)
+            keep_last_rows(g, &run, &r);
         model_arena_recycle(&run.arena);
         g->reading = run.arena;
         run.arena = (model_arena){0};
@@ -259,10 +273,12 @@ iso_status model_group_join(model_group *g, model_sequence *const *sentences, si
     for (size_t i = 0; i < count; i++) {
         const size_t a = g->active_count++;
         g->active[a] = sentences[i];
-        g->cache.lengths[a] = sentences[i]->past;
-        for (size_t beam = 1; beam < beams && sentences[i]->past; beam++)
+        g->cache.lengths[a] = sentences[i]->past + (size_t)prompts;
+        for (size_t beam = 1; beam < beams && g->cache.lengths[a]; beam++)
             model_cache_copy_beam(&g->cache, g->model, a * beams + beam, a * beams);
+        g->cache.lengths[a] = sentences[i]->past;
     }
+    g->have_read = prompts && count;
     model_lap(&g->run, ISOBIT_PROFILE_CACHE);
     return ISOBIT_OK;
 }
@@ -341,13 +357,19 @@ iso_status model_group_step(model_group *g) {
     const size_t beams = g->beams, all = g->active_count * beams;
     const double start = model->profile ? model_now() : 0;
     const double flops = model->profile ? model->profile->flops : 0;
+    const int have_read = g->have_read;
     int cancelled = 0;
     for (size_t r = 0; r < all; r++) {
         const model_sequence *s = g->active[r / beams];
         g->ids[r] = s->live.tokens[(r % beams) * s->ld + s->past + s->length_now - 1];
     }
-    iso_status status =
-        model_decode_step(&g->cache, &g->run, g->ids, g->positions, g->active_count, g->weights);
+    iso_status status = ISOBIT_OK;
+    g->have_read = 0;
+    if (!have_read)
+        status = model_decode_step(&g->cache, &g->run, g->ids, g->positions, g->active_count,
+                                   g->weights);
+    for (size_t a = 0; a < g->active_count && have_read; a++)
+        g->cache.lengths[a]++;
     if (!status)
         status = model_logits(&g->run, g->logits, g->run.x, all);
     for (size_t a = 0; a < g->active_count && !status; a++)
@@ -365,7 +387,7 @@ iso_status model_group_step(model_group *g) {
         s->length_now++;
     }
     model_lap(&g->run, ISOBIT_PROFILE_OTHER);
-    if (model->profile)
+    if (model->profile && !have_read)
         profile_step(model, start, flops);
     return status;
 }

@@ -58,6 +58,7 @@ typedef struct model_group {
     size_t count;            /* sentences at most */
     model_sequence **active; /* [count]: who is at each place of the caches */
     size_t active_count;
+    int have_read;                 /* the next step begins with run.x: prompts were just read */
     int together;                  /* 1: who cancels one cancels all, and hears no more */
     uint32_t *ids, *positions;     /* [rows] */
     float *logits;                 /* [rows][V] */
@@ -107,8 +108,8 @@ void model_group_end(model_group *g, model_arena memory[2]);
 model_sequence *model_sequence_make(const model_plan *plan, const uint32_t *source, size_t S,
                                     model_arena *arena);
 /*
- * Reads the sources of `count` sentences, for which there is room; they take part in the next step.
- * On an error nothing has changed.
+ * Reads the sources of `count` sentences, for which there is room; they take part in the next step,
+ * which comes before others join or somebody leaves. On an error nothing has changed.
  */
 iso_status model_group_join(model_group *g, model_sequence *const *sentences, size_t count);
 /* One position of all sentences, of which some are then finished, or cancelled. */
