@@ -7,8 +7,8 @@
  *
  * Without an encoder a source is a prompt, with which the history of its sentence begins. Prompts
  * that begin a group are read at once, and the first step chooses from what their last tokens gave:
- * weights are read once, not twice. A prompt that joins others is read but for its last token, which
- * its first step reads, as the others read theirs.
+ * weights are read once, not twice. A prompt that joins others is read but for its last token,
+ * which its first step reads, as the others read theirs.
  */
 #include "search.h"
 
