@@ -199,6 +199,64 @@ static void test_files(void **state) {
     }
 }
 
+static int begin(const text_scanned *s) {
+    model_arena arena = {0};
+    text_vocabulary v = {0};
+    const int begun = text_scanned_begin(s, &v, &arena, 0);
+    model_arena_free(&arena);
+    return begun;
+}
+
+static void test_lines(void **state) {
+    static const char lines[] = "a\nb \r\n\n\xc3\xa9\rx\n##c";
+    static const char *const tokens[] = {"a", "b ", "", "\xc3\xa9\rx", "##c"};
+    static const struct {
+        const char *text;
+        size_t bytes;
+        int scanned;
+    } texts[] = {{"a\nb\n", 4, 2}, {"", 0, 0},         {"\n", 1, 1},        {"\n\n", 2, -2},
+                 {"a\na", 3, -2},  {"a\0b\nc", 5, -1}, {"a\xff\nc", 4, -1}, {"a\n\xc3", 3, -1}};
+    text_scanned s;
+    (void)state;
+    assert_true(text_scan_lines(&s, lines, sizeof lines - 1));
+    assert_int_equal(s.count, 5);
+    assert_true(begin(&s));
+    const char *text = s.text;
+    for (size_t i = 0; i < 5; i++) {
+        assert_string_equal(text, tokens[i]);
+        assert_int_equal(s.tokens[i].bytes, strlen(tokens[i]));
+        assert_int_equal(s.tokens[i].id, i);
+        text += strlen(text) + 1;
+    }
+    text_scanned_free(&s);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) { /* -1: not scanned, -2: twice */
+        const int scanned = text_scan_lines(&s, texts[i].text, texts[i].bytes);
+        assert_int_equal(scanned, texts[i].scanned != -1);
+        if (!scanned)
+            continue;
+        assert_int_equal(begin(&s), texts[i].scanned != -2);
+        assert_true(texts[i].scanned < 0 || s.count == (size_t)texts[i].scanned);
+        text_scanned_free(&s);
+    }
+}
+
+static void test_vocabulary(void **state) {
+    static const char vocabulary[] = " {\"a\": 0, \"\\u0120b\" :7}\n";
+    static const char *const texts[] = {
+        "", "[]", "{\"a\":0}x", "{\"a\":0}{}", "{\"a\":0,}", "{\"a\":\"0\"}", "{\"a\":0"};
+    text_scanned s;
+    json_error_t error;
+    (void)state;
+    json_t *object = json_loads(vocabulary, 0, &error);
+    assert_true(text_scan_vocabulary(&s, vocabulary, sizeof vocabulary - 1));
+    assert_int_equal(s.count, 2);
+    assert_true(begin(&s) && scanned_ids(&s, object));
+    text_scanned_free(&s);
+    json_decref(object);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        assert_false(text_scan_vocabulary(&s, texts[i], strlen(texts[i])));
+}
+
 /* ------------------------------------------------------------------------------------- finding */
 
 enum { ITEMS = 300, SLOTS = 1024 }; /* a table of so many items has so many slots */
@@ -282,6 +340,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_accepted), cmocka_unit_test(test_left_alone),
         cmocka_unit_test(test_changed),  cmocka_unit_test(test_files),
+        cmocka_unit_test(test_lines),    cmocka_unit_test(test_vocabulary),
         cmocka_unit_test(test_tokens),   cmocka_unit_test(test_merges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
  */
 #include "cli.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,9 +40,67 @@ static int check_needs(const iso_model_info *info, unsigned needs) {
     return 0;
 }
 
+/* ------------------------------------------------------------------------------------ opening */
+
+static int open_model(struct session *session, const struct options *options, unsigned needs) {
+    iso_error error = {0};
+    const iso_load_options how = {.size = sizeof how, .map = options->map};
+    iso_status status =
+        iso_model_load(&session->model, options->model, &how, &session->context, &error);
+    if (status != ISOBIT_OK)
+        return fail_error(&error, status);
+    session->info = iso_model_get_info(session->model);
+    int code = check_needs(session->info, needs);
+    iso_attention_kind kind;
+    size_t layers;
+    if (code == 0 && options->attention != NULL)
+        code = attention_kind(session->info, options, &kind, &layers);
+    return code;
+}
+
+/* A tokenizer that is read while the model is. */
+struct reading {
+    const struct options *options;
+    pthread_t thread;
+    bool has_thread;
+    iso_tokenizer *tokenizer;
+    iso_status status;
+    iso_error error;
+};
+
+static void *read_tokenizer(void *argument) {
+    struct reading *r = argument;
+    const iso_tokenizer_options languages = {.size = sizeof languages,
+                                             .source_language = r->options->from,
+                                             .target_language = r->options->to};
+    r->status = iso_tokenizer_load_with(&r->tokenizer, r->options->model, &languages, &r->error);
+    return NULL;
+}
+
+/* What is wrong with the model comes first, whoever was faster. */
+static int open_both(struct session *session, const struct options *options, unsigned needs) {
+    struct reading r = {.options = options};
+    r.has_thread =
+        session->pool != NULL && pthread_create(&r.thread, NULL, read_tokenizer, &r) == 0;
+    int code = open_model(session, options, needs);
+    if (r.has_thread)
+        pthread_join(r.thread, NULL);
+    else if (code == 0)
+        read_tokenizer(&r);
+    session->tokenizer = r.tokenizer;
+    if (code != 0)
+        return code;
+    if (r.status == ISOBIT_OK)
+        r.status = iso_tokenizer_fits(session->tokenizer, session->model, &r.error);
+    if (r.status == ISOBIT_OK && options->stop.count > 0)
+        r.status = iso_stop_create(&session->stop, session->tokenizer, options->stop.text,
+                                   options->stop.count, &r.error);
+    return r.status == ISOBIT_OK ? 0 : fail_error(&r.error, r.status);
+}
+
 int session_open(struct session *session, const struct options *options, unsigned needs) {
     *session = (struct session){.context = {.size = sizeof(iso_context)}};
-    int code = choose_isa(&session->context, options);
+    const int code = choose_isa(&session->context, options);
     if (code != 0)
         return code;
 
@@ -52,36 +111,8 @@ int session_open(struct session *session, const struct options *options, unsigne
             return fail("cannot start %zu threads: %s", threads, iso_strerror(status));
         session->context.executor = iso_pool_executor(session->pool);
     }
-
-    iso_error error = {0};
-    const iso_load_options how = {.size = sizeof how, .map = options->map};
-    iso_status status =
-        iso_model_load(&session->model, options->model, &how, &session->context, &error);
-    if (status != ISOBIT_OK)
-        return fail_error(&error, status);
-    session->info = iso_model_get_info(session->model);
-    code = check_needs(session->info, needs);
-    if (code != 0)
-        return code;
-    iso_attention_kind kind;
-    size_t layers;
-    if (options->attention != NULL &&
-        (code = attention_kind(session->info, options, &kind, &layers)) != 0)
-        return code;
-    if ((needs & NEEDS_TEXT) != 0) {
-        const iso_tokenizer_options languages = {.size = sizeof languages,
-                                                 .source_language = options->from,
-                                                 .target_language = options->to};
-        status = iso_tokenizer_load_with(&session->tokenizer, options->model, &languages, &error);
-        if (status == ISOBIT_OK)
-            status = iso_tokenizer_fits(session->tokenizer, session->model, &error);
-        if (status == ISOBIT_OK && options->stop.count > 0)
-            status = iso_stop_create(&session->stop, session->tokenizer, options->stop.text,
-                                     options->stop.count, &error);
-        if (status != ISOBIT_OK)
-            return fail_error(&error, status);
-    }
-    return 0;
+    return (needs & NEEDS_TEXT) != 0 ? open_both(session, options, needs)
+                                     : open_model(session, options, needs);
 }
 
 void session_begin(const struct session *session, iso_generate_options *how) {

@@ -5,6 +5,7 @@
  * change its special tokens and flags.
  */
 #include "pipeline.h"
+#include "scan.h"
 
 #include <stdlib.h>
 
@@ -75,20 +76,10 @@ static json_t *read_lines(char *text, size_t bytes) {
     return vocabulary;
 }
 
-static iso_status vocab_txt(const reader *r, json_t **vocabulary, const char *file) {
-    model_arena scratch = {0};
-    char *text;
-    size_t bytes;
-    iso_status status = model_file_text(&text, &bytes, &scratch, r->directory, file,
-                                        TEXT_MAX_VOCABULARY_BYTES, r->error);
-    if (!status && !(*vocabulary = read_lines(text, bytes)))
-        status = model_fail(r->error, ISOBIT_E_UTF8, "%s: the tokens are not valid UTF-8", file);
-    model_arena_free(&scratch);
-    return status;
-}
-
-/* The special tokens, and those of "added_tokens_decoder": {"id": {"content", ...}}. */
+/* The special tokens, and those of "added_tokens_decoder": {"id": {"content", ...}}. `vocabulary`:
+ * NULL if the tokens are in that of the tokenizer. */
 static json_t *added_tokens(const reader *r, const json_t *vocabulary) {
+    const text_vocabulary *v = &r->t->vocabulary[TEXT_SOURCE];
     json_t *list = json_array(), *one;
     const json_t *decoder = json_object_get(r->config, "added_tokens_decoder");
     const char *key;
@@ -103,7 +94,9 @@ static json_t *added_tokens(const reader *r, const json_t *vocabulary) {
         int known = 0;
         for (size_t k = 0; token && k < json_array_size(list); k++)
             known |= strcmp(text_string_or(json_array_get(list, k), "content", ""), token) == 0;
-        if (!token || known || !json_object_get(vocabulary, token))
+        if (!token || known ||
+            !(vocabulary ? json_object_get(vocabulary, token) != NULL
+                         : text_vocabulary_find(v, token, strlen(token)) != MODEL_NO_ID))
             continue;
         one = json_pack("{s:s, s:b, s:b}", "content", token, "special", 1, "lstrip",
                         i == SPECIALS - 1 && r->recipe->mask_lstrip);
@@ -116,17 +109,52 @@ static json_t *added_tokens(const reader *r, const json_t *vocabulary) {
     return list;
 }
 
-static iso_status read_vocabulary(const reader *r, const char *file) {
+/* What was scanned, with the added tokens; *used is 0 if it cannot be used. */
+static iso_status use_scanned(const reader *r, const text_scanned *s, const char *file, int *used) {
+    text_vocabulary *v = &r->t->vocabulary[TEXT_SOURCE];
+    const size_t more =
+        SPECIALS + json_object_size(json_object_get(r->config, "added_tokens_decoder"));
+    json_t *added = NULL;
+    *used = text_scanned_begin(s, v, &r->t->arena, more) && (added = added_tokens(r, NULL)) &&
+            text_scanned_finish(v, &r->t->arena, added);
+    const iso_status status =
+        *used ? text_pipeline_added(r->t, r->p, s->count, NULL, added, file, r->error) : ISOBIT_OK;
+    json_decref(added);
+    return status;
+}
+
+static iso_status read_tree(const reader *r, char *text, size_t bytes, const char *file) {
     json_t *vocabulary = NULL;
-    iso_status status = r->recipe->split ? model_json_load(&vocabulary, r->directory, file,
-                                                           TEXT_MAX_VOCABULARY_BYTES, r->error)
-                                         : vocab_txt(r, &vocabulary, file);
+    iso_status status = ISOBIT_OK;
+    if (r->recipe->split)
+        status = model_json_parse(&vocabulary, text, bytes, file, r->error);
+    else if (!(vocabulary = read_lines(text, bytes)))
+        status = model_fail(r->error, ISOBIT_E_UTF8, "%s: the tokens are not valid UTF-8", file);
     json_t *added = status ? NULL : added_tokens(r, vocabulary);
     if (!status)
         status = added ? text_pipeline_vocabulary(r->t, r->p, vocabulary, added, file, r->error)
                        : model_fail(r->error, ISOBIT_E_NOMEM, "out of memory for %s", file);
     json_decref(added);
     json_decref(vocabulary);
+    return status;
+}
+
+static iso_status read_vocabulary(const reader *r, const char *file) {
+    model_arena scratch = {0};
+    char *text;
+    size_t bytes;
+    text_scanned scanned;
+    int used = 0;
+    iso_status status = model_file_text(&text, &bytes, &scratch, r->directory, file,
+                                        TEXT_MAX_VOCABULARY_BYTES, r->error);
+    if (!status && (r->recipe->split ? text_scan_vocabulary(&scanned, text, bytes)
+                                     : text_scan_lines(&scanned, text, bytes))) {
+        status = use_scanned(r, &scanned, file, &used);
+        text_scanned_free(&scanned);
+    }
+    if (!status && !used)
+        status = read_tree(r, text, bytes, file);
+    model_arena_free(&scratch);
     return status;
 }
 

@@ -349,8 +349,8 @@ static int read_members(scan *s, int in_model) {
 }
 
 /* Memory for the most that a text of so many bytes can hold; what is not used costs nothing. */
-static int begin(scan *s, text_scanned *to, const char *text, size_t bytes) {
-    enum { SHORTEST_TOKEN = 5, SHORTEST_MERGE = 4 }; /* "":1, and " ", */
+static int begin(scan *s, text_scanned *to, const char *text, size_t bytes, size_t shortest) {
+    enum { SHORTEST_MERGE = 4 }; /* " ", */
     *to = (text_scanned){0};
     *s = (scan){.to = to, .at = text, .end = text + bytes, .kept = text};
     s->point = localeconv()->decimal_point[0];
@@ -358,12 +358,13 @@ static int begin(scan *s, text_scanned *to, const char *text, size_t bytes) {
         return 0;
     s->text = model_alloc_sparse(&to->arena, bytes + 1, 1, 1, 1);
     s->rest = model_alloc_sparse(&to->arena, bytes + 1, 1, 1, 1);
-    to->tokens =
-        model_alloc_sparse(&to->arena, bytes / SHORTEST_TOKEN + 2, 1, 1, sizeof *to->tokens);
+    to->tokens = model_alloc_sparse(&to->arena, bytes / shortest + 2, 1, 1, sizeof *to->tokens);
     to->merges =
         model_alloc_sparse(&to->arena, bytes / SHORTEST_MERGE + 2, 1, 1, sizeof *to->merges);
     return s->text && s->rest && to->tokens && to->merges;
 }
+
+enum { SHORTEST_TOKEN = 5, SHORTEST_LINE = 1 }; /* "":1, and an empty line */
 
 static int fail(text_scanned *to) {
     text_scanned_free(to);
@@ -372,7 +373,7 @@ static int fail(text_scanned *to) {
 
 int text_scan_tokenizer(text_scanned *to, const char *text, size_t bytes) {
     scan s;
-    if (!begin(&s, to, text, bytes) || !read_members(&s, 0) || !to->text)
+    if (!begin(&s, to, text, bytes, SHORTEST_TOKEN) || !read_members(&s, 0) || !to->text)
         return fail(to);
     keep(&s, s.end, "");
     if (model_json_parse(&to->rest, s.rest, s.rest_bytes, "", NULL))
@@ -382,8 +383,33 @@ int text_scan_tokenizer(text_scanned *to, const char *text, size_t bytes) {
 
 int text_scan_vocabulary(text_scanned *to, const char *text, size_t bytes) {
     scan s;
-    if (!begin(&s, to, text, bytes) || !read_ids(&s) || (next(&s), s.at != s.end))
+    if (!begin(&s, to, text, bytes, SHORTEST_TOKEN) || !read_ids(&s) || (next(&s), s.at != s.end))
         return fail(to);
+    return 1;
+}
+
+int text_scan_lines(text_scanned *to, const char *text, size_t bytes) {
+    scan s;
+    uint32_t code;
+    if (!begin(&s, to, text, bytes, SHORTEST_LINE))
+        return fail(to);
+    to->text = s.text;
+    for (const char *end; s.at < s.end; s.at = end + 1) {
+        end = memchr(s.at, '\n', (size_t)(s.end - s.at));
+        if (!end)
+            end = s.end;
+        size_t n = (size_t)(end - s.at);
+        n -= n > 0 && s.at[n - 1] == '\r';
+        for (size_t i = 0, step; i < n; i += step)
+            if (!(step = model_utf8(s.at + i, n - i, &code)) || !code)
+                return fail(to);
+        memcpy(s.text, s.at, n);
+        s.text[n] = 0;
+        s.text += n + 1;
+        to->tokens[to->count] = (text_scanned_token){(uint32_t)n, (uint32_t)to->count, 0};
+        to->count++;
+    }
+    to->text_bytes = (size_t)(s.text - to->text);
     return 1;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The large parts of JSON files, vocabulary and merges, without a tree of all their values. What is
+ * The large parts of files, vocabulary and merges, without a tree of all their values. What is
  * read is what jansson would read; of anything unusual (an escape of half a character, an id with a
  * fraction, a token that is there twice) the answer is 0, and jansson reads all of the file, so
  * that what is accepted and what errors say is one thing.
@@ -33,8 +33,9 @@ typedef struct text_scanned {
 
 /* tokenizer.json: "vocab" and "merges" of "model". 0: not so. Ends with text_scanned_free. */
 int text_scan_tokenizer(text_scanned *s, const char *text, size_t bytes);
-/* vocab.json: an object of ids; there is no rest. */
+/* vocab.json: an object of ids; and vocab.txt: a token each line. There is no rest. */
 int text_scan_vocabulary(text_scanned *s, const char *text, size_t bytes);
+int text_scan_lines(text_scanned *s, const char *text, size_t bytes);
 void text_scanned_free(text_scanned *s);
 
 /*
