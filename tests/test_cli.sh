@@ -453,6 +453,21 @@ if $quick; then
     works 'its samples' "$@" run --model "$work/warm" --sample word
 fi
 
+# The tokenizer is read while the model is; what is said does not depend on who was faster.
+cp -r "$model" "$work/both"
+for name in tokenizer_config.json vocab.json; do
+    printf '{' >"$work/both/$name"
+done
+for threads in 1 2; do
+    fails 1 'tokenizer_config.json' "no tokenizer, $threads threads" "$@" run \
+        --model "$work/both" --threads $threads word
+done
+printf 'short' >"$work/both/model.safetensors"
+for threads in 1 2; do
+    fails 1 'model.safetensors' "neither model nor tokenizer, $threads threads" "$@" run \
+        --model "$work/both" --threads $threads word
+done
+
 gguf=$source/tests/data/gguf
 works 'info of a GGUF file' "$@" info --model "$gguf/gpt2.gguf"
 says 'model gpt2, 8032 parameters, 0.0 MB in memory' 'info of a GGUF file'
