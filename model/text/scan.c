@@ -24,8 +24,11 @@ static int is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == 
 
 /* The next character that is no white space; NUL at the end. */
 static char next(scan *s) {
-    while (s->at < s->end && is_space(*s->at))
+    while (s->at < s->end && is_space(*s->at)) {
         s->at++;
+        while (s->end - s->at >= 4 && memcmp(s->at, "    ", 4) == 0) /* files are indented */
+            s->at += 4;
+    }
     return s->at < s->end ? *s->at : 0;
 }
 
