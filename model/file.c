@@ -79,7 +79,17 @@ iso_status model_file_unchanged(const model_file *file, iso_error *error) {
     return ISOBIT_OK;
 }
 
-void model_file_map(model_map *map, const model_file *file) {
+#ifdef MADV_POPULATE_READ
+#define PIECE ((size_t)16 << 20)
+
+static void populate(void *arg, size_t i) {
+    const model_map *map = arg;
+    const size_t from = i * PIECE, left = map->bytes - from;
+    (void)madvise((char *)map->at + from, left < PIECE ? left : PIECE, MADV_POPULATE_READ);
+}
+#endif
+
+void model_file_map(model_map *map, const model_file *file, const iso_executor *executor) {
     *map = (model_map){NULL, 0};
     if (file->bytes == 0 || file->bytes > PTRDIFF_MAX)
         return;
@@ -89,7 +99,14 @@ void model_file_map(model_map *map, const model_file *file) {
     *map = (model_map){at, (size_t)file->bytes};
     /* All pages at once, where the kernel can; else one fault after the other. */
 #ifdef MADV_POPULATE_READ
-    (void)madvise(at, map->bytes, MADV_POPULATE_READ);
+    const size_t pieces = (map->bytes - 1) / PIECE + 1;
+    if (executor && executor->parallel_for && pieces > 1)
+        executor->parallel_for(executor->user, pieces, populate, map);
+    else
+        for (size_t i = 0; i < pieces; i++)
+            populate(map, i);
+#else
+    (void)executor;
 #endif
 }
 

@@ -72,8 +72,8 @@ typedef struct model_map {
     void *at;
     size_t bytes;
 } model_map;
-/* Maps the file, where that works; it may be closed then. */
-void model_file_map(model_map *map, const model_file *file);
+/* Maps the file, where that works; it may be closed then. `executor`: or NULL. */
+void model_file_map(model_map *map, const model_file *file, const iso_executor *executor);
 void model_file_unmap(model_map *map);
 
 /* The whole of a small text file, NUL-terminated, in the arena. */

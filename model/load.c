@@ -141,7 +141,8 @@ static iso_status open_model(iso_model *model, model_checkpoint *checkpoint, ggu
 }
 
 /* Maps the files of the weights. */
-static iso_status map_files(iso_model *model, model_source *source, iso_error *error) {
+static iso_status map_files(iso_model *model, model_source *source, const iso_context *context,
+                            iso_error *error) {
     const model_checkpoint *all = source->checkpoint;
     const size_t count = all->shards ? all->shard_count : 1;
     model->maps = model_alloc(&model->arena, count, sizeof *model->maps);
@@ -149,7 +150,8 @@ static iso_status map_files(iso_model *model, model_source *source, iso_error *e
         return model_fail(error, ISOBIT_E_NOMEM, "out of memory");
     for (; model->map_count < count; model->map_count++)
         model_file_map(&model->maps[model->map_count],
-                       all->shards ? &all->shards[model->map_count].file : &all->file);
+                       all->shards ? &all->shards[model->map_count].file : &all->file,
+                       context ? context->executor : NULL);
     source->maps = model->maps;
     return ISOBIT_OK;
 }
@@ -178,7 +180,7 @@ static iso_status load(iso_model *model, const char *directory, const iso_load_o
         status = make_stack(model, &model->decoder, c->decoder_layers, c->decoder_heads,
                             c->decoder_ffn, c->target_vocabulary, error);
     if (!status && options && options->map)
-        status = map_files(model, &source, error);
+        status = map_files(model, &source, context, error);
     if (!status)
         status = model_take_all(model, &source);
     if (!status && !model_arena_reserve(&model->arena, source.bytes))
