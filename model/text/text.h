@@ -51,7 +51,7 @@ iso_status text_vocabulary_number(text_vocabulary *v, model_arena *arena, size_t
                                   const char *file, iso_error *error);
 /* The largest id in a vocabulary of so many tokens that may have holes. */
 #define TEXT_MAX_ID(tokens) (4 * (size_t)(tokens) + 65536)
-/* Sorts by_token. */
+/* Sorts by_token; there is no table any more. */
 void text_vocabulary_sort(text_vocabulary *v);
 uint64_t text_token_hash(const char *token, size_t bytes);
 /* MODEL_NO_ID when there is no such token. */

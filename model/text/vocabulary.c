@@ -91,18 +91,9 @@ int text_vocabulary_put(text_vocabulary *v, const char *token, size_t bytes, uin
 }
 
 void text_vocabulary_sort(text_vocabulary *v) {
+    v->index.slots = NULL;
     if (v->tokens)
         qsort(v->by_token, v->tokens, sizeof *v->by_token, by_token);
-    if (!v->index.slots)
-        return;
-    memset(v->index.slots, 0, (v->index.mask + 1) * sizeof *v->index.slots);
-    for (size_t i = 0; i < v->tokens && v->index.slots; i++) {
-        uint32_t *slot = find_slot(v, v->by_token[i].token, v->by_token[i].bytes);
-        if (slot)
-            *slot = (uint32_t)i + 1;
-        else
-            v->index.slots = NULL;
-    }
 }
 
 iso_status text_vocabulary_number(text_vocabulary *v, model_arena *arena, size_t count,
@@ -169,10 +160,8 @@ iso_status text_vocabulary_read(text_vocabulary *v, model_arena *arena, const js
         unique &= text_vocabulary_put(v, memcpy(pool, name, bytes + 1), bytes, (uint32_t)id);
         pool += bytes + 1;
     }
-    if (!unique) { /* in the table */
-        v->index.slots = NULL;
+    if (!unique) /* in the table */
         text_vocabulary_sort(v);
-    }
     return text_vocabulary_number(v, arena, count, file, error);
 }
 
