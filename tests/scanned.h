@@ -24,6 +24,13 @@ static int scanned_ids(const text_scanned *s, const json_t *object) {
     return 1;
 }
 
+static int same_bits(double x, double y) {
+    uint64_t a, b;
+    memcpy(&a, &x, sizeof a);
+    memcpy(&b, &y, sizeof b);
+    return a == b;
+}
+
 static int scanned_scores(const text_scanned *s, const json_t *list) {
     const char *text = s->text;
     if (!json_is_array(list) || json_array_size(list) != s->count)
@@ -34,7 +41,7 @@ static int scanned_scores(const text_scanned *s, const json_t *list) {
         const double score = json_number_value(json_array_get(one, 1));
         if (json_array_size(one) != 2 || !token || strcmp(token, text) != 0 ||
             strlen(token) != s->tokens[i].bytes || !json_is_number(json_array_get(one, 1)) ||
-            memcmp(&score, &s->tokens[i].score, sizeof score) != 0 || s->tokens[i].id != i)
+            !same_bits(score, s->tokens[i].score) || s->tokens[i].id != i)
             return 0;
         text += s->tokens[i].bytes + 1;
     }
