@@ -2,6 +2,7 @@
 """Many sessions into one folder; what is there already is not measured again."""
 
 import argparse
+import os
 import random
 import sys
 from collections.abc import Mapping
@@ -9,10 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import files, journal, neighbour, plan, schema
+from . import files, journal, neighbour, options, plan, schema
 from .errors import Exit, PerfError
 from .files import Result
 from .plan import Plan
+
+FALSE_RUNS = 0.01  # A/A: at most
+WANTED_POWER = 0.95
 
 
 def run_number(args: argparse.Namespace, planned: Plan, folder: Path, number: int,
@@ -46,13 +50,30 @@ def keep_seed(folder: Path, seed: int | None, new: int) -> int:
         if seed not in (None, kept):
             raise PerfError(f"{path}: begun with the seed {kept}, not {seed}")
         return kept
-    schema.write(path, {"v": 1, "seed": new if seed is None else seed})
+    schema.write(path, {"v": 1, "seed": new if seed is None else seed,
+                        "name": os.urandom(4).hex()})
     return new if seed is None else seed
+
+
+def name_of(folder: Path) -> str:
+    """The name of the campaign in this folder; no other one has it."""
+    kept = schema.read(_Campaign, folder / "campaign.json")
+    return kept.name or f"{kept.seed:08x}"
 
 
 @dataclass
 class _Campaign:
     seed: int
+    name: str = ""
+
+
+def add_keep(parser: argparse.ArgumentParser) -> None:
+    """How many runs, and where they are kept."""
+    parser.add_argument("--runs", type=options.count, default=1, metavar="N",
+                        help="runs of the whole suite; with --keep those count that the file has "
+                        "of other folders (1)")
+    parser.add_argument("--keep", type=Path, metavar="FILE.jsonl",
+                        help="add a line for each run to this file; `campaign` makes tables of it")
 
 
 def add_neighbour(parser: argparse.ArgumentParser) -> None:

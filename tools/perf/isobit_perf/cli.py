@@ -21,6 +21,7 @@ COMMANDS = (
     ("aa", "noise", "compare a build with itself: noise and false alarms"),
     ("inject", "inject", "slow one benchmark down on purpose: is it found?"),
     ("others", "others", "what simpler rules say of the runs of aa and inject"),
+    ("campaign", "figures", "tables of what aa and inject have kept"),
     ("bisect", "bisect", "find the commit that made a benchmark slower"),
     ("counts", "counts", "exact counts of instructions, and the hot loops"),
     ("mca", "mca", "cycles of the hot loops on other cores"),

@@ -7,13 +7,12 @@ import random
 from pathlib import Path
 from typing import Any
 
-from . import campaign, options, plan, schema
+from . import campaign, figures, options, plan, records, schema
 from .errors import Exit, PerfError
 from .files import Result
 from .library import LibraryDriver
 from .progress import duration
 
-WANTED_POWER = 0.95
 WANTED_BLAME = 0.01
 
 
@@ -30,7 +29,7 @@ def add_parser(subparsers: Any) -> None:
                         help="slowdowns, each into one benchmark of the same run (3)")
     parser.add_argument("--all", type=options.percents, metavar="P",
                         help="slow down all benchmarks by this instead")
-    parser.add_argument("--runs", type=options.count, default=1, metavar="N", help="(1)")
+    campaign.add_keep(parser)
     parser.add_argument("-o", "--output", type=Path, default=Path("inject"), metavar="DIR",
                         help="folder of the runs and of inject.json (inject)")
     campaign.add_neighbour(parser)
@@ -92,7 +91,7 @@ def _show(scores: dict[float, Score], blamed: int, runs: int, folder: Path) -> N
 
 def _enough(scores: dict[float, Score], blamed: int, runs: int, delta: float) -> bool:
     return blamed <= WANTED_BLAME * runs and all(
-        score.found >= WANTED_POWER * score.runs for score in scores.values()
+        score.found >= campaign.WANTED_POWER * score.runs for score in scores.values()
         if score.percent > 100 * delta)
 
 
@@ -105,17 +104,23 @@ def main(args: argparse.Namespace) -> int:
     assert isinstance(driver, LibraryDriver)
     args.seed = campaign.keep_seed(args.output, args.seed, options.new_seed())
     percents = args.all or args.percent or [3.0]
+    keeper = records.keeper(args, planned, percents, bool(args.all))
+    runs = keeper.left(args.runs)
+    if not runs:
+        return figures.show(args.keep, keeper.fingerprint)
     scores = {percent: Score(percent) for percent in percents}
     done = blamed = 0
+    everywhere = {"inject_all": True} if args.all else {}
     found_by_mean: list[dict[str, Any]] = []
     try:
-        for number in range(1, args.runs + 1):
+        for number in range(1, runs + 1):
             injected = (dict.fromkeys(planned.names, percents[0]) if args.all else
                         choose(planned.names, percents, campaign.seed_of(args.seed, number)))
             planned.driver = dataclasses.replace(driver, inject=injected)
             result = campaign.run_number(args, planned, args.output, number,
-                                         {"inject": injected})
+                                         {"inject": injected, **everywhere})
             path = args.output / f"run-{number:03}.json"
+            keeper.add(result, path, number)
             if args.all:
                 found_by_mean.append({"run": number, "verdict": result.verdict,
                                       **dataclasses.asdict(result.geomean),
@@ -129,19 +134,21 @@ def main(args: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         pass
     if not done:
-        raise campaign.interrupted(args.output, 0, args.runs)
+        raise campaign.interrupted(args.output, 0, runs)
     if args.all:
         found = sum(row["verdict"] == "REGRESSION" for row in found_by_mean)
         schema.write(args.output / "inject.json", {"v": 1, "all": percents[0], "runs": done,
                                                    "found": found, "results": found_by_mean})
         campaign.show(f"{percents[0]:g} % on all: found in {found} of {done} runs")
-        good = found >= WANTED_POWER * done
+        good = found >= campaign.WANTED_POWER * done
     else:
         schema.write(args.output / "inject.json",
                      {"v": 1, "runs": done, "blamed": blamed,
                       "scores": [dataclasses.asdict(score) for score in scores.values()]})
         _show(scores, blamed, done, args.output)
         good = _enough(scores, blamed, done, args.delta)
-    if done < args.runs:
-        raise campaign.interrupted(args.output, done, args.runs)
+    if done < runs:
+        raise campaign.interrupted(args.output, done, runs)
+    if args.keep:
+        return figures.show(args.keep, keeper.fingerprint)
     return Exit.OK if good else Exit.REGRESSION

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from scipy import stats as scipy_stats
 
-from . import campaign, files, options, plan, schema, stats, summary
+from . import campaign, figures, files, options, plan, records, schema, stats, summary
 from .errors import Exit, PerfError
 from .files import BenchNoise, Noise, Result
 from .progress import duration
 
 RESAMPLES = 1000
-FALSE_RUNS = 0.01
 
 
 def add_parser(subparsers: Any) -> None:
@@ -31,8 +30,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--command", metavar="A", help="a program of Google Benchmark instead")
     parser.add_argument("--repetitions", type=options.count, default=5,
                         help="per execution of a command (5)")
-    parser.add_argument("--runs", type=options.count, default=1, metavar="N",
-                        help="runs of the whole suite (1)")
+    campaign.add_keep(parser)
     parser.add_argument("-o", "--output", type=Path, default=Path("aa"), metavar="DIR",
                         help="folder of the runs and of aa.json (aa)")
     parser.add_argument("--no-noise", action="store_true", help="leave perf/noise/ as it is")
@@ -103,17 +101,22 @@ def main(args: argparse.Namespace) -> int:
     else:
         planned = plan.for_libraries(args, args.build, args.build, "aa")
     args.seed = campaign.keep_seed(args.output, args.seed, options.new_seed())
+    keeper = records.keeper(args, planned)
+    runs = keeper.left(args.runs)
+    if not runs:
+        return figures.show(args.keep, keeper.fingerprint)
     results: list[Result] = []
     try:
-        for number in range(1, args.runs + 1):
+        for number in range(1, runs + 1):
             results.append(campaign.run_number(args, planned, args.output, number))
+            keeper.add(results[-1], args.output / f"run-{number:03}.json", number)
     except PerfError as error:
         if error.status != Exit.INTERRUPTED:
             raise
     except KeyboardInterrupt:
         pass
     if not results:
-        raise campaign.interrupted(args.output, 0, args.runs)
+        raise campaign.interrupted(args.output, 0, runs)
     found = count(results)
     schema.write(args.output / "aa.json", found)
     if len(results) == 1:
@@ -124,7 +127,9 @@ def main(args: argparse.Namespace) -> int:
         path = files.noise_path(options.perf_folder(args), fingerprint)
         files.write_noise(path, gather(results, fingerprint, args))
         campaign.show(f"noise: {path}")
-    if len(results) < args.runs:
-        raise campaign.interrupted(args.output, len(results), args.runs)
+    if len(results) < runs:
+        raise campaign.interrupted(args.output, len(results), runs)
+    if args.keep:
+        return figures.show(args.keep, keeper.fingerprint)
     false = found["false_regression_runs"] / len(results)
-    return Exit.REGRESSION if false > FALSE_RUNS else Exit.OK
+    return Exit.REGRESSION if false > campaign.FALSE_RUNS else Exit.OK

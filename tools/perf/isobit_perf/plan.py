@@ -75,7 +75,8 @@ def for_commands(args: argparse.Namespace, a: str, b: str,
                 {"suite": args.suite or "all", "repetitions": args.repetitions})
 
 
-def _settings(args: argparse.Namespace, plan: Plan, extra: Mapping[str, Any]) -> dict[str, Any]:
+def settings(args: argparse.Namespace, plan: Plan, extra: Mapping[str, Any]) -> dict[str, Any]:
+    """What a result says of how it came about."""
     rules = options.rules(args)
     shares = [round(rules.share(i), 6) for i in range(len(rules.looks))]
     return {"delta": rules.delta, "fdr": rules.fdr, "confidence": rules.confidence,
@@ -91,13 +92,13 @@ def journal_path(output: Path) -> Path:
     return output.with_name(output.name.removesuffix(".json") + ".journal.jsonl")
 
 
-def _check_same(path: Path, old: journal.Session, plan: Plan, settings: dict[str, Any]) -> None:
+def _check_same(path: Path, old: journal.Session, plan: Plan, now: dict[str, Any]) -> None:
     if old.machine.fingerprint != plan.machine.fingerprint:
         raise PerfError(f"{path}: begun on {old.machine.fingerprint}, this machine is "
                         f"{plan.machine.fingerprint}", Exit.FINGERPRINT)
     if old.kind != plan.kind or old.suite != plan.names:
         raise PerfError(f"{path}: its benchmarks are not those of this session")
-    for key, value in settings.items():
+    for key, value in now.items():
         if old.settings.get(key) != value:
             raise PerfError(f"{path}: {key} was {old.settings.get(key)!r} and is now {value!r}")
 
@@ -106,18 +107,18 @@ def run(args: argparse.Namespace, plan: Plan, output: Path, resume: Path | None 
         seed: int | None = None, extra: Mapping[str, Any] | None = None) -> Result:
     """Runs the session and writes its result; a PerfError after that says why it ended early."""
     path = resume or journal_path(output)
-    settings = _settings(args, plan, extra or {})
+    now_set = settings(args, plan, extra or {})
     noise = files.read_noise(files.noise_path(options.perf_folder(args),
                                               plan.machine.fingerprint),
                              plan.machine.fingerprint)
     progress = Progress(quiet=args.quiet)
     if resume:
         head, found, text = journal.read(resume)
-        _check_same(resume, head, plan, settings)
+        _check_same(resume, head, plan, now_set)
     else:
         now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
         head = journal.Session("session", 1, plan.kind, plan.a, plan.b, plan.machine,
-                               plan.names, settings,
+                               plan.names, now_set,
                                options.new_seed() if seed is None else seed, now,
                                args.arguments, os.getcwd())
         if path.is_file():  # perhaps of a run that was killed: nothing is thrown away
@@ -138,7 +139,7 @@ def identical(args: argparse.Namespace, plan: Plan, output: Path) -> Result | No
             plan.settings["a_sha256"] != plan.settings["b_sha256"]):
         return None
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    result = Result(1, "ab", a, b, plan.machine, _settings(args, plan, {}), 0, now, 0.0, 0, "SAME",
+    result = Result(1, "ab", a, b, plan.machine, settings(args, plan, {}), 0, now, 0.0, 0, "SAME",
                     Geomean(0.0, None, "SAME"), shlex.join(["isobit-perf", *args.arguments]), [],
                     [])
     files.write_result(output, result)
