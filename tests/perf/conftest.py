@@ -3,13 +3,18 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from isobit_perf import cli, inject, measure, noise  # noqa: F401 (read before the forks)
 
 HERE = Path(__file__).resolve().parent
 TOOL = HERE.parents[1] / "tools" / "perf"
@@ -39,10 +44,37 @@ class Tool:
         return [sys.executable, "-m", "isobit_perf", *arguments]
 
     def run(self, *arguments: str, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
-        """Runs it to its end."""
-        return subprocess.run(self.argv(*arguments), cwd=cwd or self.folder, text=True,
-                              env=self.environment(), capture_output=True, timeout=300,
-                              check=False)
+        """Runs it to its end, in a fork of this process: SciPy is read once for all tests."""
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            child = os.fork()
+            if child == 0:
+                signal.alarm(300)
+                os._exit(self._forked(arguments, cwd or self.folder, out.fileno(), err.fileno()))
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            texts = []
+            for file in (out, err):
+                file.seek(0)
+                texts.append(file.read().decode())
+        return subprocess.CompletedProcess(self.argv(*arguments), status, *texts)
+
+    def _forked(self, arguments: Sequence[str], cwd: Path, out: int, err: int) -> int:
+        """What `python -m isobit_perf` does, in its folder, environment and streams."""
+        status = 1
+        try:
+            os.dup2(out, 1)
+            os.dup2(err, 2)
+            sys.stdout, sys.stderr = (open(fd, "w", encoding="utf-8", closefd=False)
+                                      for fd in (1, 2))
+            os.chdir(cwd)
+            os.environ.update(self.environment())
+            status = cli.main(list(arguments))
+        except SystemExit as end:  # --help
+            status = end.code if isinstance(end.code, int) else 1
+        except BaseException:
+            traceback.print_exc()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        return int(status)
 
     def result(self, name: str = "ab.json") -> dict[str, Any]:
         """A file that it wrote."""
