@@ -32,14 +32,27 @@ def signed_rank_cdf(n: int) -> Array:
 
 def walsh_averages(d: Sequence[float] | Array) -> Array:
     """The means of all pairs (each with itself, too), sorted."""
+    return _walsh(tuple(d))
+
+
+@lru_cache(maxsize=4)  # estimate, interval and test ask one after the other
+def _walsh(d: tuple[float, ...]) -> Array:
     values = np.asarray(d, dtype=np.float64)
-    i, j = np.triu_indices(len(values))
-    return np.sort((values[i] + values[j]) / 2)
+    i, j = _pairs(len(values))
+    found = np.sort((values[i] + values[j]) / 2)
+    found.setflags(write=False)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _pairs(n: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    return np.triu_indices(n)
 
 
 def hodges_lehmann(d: Sequence[float] | Array) -> float:
     """The median of the Walsh averages: an estimate of the centre that outliers hardly move."""
-    return float(np.median(walsh_averages(d)))
+    walsh = walsh_averages(d)
+    return float((walsh[(len(walsh) - 1) // 2] + walsh[len(walsh) // 2]) / 2)
 
 
 def interval(d: Sequence[float] | Array, error: float) -> tuple[float, float] | None:
