@@ -11,7 +11,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -23,6 +23,8 @@ SETS = ("scalar", "avx2")
 COUNTED = "isobit_ab_counted"
 SECONDS = 600.0  # for one call under valgrind
 
+# Program, library, benchmark, folder -> instructions.
+Once = Callable[[Path, str, str, Path], int]
 Verdict = Literal["REGRESSION", "FASTER", "SAME", "INCONCLUSIVE", "ERROR", "SKIPPED"]
 
 
@@ -79,9 +81,14 @@ def count_once(program: Path, library: str, bench: str, folder: Path) -> int:
     """Instructions of one call; `library` is relative to `folder`."""
     out = folder / "callgrind.out"
     out.unlink(missing_ok=True)
-    command = [*fixed_addresses(), "valgrind", "--tool=callgrind", "--quiet",
-               f"--toggle-collect={COUNTED}", f"--callgrind-out-file={out}", str(program),
-               "--count", bench, "--a", library]
+    execute([*fixed_addresses(), "valgrind", "--tool=callgrind", "--quiet",
+             f"--toggle-collect={COUNTED}", f"--callgrind-out-file={out}", str(program),
+             "--count", bench, "--a", library], folder)
+    return read_total(out.read_text(errors="replace") if out.exists() else "", bench)
+
+
+def execute(command: Sequence[str], folder: Path) -> None:
+    """Runs a command that counts; an exit status other than 0 is Skipped or an error."""
     try:
         done = subprocess.run(command, env=_environment(), cwd=folder, capture_output=True,
                               text=True, check=False, timeout=SECONDS, errors="replace")
@@ -95,7 +102,6 @@ def count_once(program: Path, library: str, bench: str, folder: Path) -> int:
         raise PerfError(f"killed by {signal.Signals(-done.returncode).name}: {why}")
     if done.returncode:
         raise PerfError(f"exit status {done.returncode}: {why}")
-    return read_total(out.read_text(errors="replace") if out.exists() else "", bench)
 
 
 def judge(bench: str, a: Sequence[int], b: Sequence[int], threshold: float) -> Count:
@@ -122,9 +128,10 @@ def benches(program: str) -> list[str]:
     return names
 
 
-def count(program: Path, a: Path, b: Path, names: Sequence[str],
-          threshold: float) -> Iterator[Count]:
-    """Counts each benchmark twice with A and twice with B."""
+def count(program: Path, a: Path, b: Path, names: Sequence[str], threshold: float,
+          once: Once | None = None) -> Iterator[Count]:
+    """Counts each benchmark twice with A and twice with B; `once` is count_once."""
+    once = once or count_once
     with tempfile.TemporaryDirectory(prefix="isobit-perf.") as made:
         folder = Path(made)
         sides = []
@@ -135,7 +142,7 @@ def count(program: Path, a: Path, b: Path, names: Sequence[str],
         for name in names:
             try:
                 # A B A B: what changes with time shows as counts that do not repeat
-                runs = [count_once(program.resolve(), side, name, folder)
+                runs = [once(program.resolve(), side, name, folder)
                         for side in 2 * sides]
                 yield judge(name, runs[::2], runs[1::2], threshold)
             except Skipped as why:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """`isobit-perf counts A B`: what no noise can hide, executed instructions and the hot loops.
 
-Two parts. Instructions of one call of each benchmark, scalar and AVX2, by callgrind. And what the
-hottest loop of each kernel function has in it, for AVX2, AVX-512 and NEON, from the disassembly:
+Two parts. Instructions of one call of each benchmark: scalar and AVX2 by callgrind, NEON by QEMU where
+both sides are build folders with a build for aarch64 in them. And what the hottest loop of each kernel function has in it, for AVX2, AVX-512 and NEON, from the disassembly:
 also for a CPU that is not at hand.
 """
 import argparse
@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from . import build, callgrind, library, mca, schema
+from . import build, callgrind, emulated, library, mca, schema
 from .callgrind import Count
 from .errors import Exit, PerfError
 from .loops import Loop, Signature, hot_loops
@@ -178,6 +178,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--only", choices=("instructions", "loops"), help="one of the two parts")
     parser.add_argument("--all", action="store_true", help="show the loops that are the same")
     parser.add_argument("--program", metavar="FILE", help="isobit_ab (that of this tree's build)")
+    parser.add_argument("--arm-program", metavar="FILE",
+                        help="isobit_ab for aarch64 (build/aarch64/bin of this tree)")
     parser.add_argument("--cache", metavar="DIR", help="libraries of revisions are kept there")
     parser.add_argument("--strict", action="store_true", help="fail if counts do not repeat")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the result as JSON")
@@ -205,6 +207,17 @@ def count_all(args: argparse.Namespace, a: Path, b: Path) -> tuple[list[Count], 
     return found, ""
 
 
+def count_arm(args: argparse.Namespace, a: Path, b: Path) -> tuple[list[Count], str]:
+    """The same of NEON, in an emulator."""
+    program = Path(args.arm_program or mca.ROOT / "build" / "aarch64" / "bin" / "isobit_ab")
+    why = emulated.missing(program)
+    if why is not None:
+        return [], why
+    names = [name for name in emulated.benches(program) if args.filter.search(name)]
+    with emulated.counter() as once:
+        return list(callgrind.count(program, a, b, names, args.threshold, once)), ""
+
+
 def main(args: argparse.Namespace) -> int:
     cache = Path(args.cache) if args.cache else build.default_cache()
     sides = [build.resolve(text, mca.ROOT, cache) for text in (args.a, args.b)]
@@ -228,6 +241,11 @@ def main(args: argparse.Namespace) -> int:
         counted, reason = count_all(args, a, b)
         if reason:
             skipped.append(f"instructions: {reason}")
+        for pair in pairs(a, b)[1:]:
+            more, reason = count_arm(args, *pair)
+            counted += more
+            if reason:
+                skipped.append(f"instructions of NEON: {reason}")
     code = status(counted, hot, args.strict)
     if hot:
         print("\n".join(loops_table(hot, args.all)) + "\n")
