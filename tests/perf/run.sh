@@ -15,6 +15,7 @@ for module in scipy pytest; do
     }
 done
 PYTHONDONTWRITEBYTECODE=1
-PYTHONPATH=$here/../../tools/perf:$here
+# Debian has no Apache Otava; ./run unpacks it there.
+PYTHONPATH=$here/../../tools/perf:$here${ISOBIT_BUILD:+:$ISOBIT_BUILD/otava}
 export PYTHONDONTWRITEBYTECODE PYTHONPATH
 exec "$python" -m pytest -q -p no:cacheprovider "$@"
