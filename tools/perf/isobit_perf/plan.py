@@ -143,7 +143,6 @@ def identical(args: argparse.Namespace, plan: Plan, output: Path) -> Result | No
                     Geomean(0.0, None, "SAME"), shlex.join(["isobit-perf", *args.arguments]), [],
                     [])
     files.write_result(output, result)
-    Progress(quiet=args.quiet).say("both revisions build the same library, bit by bit")
     return result
 
 

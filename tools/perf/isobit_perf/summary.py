@@ -22,6 +22,8 @@ def interval(ci: Interval | None) -> str:
 
 def text(result: Result, output: Path) -> str:
     """All that is not SAME, and the rest in numbers."""
+    if not result.processes:  # nothing to measure
+        return f"{result.verdict}: both are the same library, bit by bit; {output}"
     verdicts = Counter(bench.verdict for bench in result.benches)
     lines = [f"{'bench':<44} {'A ns':>12} {'B ns':>12} {'change':>10}  interval, q"]
     shown = [bench for bench in result.benches if bench.verdict != "SAME"]

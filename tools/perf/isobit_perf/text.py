@@ -104,6 +104,8 @@ def setting(result: Result, key: str) -> str:
 
 def summary(result: Result) -> str:
     """How many benchmarks have which verdict."""
+    if not result.processes:
+        return "Both are the same library, bit by bit: nothing was measured."
     counts = [f"{sum(b.verdict == v for b in result.benches)} {v}" for v in VERDICTS]
     other = sum(b.same_output is False for b in result.benches)
     counts += [f"{other} with other outputs"] * bool(other)
