@@ -72,4 +72,19 @@ case $code in
 4) say "other results than ${base:0:12}, with the same ISOBIT_NUMERICS_VERSION" ;;
 *) say "failed with $code" ;;
 esac
+
+# A vector that a multiply-add loop newly keeps on the stack needs no measurement.
+if [[ $code == 0 ]]; then
+    timeout --kill-after=20 60 tools/perf/isobit-perf counts "$base" HEAD --only loops \
+        --cache build/perf/libraries || code=$?
+    case $code in
+    0) ;;
+    1) say "a hot loop has new spills; if they are wanted: Perf-accepted: SET/FUNCTION reason" ;;
+    77 | 124 | 137)
+        say "WARNING: the hot loops were not compared ($code)"
+        code=0
+        ;;
+    *) say "the comparison of the hot loops failed with $code" ;;
+    esac
+fi
 exit "$code"

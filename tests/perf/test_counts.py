@@ -78,6 +78,10 @@ def test_exit_status() -> None:
     assert status([counted("ERROR")], [same], False) == Exit.TROUBLE
     assert status([counted("INCONCLUSIVE")], [same], False) == Exit.OK
     assert status([counted("INCONCLUSIVE")], [same], True) == Exit.INCONCLUSIVE
+    assert status([], [spilled], False, {"avx2/f": "fewer loads"}) == Exit.OK
+    assert status([], [spilled], False, {"avx512/f": "fewer loads"}) == Exit.REGRESSION
+    assert status([counted("REGRESSION")], [spilled], False, {"avx2/*": "y"}) == Exit.REGRESSION
+    assert status([counted("REGRESSION")], [same], False, {"x": "more digits"}) == Exit.OK
 
 
 def test_tables() -> None:

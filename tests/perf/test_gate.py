@@ -16,6 +16,12 @@ exit "${CODE:-0}"
 """
 
 
+COUNTS = """#!/bin/sh
+echo "$@" >"$CALLED.counts"
+exit "${COUNTS:-0}"
+"""
+
+
 class Project:
     """A repository whose main has landed one commit, and HEAD as a test wants it."""
 
@@ -24,8 +30,10 @@ class Project:
         self.called = folder / "called"
         (self.folder / ".ci").mkdir(parents=True)
         shutil.copy(GATE, self.folder / ".ci" / "gate.sh")
-        (self.folder / "run").write_text(RUN)
-        (self.folder / "run").chmod(0o755)
+        (self.folder / "tools" / "perf").mkdir(parents=True)
+        for name, text in (("run", RUN), ("tools/perf/isobit-perf", COUNTS)):
+            (self.folder / name).write_text(text)
+            (self.folder / name).chmod(0o755)
         self.git("init", "-q", "-b", "main")
         self.first = self.commit("kernels/gemm.c", "int one;\n")
 
@@ -145,6 +153,23 @@ def test_what_becomes_of_an_exit_status(project: Project, code: int, wanted: int
     project.commit("kernels/gemm.c", "int two;\n")
     status, said = project.gate(CODE=str(code))
     assert status == wanted and why in said, said
+
+
+@pytest.mark.parametrize("code,wanted,why", [
+    (0, 0, ""), (1, 1, "Perf-accepted: SET/FUNCTION reason"), (2, 2, "failed with 2"),
+    (77, 0, "WARNING"), (125, 125, "failed with 125")])
+def test_the_hot_loops(project: Project, code: int, wanted: int, why: str) -> None:
+    """After a measurement that says nothing worse, and only then."""
+    project.commit("kernels/gemm.c", "int two;\n")
+    status, said = project.gate(COUNTS=str(code))
+    assert status == wanted and why in said, said
+    counts = project.called.with_suffix(".counts")
+    assert counts.read_text().split() == ["counts", project.first, "HEAD", "--only", "loops",
+                                          "--cache", "build/perf/libraries"]
+    counts.unlink()
+    assert project.gate(COUNTS=str(code), CODE="3")[0] == wanted and counts.exists()
+    counts.unlink()
+    assert project.gate(COUNTS="0", CODE="1")[0] == 1 and not counts.exists()
 
 
 def test_it_ends_in_time(project: Project) -> None:

@@ -8,12 +8,12 @@ also for a CPU that is not at hand.
 import argparse
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from . import build, callgrind, emulated, library, mca, schema
+from . import accepted, build, callgrind, emulated, library, mca, schema
 from .callgrind import Count
 from .errors import Exit, PerfError
 from .loops import Loop, Signature, hot_loops
@@ -128,8 +128,13 @@ def counts_table(found: Sequence[Count]) -> list[str]:
     return lines
 
 
-def status(counted: Sequence[Count], hot: Sequence[Hot], strict: bool) -> Exit:
-    verdicts = {str(c.verdict) for c in counted} | {str(h.verdict) for h in hot}
+def status(counted: Sequence[Count], hot: Sequence[Hot], strict: bool,
+           wanted: Mapping[str, str] | None = None) -> Exit:
+    """wanted: regressions that a commit accepts, by benchmark or SET/FUNCTION of a loop."""
+    said = [(str(c.verdict), c.bench) for c in counted]
+    said += [(str(h.verdict), f"{h.isa}/{h.function}") for h in hot]
+    verdicts = {"ACCEPTED" if verdict == "REGRESSION" and accepted.reason(wanted or {}, name)
+                else verdict for verdict, name in said}
     if "REGRESSION" in verdicts:
         return Exit.REGRESSION
     if "ERROR" in verdicts:
@@ -246,11 +251,14 @@ def main(args: argparse.Namespace) -> int:
             counted += more
             if reason:
                 skipped.append(f"instructions of NEON: {reason}")
-    code = status(counted, hot, args.strict)
+    wanted = accepted.trailers(mca.ROOT, sides[0].side.commit, sides[1].side.commit)
+    code = status(counted, hot, args.strict, wanted)
     if hot:
         print("\n".join(loops_table(hot, args.all)) + "\n")
     if counted:
         print("\n".join(counts_table(counted)) + "\n")
+    for name, reason in wanted.items():
+        print(f"{name}: accepted: {reason}")
     for text in skipped:
         print(f"isobit-perf: SKIPPED {text}", file=sys.stderr)
     if args.output is not None:
