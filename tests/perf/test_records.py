@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import Tool
+from conftest import HERE, Tool
 from isobit_perf import figures, records
 from isobit_perf.errors import PerfError
 from isobit_perf.records import Other, Record, RuleSet, Slowdown
@@ -216,6 +216,15 @@ def test_inject_keeps(tool: Tool) -> None:
     assert len(records.read(path)) == 4 and last.all == 1 and last.injected == []
     assert last.verdict == "REGRESSION" and 0.008 < last.geomean < 0.012
     assert all(len(json.dumps(json.loads(line))) < 2000 for line in path.read_text().splitlines())
+
+
+def test_aa_of_a_command_keeps(tool: Tool) -> None:
+    done = tool.run("aa", "--command", str(HERE / "fake_gbench.py"), "--processes", "8", "--first",
+                    "8", "--repetitions", "3", "--seed", "3", "--no-noise", "--keep", "aa.jsonl")
+    assert done.returncode == 0, done.stderr
+    (record,) = records.read(tool.folder / "aa.jsonl")
+    assert record.rules.suite == "all" and record.rules.repetitions == 3
+    assert record.rules.looks == [8] and record.rules.blocks is None and record.enough()
 
 
 def test_a_file_that_takes_nothing(tool: Tool) -> None:

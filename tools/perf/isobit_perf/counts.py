@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """`isobit-perf counts A B`: what no noise can hide, executed instructions and the hot loops.
 
-Two parts. Instructions of one call of each benchmark: scalar and AVX2 by callgrind, NEON by QEMU where
-both sides are build folders with a build for aarch64 in them. And what the hottest loop of each kernel function has in it, for AVX2, AVX-512 and NEON, from the disassembly:
-also for a CPU that is not at hand.
+Two parts. Instructions of one call of each benchmark: scalar and AVX2 by callgrind, NEON by QEMU
+where both sides are build folders with a build for aarch64 in them. And what the hottest loop of
+each kernel function has in it, for AVX2, AVX-512 and NEON, from the disassembly: also for a CPU
+that is not at hand.
 """
 import argparse
 import re
