@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A side as the user says it, into a library: a build folder, a libisobit.so, a git revision.
 
-A revision is checked out into a worktree of its own, built, and kept by its commit; the checkout
+A revision is checked out into a worktree of its own, built, and kept by its tree; the checkout
 of the user is never touched.
 """
 
@@ -103,14 +103,16 @@ def worktree(repository: Path, commit: str) -> Iterator[Path]:
             git(repository, "worktree", "remove", "--force", str(tree))
 
 
-def _kept(commit: str, cache: Path) -> Path:
+def _kept(repository: Path, commit: str, cache: Path) -> Path:
+    """By the tree: a commit with another message alone has the same library."""
+    tree = git(repository, "rev-parse", f"{commit}^{{tree}}")
     key = hashlib.sha256("\n".join((os.environ.get("CC", "cc"), *OPTIONS)).encode()).hexdigest()
-    return cache / f"{commit}-{key[:8]}" / LIBRARY
+    return cache / f"{tree}-{key[:8]}" / LIBRARY
 
 
 def build_source(source: Path, commit: str, cache: Path) -> Path:
     """The library of the revision that is checked out in `source`, built unless it is kept."""
-    kept = _kept(commit, cache)
+    kept = _kept(source, commit, cache)
     kept.parent.mkdir(parents=True, exist_ok=True)
     with open(kept.parent / "lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # another session may be building it
@@ -138,7 +140,7 @@ def _revision(text: str, repository: Path, cache: Path) -> Library:
             raise
         raise PerfError(f"{text}: no build folder, no library, no environment (env:VAR=value) "
                         f"and no revision in {repository}") from None
-    path = _kept(commit, cache)
+    path = _kept(repository, commit, cache)
     if not path.exists():
         with worktree(repository, commit) as tree:
             path = build_source(tree, commit, cache)
