@@ -10,7 +10,9 @@
  *                2^18 through all 2^32 floats
  *   exhaustive   all 2^32; of exp in softmax and attention all that are below 0
  *
- * The suite `telling` has those few inputs that none of the others has, and that matter.
+ * The suite `telling` has those few inputs that none of the others has, and that matter. The
+ * activations are computed by gemm_epilogue and gate too, from the same lines: epilogue_acts and
+ * gate_acts take these inputs and 2^18 (quick: 2^12) others there, with factors of 1.
  *
  * exp is hidden there, behind a sum and its inverse. The maximum of each row is 0, so x itself is
  * the argument. Where exp is small, the sum is a power of two and the result shows each bit of it.
@@ -23,12 +25,12 @@
 #include <isobit/check.h>
 #include "suites/suites.h"
 
-enum { F_UNARY, F_SOFTMAX, F_ATTENTION, F_LOG };
+enum { F_UNARY, F_SOFTMAX, F_ATTENTION, F_LOG, F_EPILOGUE, F_GATE };
 
 /* What is called, on how many inputs, of which the first has the bits `first`, the next one
  * first + step ...; step 0: `telling`. n: elements of a row of F_LOG. */
 enum { P_KIND, P_CODE, P_COUNT, P_FIRST, P_STEP, P_N };
-enum { Y, X, MAX, VALUES = MAX, QUERIES, SCRATCH };
+enum { Y, X, MAX, VALUES = MAX, FACTORS = MAX, QUERIES, SCRATCH };
 
 #define SIGN UINT32_C(0x80000000)
 enum {
@@ -39,18 +41,23 @@ enum {
     BLOCK = SIDE * SIDE - SIDE /* inputs of a block of keys: the first of them is 0 */
 };
 
+/* y = f(x), element by element; code is which. */
+static bool is_function(size_t kind) {
+    return kind == F_UNARY || kind == F_EPILOGUE || kind == F_GATE;
+}
+
 /* Where the functions end: the bits of the largest float that matters above and below 0. */
 static void limits(uint32_t *above, uint32_t *below, size_t kind, size_t code) {
     *above = *below = 0x42d20000; /* 105: exp is 0 below it */
     if (kind == F_LOG)
         *below = 0x41900000; /* -18: 1 + exp(x) is 1 */
-    else if (kind == F_UNARY && code == ISO_UNARY_EXP)
+    else if (is_function(kind) && code == ISO_UNARY_EXP)
         *above = 0x42b20000; /* 89 */
-    else if (kind == F_UNARY && code == ISO_UNARY_SILU)
+    else if (is_function(kind) && code == ISO_UNARY_SILU)
         *above = 0x42800000; /* 64; below 0 as exp */
-    else if (kind == F_UNARY && code == ISO_UNARY_GELU_ERF)
+    else if (is_function(kind) && code == ISO_UNARY_GELU_ERF)
         *above = *below = 0x42100000; /* 36 */
-    else if (kind == F_UNARY && code != ISO_UNARY_RELU)
+    else if (is_function(kind) && code != ISO_UNARY_RELU)
         *above = *below = 0x41800000; /* 16 */
 }
 
@@ -71,6 +78,27 @@ static void add_range(struct iso_check_cases *l, size_t kind, size_t code, uint3
     add_inputs(l, kind, code, count, sign | SMALL, step, n);
 }
 
+/* Inputs that alone tell a function from one with a constant that is wrong in its last place, found
+ * by comparing all 2^32 results (mutate/constants.py), or with an operation that is (flip.c). Their
+ * absolute values: they are taken with both signs. */
+static const uint32_t telling[] = {
+    /* LOG2_E in exp and silu, in exp of x < 0 */
+    0x3eb17219, 0x40a65af6, 0x4187db5a, 0x419e099d, 0x41db08d6, 0x41e09467, 0x4120cf65, 0x4136fda8,
+    0x4187db5b, 0x419e099e,
+    /* in GELU with tanh; a coefficient of erf above 1; the leading one of 2^x in GELU */
+    0x40ac65e6, 0x40c1120b, 0x40ca28fe, 0x40e1f54c, 0x3f8006af, 0x3f80374f, 0x3f80b0cc, 0x3f80c090,
+    0x3eb889ae, 0x3ebfe6d8, 0x3ec59c21, 0x3f719f9e,
+    /* operations: of silu, of GELU with erf */
+    0x42aa01e4, 0x42ab1d8a, 0x3d0f3df1, 0x3d379799, 0x3da6402e, 0x3eb14e5f, 0x3fe0f371, 0x3d7e4717,
+    0x3d9432e1, 0x3ec2fc25, 0x3ef2b913, 0x3f4dc3d2, 0x3f5af6a8, 0x3f7dc949, 0x3fafbcf1, 0x3fdb76f4,
+    0x400abb0a, 0x40220e2d, 0x3eaa6e82,
+    /* of GELU with tanh, of tanh */
+    0x3d18f64b, 0x3e2327a5, 0x3e2a6201, 0x3e60a44e, 0x3f82e41e, 0x3f869647, 0x3bd0e993, 0x3e3ad220,
+    0x3ec4b7ad, 0x3ef0a0ec, 0x3f32c3c7, 0x3f801c43, 0x3f8f86e5, 0x3f9535c2, 0x3fd04262,
+    /* of erf, of logsumexp */
+    0x3f804895, 0x3f821938, 0x3df7a048, 0x3ee1f19d, 0x3ef4194c, 0x3f51d252, 0x3e14503e, 0x3eb17231,
+    0x3e5e7ce0};
+
 static void cases(struct iso_check_cases *l, size_t kind, size_t code) {
     static const size_t rows[] = {2, 3, 5, 9, 17, 33}; /* log of 1 .. 2, 2 .. 3, 4 .. 5 ... */
     const bool quick = l->plan == ISO_CHECK_PLAN_QUICK, both = kind == F_UNARY;
@@ -87,8 +115,12 @@ static void cases(struct iso_check_cases *l, size_t kind, size_t code) {
     const uint32_t count = quick ? 1 << 16 : 1 << 22;
     for (size_t i = 0; i < iso_count(rows) && kind == F_LOG; i++)
         add_range(l, kind, code, i ? count >> 5 : count >> 2, SIGN, below, rows[i]);
-    if (kind == F_LOG)
+    if (kind == F_LOG) {
+        add_inputs(l, kind, code, iso_count(telling), SIGN, 0, rows[0]);
         return;
+    }
+    if (kind == F_SOFTMAX)
+        add_inputs(l, kind, code, iso_count(telling), SIGN, 0, 0);
     if (both)
         add_range(l, kind, code, count / 2, 0, above, 0);
     add_range(l, kind, code, both ? count / 2 : count, SIGN, below, 0);
@@ -96,27 +128,35 @@ static void cases(struct iso_check_cases *l, size_t kind, size_t code) {
         add_inputs(l, kind, code, 1 << 18, 0, (1 << 14) + 1, 0);
 }
 
-/* Inputs that alone tell a function from one with a constant that is wrong in its last place, found
- * by comparing all 2^32 results (mutate/constants.py). Their absolute values: they are taken with
- * both signs. */
-static const uint32_t telling[] = {
-    0x3eb17219, 0x40a65af6, 0x4187db5a, 0x419e099d,
-    0x41db08d6, 0x41e09467,                         /* LOG2_E in exp, silu */
-    0x4120cf65, 0x4136fda8, 0x4187db5b, 0x419e099e, /* in exp of x < 0 */
-    0x40ac65e6, 0x40c1120b, 0x40ca28fe, 0x40e1f54c, /* in GELU with tanh */
-    0x3f8006af, 0x3f80374f, 0x3f80b0cc, 0x3f80c090, /* a coefficient of erf above 1 */
-    0x3eb889ae, 0x3ebfe6d8, 0x3ec59c21, 0x3f719f9e, /* the leading one of 2^x in GELU */
-};
+static void add_telling(struct iso_check_cases *l, size_t kind, int code) {
+    for (size_t sign = 0; sign < 2; sign++)
+        add_inputs(l, kind, (size_t)code, iso_count(telling), sign ? SIGN : 0, 0, 0);
+}
+
+static bool is_fixed(const struct iso_check_cases *l) {
+    return l->plan == ISO_CHECK_PLAN_QUICK || l->plan == ISO_CHECK_PLAN_FULL;
+}
 
 static void telling_cases(struct iso_check_cases *l) {
     static const int codes[] = {ISO_UNARY_SILU, ISO_UNARY_GELU_ERF, ISO_UNARY_GELU_TANH,
                                 ISO_UNARY_TANH, ISO_UNARY_EXP,      ISO_UNARY_ERF};
-    if (l->plan != ISO_CHECK_PLAN_QUICK && l->plan != ISO_CHECK_PLAN_FULL)
-        return;
-    for (size_t f = 0; f < iso_count(codes); f++)
-        for (size_t sign = 0; sign < 2; sign++)
-            add_inputs(l, F_UNARY, (size_t)codes[f], iso_count(telling), sign ? SIGN : 0, 0, 0);
+    for (size_t f = 0; f < iso_count(codes) && is_fixed(l); f++)
+        add_telling(l, F_UNARY, codes[f]);
 }
+
+/* The activations in another kernel than unary. */
+static void acts_cases(struct iso_check_cases *l, size_t kind) {
+    const uint32_t count = l->plan == ISO_CHECK_PLAN_QUICK ? 1 << 12 : 1 << 18;
+    for (int act = ISO_UNARY_NONE; act <= ISO_UNARY_TANH && is_fixed(l); act++) {
+        uint32_t above, below;
+        limits(&above, &below, kind, (size_t)act);
+        add_range(l, kind, (size_t)act, count / 2, 0, above, 0);
+        add_range(l, kind, (size_t)act, count / 2, SIGN, below, 0);
+        add_telling(l, kind, act);
+    }
+}
+static void epilogue_cases(struct iso_check_cases *l) { acts_cases(l, F_EPILOGUE); }
+static void gate_cases(struct iso_check_cases *l) { acts_cases(l, F_GATE); }
 
 static uint32_t input(const struct iso_check_case *c, size_t i) {
     uint32_t bits = (uint32_t)c->p[P_FIRST] + (uint32_t)i * (uint32_t)c->p[P_STEP];
@@ -161,6 +201,9 @@ static void setup(struct iso_check_operands *o, const struct iso_check_case *c) 
     uint32_t *x = iso_check_in(o, "x", sizeof *x, rows, n, n);
     if (kind == F_LOG)
         iso_check_scratch(o, "max", rows);
+    float *factors = kind == F_GATE ? iso_check_in(o, "factors", sizeof *factors, 1, n, n) : NULL;
+    for (size_t j = 0; factors && j < n; j++)
+        factors[j] = 1;
     for (size_t r = 0, i = 0; r < rows; r++, x += n) {
         for (size_t j = 0; j < n - own; j++)
             x[j] = 0;
@@ -200,6 +243,13 @@ static void call(const void *table, const struct iso_check_case *c,
     case F_UNARY: t->unary(y, x, n, (int)c->p[P_CODE]); break;
     case F_SOFTMAX: t->softmax(y, n, x, n, rows, n, NULL, NULL, 0, 0); break;
     case F_ATTENTION: attention_call(t, o); break;
+    case F_EPILOGUE:
+        t->gemm_epilogue(y, n, x, n, 1, n,
+                         &(struct iso_epilogue){.alpha = 1, .act = (int)c->p[P_CODE]});
+        break;
+    case F_GATE:
+        t->gate(y, n, x, n, ISO_CHECK_AT(const float, o, FACTORS), n, 1, n, (int)c->p[P_CODE], 0);
+        break;
     default: t->logsumexp(o->v[MAX].at, y, x, n, rows, n);
     }
 }
@@ -231,3 +281,5 @@ FUNCTION(softmax_exp, F_SOFTMAX, 0)
 FUNCTION(attention_exp, F_ATTENTION, 0)
 FUNCTION(logsumexp_log, F_LOG, 0)
 SUITE(telling, telling_cases)
+SUITE(epilogue_acts, epilogue_cases)
+SUITE(gate_acts, gate_cases)
