@@ -13,6 +13,10 @@ if(NOT CMAKE_CROSSCOMPILING AND NOT ISOBIT_SANITIZE)
   isobit_test(record.command sh ${CMAKE_CURRENT_SOURCE_DIR}/test_record.sh
     $<TARGET_FILE:test_record> $<TARGET_FILE:record_plugin> $<TARGET_FILE:test_kernels>)
 endif()
+if(CMAKE_CROSSCOMPILING_EMULATOR)
+  isobit_test(record.emulated sh ${CMAKE_CURRENT_SOURCE_DIR}/test_record_emulated.sh
+    ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:test_kernels>)
+endif()
 # With one compiler; emulators and sanitizers compare with the file too: kernels.cmake.
 if(TARGET record_plugin AND NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
   isobit_test(record.cross sh ${CMAKE_CURRENT_SOURCE_DIR}/test_cross.sh ${PROJECT_SOURCE_DIR}

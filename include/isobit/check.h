@@ -274,7 +274,8 @@ struct iso_check_operations {
     void (*rmsnorm)(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
                     const float *gamma, float eps);
     /* One head: o [nq][dh] = softmax(scale q k^T) v, q [nq][dh], k and v [nk][dh]; nk >= nq. If
-     * causal, query i sees keys 0 .. nk - nq + i. */
+     * causal, query i sees keys 0 .. nk - nq + i. There is neither bias nor mask, window or list
+     * of lengths, and weights do not come out: what has them needs a suite of its own. */
     void (*attention)(float *o, size_t ldo, const float *q, size_t ldq, const float *k, size_t ldk,
                       const float *v, size_t ldv, size_t nq, size_t nk, size_t dh, float scale,
                       int causal);
