@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * isobit check: its options.
+ * isobit check: what its options (options.h) ask for.
  */
 #include "command.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,54 +12,10 @@
 
 #include "abi.h"
 #include "common.h"
+#include "options.h"
 #include "recording.h"
 #include "replay.h"
 #include "report.h"
-
-static int complain(const char *what, const char *value) {
-    fprintf(stderr, "isobit: check: %s%s%s; see isobit check --help\n", what, value ? " " : "",
-            value ? value : "");
-    return 2;
-}
-
-static int help(const char *command) {
-    printf("usage: %s [OPTION...]\n\n", command);
-    puts("every kernel on every instruction set of this machine, against the oracle and the\n"
-         "committed hashes; exit code 1 when one of them is not as promised\n\n"
-         "options:\n"
-         "  --plugin FILE.so       instead of these, the kernels of a plug-in (isobit/check.h)\n"
-         "  --blas LIB             instead of these, a BLAS; see isobit check --blas --help\n"
-         "  --isa NAME             one instruction set only\n"
-         "  --op NAME              one kernel only (also --kernel)\n"
-         "  --quick, --exhaustive  fewer cases of the fixed plan; all 2^32 inputs of functions\n"
-         "  --once                 each case in one place instead of three or more\n"
-         "  --iters N              after the fixed plan, N random cases\n"
-         "  --time-box SECONDS     random cases until so many seconds have passed\n"
-         "  --seed N               of the random cases (default: from the clock)\n"
-         "  --replay 'LINE'        the case that a failure has printed\n"
-         "  --digest               only the hash of each kernel, the same everywhere\n"
-         "  --json                 one JSON object instead of the table\n"
-         "  --junit FILE           the results as a JUnit file, too\n"
-         "  --markdown FILE        the results as a table of Markdown, too\n"
-         "  --part K/N             every Nth case of the plan, from the Kth: for N processes\n"
-         "  --where NAME=N         with --op: only cases with this parameter, as function=2\n"
-         "  --errors               a row for each group of cases: rms, quantile, bias, ULP\n"
-         "  --list                 the cases of the plan\n"
-         "  --coverage             how many cases each kernel has with each kind of input\n"
-         "  --case N               with --op: one case, by its number in --list\n"
-         "  --max-fail N           reports for a kernel on an instruction set (default: 5)\n"
-         "  --record FILE          writes what each case gave, for another machine\n"
-         "  --compare FILE         the same cases here: equal, different within the bound, or\n"
-         "                         wrong; takes plan, part and random cases from the file\n"
-         "  --timing               seconds of each row\n"
-         "  --golden FILE          committed hashes to compare with\n"
-         "  --update-golden FILE   write them instead\n"
-         "  --errors-file FILE     calibrated errors to compare with\n"
-         "  --update-errors FILE   write them instead\n"
-         "  --self-test            kernels that are broken on purpose: is each one found?\n"
-         "  --help                 this text");
-    return 0;
-}
 
 static void list_cases(const struct iso_check_run *run) {
     for (size_t i = 0; i < run->target->suite_count; i++) {
@@ -112,7 +67,7 @@ static int replay(struct iso_check_run *run, const char *line) {
     static struct iso_check_tally tallies[ISO_CHECK_MOST_VARIANTS];
     const char *wrong = iso_check_replay_parse(line, run->target, &suite, &c, &offset);
     if (wrong)
-        return complain("cannot replay", wrong);
+        return iso_check_complain("cannot replay", wrong);
     for (size_t s = 0; s < run->variant_count; s++)
         iso_check_tally_begin(&tallies[s]);
     iso_check_run_case(run, suite, &c, offset, tallies);
@@ -131,185 +86,6 @@ static int begin_file(const char *file, const char *header) {
     }
     fputs(header, f);
     return fclose(f) ? 2 : 0;
-}
-
-/* "2/3" */
-static bool choose_part(struct iso_check_run *run, const char *text) {
-    char *end = NULL;
-    unsigned long k = strtoul(text, &end, 10), n = *end == '/' ? strtoul(end + 1, &end, 10) : 0;
-    if (text[0] < '0' || text[0] > '9' || *end || k < 1 || k > n)
-        return false;
-    run->part = k - 1;
-    run->parts = n;
-    return true;
-}
-
-/* "function=2"; run->name is known. */
-static bool choose_where(struct iso_check_run *run, const char *text) {
-    const struct iso_check_suite *suite =
-        run->name ? iso_check_suite_named(run->target, run->name) : NULL;
-    const char *sign = strrchr(text, '=');
-    uint64_t n = 0;
-    int index = suite && sign ? iso_check_parameter(suite, text, (size_t)(sign - text)) : -1;
-    if (index < 0 || !iso_check_number(&n, sign + 1))
-        return false;
-    run->where = true;
-    run->where_index = (size_t)index;
-    run->where_value = (size_t)n;
-    return true;
-}
-
-static int choose_variant(struct iso_check_run *run, const char *isa) {
-    static struct iso_check_variant chosen;
-    for (size_t i = 0; i < run->variant_count; i++) {
-        if (!strcmp(isa, run->variants[i].name)) {
-            chosen = run->variants[i];
-            run->variants = &chosen;
-            run->variant_count = 1;
-            return 0;
-        }
-    }
-    return complain("there is no instruction set", isa);
-}
-
-/* What is asked for beside what struct iso_check_run holds. */
-struct choices {
-    const char *variant, *line, *where, *junit, *markdown;
-    FILE *junit_file, *markdown_file;
-    bool list, coverage, self_test, json, digest, seeded, planned;
-    struct iso_recording recording;
-};
-
-/* Options without a value; false when there is no such one. */
-static bool choose_switch(struct choices *c, struct iso_check_run *run, struct iso_check_report *k,
-                          const char *option) {
-    if (!strcmp(option, "--quick"))
-        run->plan = ISO_CHECK_PLAN_QUICK, c->planned = true;
-    else if (!strcmp(option, "--exhaustive"))
-        run->plan = ISO_CHECK_PLAN_EXHAUSTIVE, c->planned = true;
-    else if (!strcmp(option, "--once"))
-        run->once = true;
-    else if (!strcmp(option, "--timing"))
-        run->timing = k->timing = true;
-    else if (!strcmp(option, "--list"))
-        c->list = true;
-    else if (!strcmp(option, "--coverage"))
-        c->coverage = true;
-    else if (!strcmp(option, "--errors"))
-        k->errors = true;
-    else if (!strcmp(option, "--self-test"))
-        c->self_test = true;
-    else if (!strcmp(option, "--json"))
-        c->json = true;
-    else if (!strcmp(option, "--digest"))
-        c->digest = true;
-    else
-        return false;
-    return true;
-}
-
-/* Options with a number. */
-static bool choose_number(struct choices *c, struct iso_check_run *run, struct iso_check_report *k,
-                          const char *option, const char *value) {
-    uint64_t n = 0;
-    if (!iso_check_number(&n, value))
-        return false;
-    if (!strcmp(option, "--case"))
-        run->only_case = value;
-    else if (!strcmp(option, "--seed"))
-        run->seed = n, c->seeded = true;
-    else if (!strcmp(option, "--iters") && n)
-        run->iters = (size_t)n;
-    else if (!strcmp(option, "--time-box") && n)
-        run->time_box = (double)n;
-    else if (!strcmp(option, "--max-fail"))
-        k->max_fail = (unsigned)n;
-    else
-        return false;
-    return true;
-}
-
-/* Options with a text. */
-static bool choose_text(struct choices *c, struct iso_check_run *run, const char *option,
-                        const char *value) {
-    if (!strcmp(option, "--kernel") || !strcmp(option, "--op"))
-        run->name = value;
-    else if (!strcmp(option, "--isa"))
-        c->variant = value;
-    else if (!strcmp(option, "--replay"))
-        c->line = value;
-    else if (!strcmp(option, "--golden"))
-        run->golden.file = value;
-    else if (!strcmp(option, "--update-golden"))
-        run->update = value;
-    else if (!strcmp(option, "--errors-file"))
-        run->errors.file = value;
-    else if (!strcmp(option, "--update-errors"))
-        run->update_errors = value;
-    else if (!strcmp(option, "--junit"))
-        c->junit = value;
-    else if (!strcmp(option, "--markdown"))
-        c->markdown = value;
-    else if (!strcmp(option, "--where"))
-        c->where = value;
-    else if (!strcmp(option, "--record"))
-        c->recording.record = value;
-    else if (!strcmp(option, "--compare"))
-        c->recording.compare = value;
-    else
-        return !strcmp(option, "--part") && choose_part(run, value);
-    return true;
-}
-
-/* What cannot be recorded, as it would be another the next time, and what the file decides. */
-static int recording_misused(const struct choices *c, const struct iso_check_run *run) {
-    const struct iso_recording *x = &c->recording;
-    bool other = c->list || c->coverage || c->self_test || run->time_box > 0;
-    if (x->record && x->compare)
-        return complain("--record and --compare exclude each other", NULL);
-    if (x->record && (other || c->line || run->only_case || run->where || run->update_errors ||
-                      run->plan == ISO_CHECK_PLAN_EXHAUSTIVE))
-        return complain("--record goes with --quick, --op, --isa, --part, --iters and --seed only",
-                        NULL);
-    if (x->compare && (other || c->planned || c->seeded || run->iters || run->parts))
-        return complain("--compare takes plan, --part, --iters and --seed from the file", NULL);
-    return 0;
-}
-
-static bool readable(const char *file) {
-    FILE *f = file ? fopen(file, "r") : NULL;
-    if (f)
-        fclose(f);
-    else if (file)
-        fprintf(stderr, "isobit: check: %s: %s\n", file, strerror(errno));
-    return f || !file;
-}
-
-/* 0, or the exit code after a complaint. */
-static int choose(struct choices *c, struct iso_check_run *run, struct iso_check_report *k,
-                  int argc, char **argv) {
-    const char *exhaustive = getenv("ISOBIT_EXHAUSTIVE");
-    if (exhaustive && *exhaustive && strcmp(exhaustive, "0") != 0)
-        run->plan = ISO_CHECK_PLAN_EXHAUSTIVE;
-    for (int i = 1; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (choose_switch(c, run, k, argv[i]))
-            continue;
-        if (!value ||
-            (!choose_number(c, run, k, argv[i], value) && !choose_text(c, run, argv[i], value)))
-            return complain("unknown option, or without its value:", argv[i]);
-        i++;
-    }
-    if (run->name && !iso_check_suite_named(run->target, run->name))
-        return complain("there is no kernel", run->name);
-    if (run->only_case && !run->name)
-        return complain("--case needs --op", NULL);
-    if (c->where && !choose_where(run, c->where))
-        return complain("--where needs --op, a parameter of its cases (see --list) and a number:",
-                        c->where);
-    if (recording_misused(c, run) || !readable(run->golden.file) || !readable(run->errors.file))
-        return 2;
-    return c->variant ? choose_variant(run, c->variant) : 0;
 }
 
 static int begin_files(struct iso_check_run *run) {
@@ -360,7 +136,7 @@ static bool close_file(FILE *f, const char *file) {
 }
 
 static int finish(const struct iso_check_report *k, const struct iso_check_run *run,
-                  const struct choices *c, bool random) {
+                  const struct iso_check_choices *c, bool random) {
     int code = run->failures ? 1 : 0;
     if (c->json) {
         iso_check_report_json(stdout, k, run);
@@ -380,7 +156,7 @@ static int finish(const struct iso_check_report *k, const struct iso_check_run *
 }
 
 static int run_plan(struct iso_check_run *run, const struct iso_check_report *k,
-                    const struct choices *c) {
+                    const struct iso_check_choices *c) {
     if (run->update_errors) {
         run->plan = ISO_CHECK_PLAN_QUICK;
         iso_check_run_all(run);
@@ -399,7 +175,7 @@ static uint64_t seed_of_the_clock(void) {
     return ((uint64_t)t.tv_sec * 1000000007 + (uint64_t)t.tv_nsec) % 1000000000;
 }
 
-static struct choices *chosen;
+static struct iso_check_choices *chosen;
 
 /* A kernel has ended the process: what is known so far is said and compared. */
 static int ended(struct iso_check_run *run) {
@@ -408,7 +184,8 @@ static int ended(struct iso_check_run *run) {
     return compared > code ? compared : code;
 }
 
-static int check(struct iso_check_run *run, struct iso_check_report *k, struct choices *c) {
+static int check(struct iso_check_run *run, struct iso_check_report *k,
+                 struct iso_check_choices *c) {
     run->seed = c->seeded ? run->seed : seed_of_the_clock();
     if (c->digest || c->json)
         k->text = NULL;
@@ -460,15 +237,16 @@ static char *plugin_command(const char *command, const char *file) {
     return text;
 }
 
-static int act(struct iso_check_run *run, struct iso_check_report *k, struct choices *c,
+static int act(struct iso_check_run *run, struct iso_check_report *k, struct iso_check_choices *c,
                const struct iso_check_own *own) {
     if (c->list || c->coverage) {
         (c->list ? list_cases : print_coverage)(run);
         return 0;
     }
     if (c->self_test)
-        return own && own->self_test ? own->self_test(run)
-                                     : complain("--self-test is for isobit's kernels", NULL);
+        return own && own->self_test
+                   ? own->self_test(run)
+                   : iso_check_complain("--self-test is for isobit's kernels", NULL);
     int code = begin_files(run);
     if (code)
         return code;
@@ -481,7 +259,7 @@ static int act(struct iso_check_run *run, struct iso_check_report *k, struct cho
 static int check_target(const struct iso_check_target *target, const struct iso_check_own *own,
                         const char *command, int argc, char **argv) {
     struct iso_check_run run;
-    struct choices c = {0};
+    struct iso_check_choices c = {0};
     struct iso_check_report *k = calloc(1, sizeof *k);
     if (!k)
         iso_check_die("memory");
@@ -495,7 +273,7 @@ static int check_target(const struct iso_check_target *target, const struct iso_
         run.errors.text = own->errors;
         run.numerics = own->numerics;
     }
-    int code = choose(&c, &run, k, argc, argv);
+    int code = iso_check_choose(&c, &run, k, argc, argv);
     if (!code)
         code = act(&run, k, &c, own);
     free(k);
@@ -509,13 +287,13 @@ int iso_check_command(const struct iso_check_target *target, const struct iso_ch
     int rest = 1;
     for (int i = 1; i < argc; i++) { /* before anything happens */
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
-            return help(command);
+            return iso_check_help(command);
     }
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--plugin") != 0)
             argv[rest++] = argv[i];
         else if (plugin || i + 1 == argc)
-            return complain("--plugin needs one file", NULL);
+            return iso_check_complain("--plugin needs one file", NULL);
         else
             plugin = argv[++i];
     }
