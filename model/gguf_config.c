@@ -20,6 +20,7 @@ static const model_names llama_names = {
     .decoder = {.layers = "blk.",
                 LAYER,
                 .self_norm = "attn_norm",
+                .head_norm = {"attn_q_norm", "attn_k_norm"},
                 .gate = {"ffn_gate", "ffn_up"},
                 .ffn_norm = "ffn_norm",
                 .final_norm = "output_norm",
@@ -58,6 +59,23 @@ static const model_names bert_names = {
     .head_norm = "cls.predictions.transform.LayerNorm",
 };
 
+#define T5_LAYER                                                                                   \
+    .self = {"attn_q", "attn_k", "attn_v", "attn_o"}, .self_norm = "attn_norm",                    \
+    .relative = "attn_rel_b", .fc1 = "ffn_up", .gate = {"ffn_gate", "ffn_up"}, .fc2 = "ffn_down",  \
+    .ffn_norm = "ffn_norm"
+static const model_names t5_names = {
+    .prefix = "",
+    .encoder = {.layers = "enc.blk.", T5_LAYER, .final_norm = "enc.output_norm"},
+    .decoder = {.layers = "dec.blk.",
+                T5_LAYER,
+                .cross = {"cross_attn_q", "cross_attn_k", "cross_attn_v", "cross_attn_o"},
+                .cross_norm = "cross_attn_norm",
+                .final_norm = "dec.output_norm"},
+    .shared = "token_embd.weight",
+    .head = "output.weight",
+};
+
+#define ACTIVATION "activation of the feed-forward layer"
 #define ATTENTION_BIAS "bias of attention"
 #define FFN_BIAS "bias of the feed-forward layer"
 #define TYPES "tokenizer.ggml.token_type_count"
@@ -73,6 +91,7 @@ static const model_names bert_names = {
 static const model_keys llama_keys = {ROPE_KEYS("llama"), .attention_bias = ATTENTION_BIAS,
                                       .ffn_bias = FFN_BIAS};
 static const model_keys qwen2_keys = {ROPE_KEYS("qwen2")};
+static const model_keys qwen3_keys = {ROPE_KEYS("qwen3"), .attention_bias = ATTENTION_BIAS};
 static const model_keys gpt2_keys = {DECODER_KEYS("gpt2"),
                                      .norm_eps = "gpt2.attention.layer_norm_epsilon"};
 static const model_keys bert_keys = {.d = "bert.embedding_length",
@@ -83,20 +102,34 @@ static const model_keys bert_keys = {.d = "bert.embedding_length",
                                      .max_positions = "bert.context_length",
                                      .types = TYPES,
                                      .norm_eps = "bert.attention.layer_norm_epsilon"};
+/* Positions have no end, whatever "context_length" says; nothing says the largest distance. */
+#define T5_KEYS(name)                                                                              \
+    .d = name ".embedding_length", .encoder_layers = name ".block_count",                          \
+    .encoder_heads = name ".attention.head_count", .decoder_heads = name ".attention.head_count",  \
+    .encoder_ffn = name ".feed_forward_length", .decoder_ffn = name ".feed_forward_length",        \
+    .source_vocabulary = name ".vocab_size", .gated_activation = ACTIVATION,                       \
+    .norm_eps = name ".attention.layer_norm_rms_epsilon",                                          \
+    .head_width = name ".attention.key_length",                                                    \
+    .buckets = name ".attention.relative_buckets_count"
+static const model_keys t5_keys = {T5_KEYS("t5"), .decoder_layers = "t5.decoder_block_count"};
+static const model_keys t5encoder_keys = {T5_KEYS("t5encoder")};
 
 typedef struct architecture {
-    const char *name; /* and that of the family */
+    const char *name, *family;
     const model_keys *keys;
     const model_names *names;
     int pairs; /* rotary embeddings turn neighbours: rows of q and k lie in that order */
 } architecture;
 
-/* Llama is also what Mistral's files say. */
+/* Llama is also what Mistral's files say; T5 those of mT5 and umT5. */
 static const architecture architectures[] = {
-    {"llama", &llama_keys, &llama_names, 1},
-    {"qwen2", &qwen2_keys, &llama_names, 0},
-    {"gpt2", &gpt2_keys, &gpt2_names, 0},
-    {"bert", &bert_keys, &bert_names, 0},
+    {"llama", "llama", &llama_keys, &llama_names, 1},
+    {"qwen2", "qwen2", &qwen2_keys, &llama_names, 0},
+    {"qwen3", "qwen3", &qwen3_keys, &llama_names, 0},
+    {"gpt2", "gpt2", &gpt2_keys, &gpt2_names, 0},
+    {"bert", "bert", &bert_keys, &bert_names, 0},
+    {"t5", "t5", &t5_keys, &t5_names, 0},
+    {"t5encoder", "t5", &t5encoder_keys, &t5_names, 0},
 };
 enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
 
@@ -122,8 +155,9 @@ static iso_status find_architecture(const model_gguf *g, const architecture **fo
     size_t bytes;
     const char *at = v->data, *name = model_gguf_string(&at, &bytes);
     return model_fail(g->error, ISOBIT_E_UNSUPPORTED,
-                      "%s: the architecture %s is not one of llama, qwen2, gpt2, bert", g->file,
-                      model_quote(&quoted, name, bytes));
+                      "%s: the architecture %s is not one of llama, qwen2, qwen3, gpt2, bert, t5, "
+                      "t5encoder",
+                      g->file, model_quote(&quoted, name, bytes));
 }
 
 /* A key of the architecture: llama.block_count. */
@@ -144,7 +178,7 @@ static int is_zero(const gguf_value *v) {
 }
 
 /* What would compute something else, in keys and in tensors. */
-static iso_status refuse_others(const model_gguf *g, const architecture *a,
+static iso_status refuse_others(const model_gguf *g, const architecture *a, const model_config *row,
                                 const model_checkpoint *checkpoint) {
     static const char *const zero[] = {
         "expert_count",          "attention.clamp_kqv",    "attention.max_alibi_bias",
@@ -152,9 +186,10 @@ static iso_status refuse_others(const model_gguf *g, const architecture *a,
         "logit_scale",           "embedding_scale",        "residual_scale",
         "attention.scale"};
     static const char *const tensors[] = {
-        "rope_factors_long.weight",   "rope_factors_short.weight", "blk.0.attn_q_norm.weight",
-        "blk.0.attn_sub_norm.weight", "blk.0.ffn_gate_inp.weight", "blk.0.attn_rot_embd.weight",
-        "blk.0.ffn_norm_exps.weight", "blk.0.attn_norm_2.weight"};
+        "rope_factors_long.weight",  "rope_factors_short.weight",  "blk.0.attn_sub_norm.weight",
+        "blk.0.ffn_gate_inp.weight", "blk.0.attn_rot_embd.weight", "blk.0.ffn_norm_exps.weight",
+        "blk.0.attn_norm_2.weight",  "blk.0.attn_q_norm.weight"};
+    const size_t tensor_count = sizeof tensors / sizeof *tensors - (size_t)(row->head_norm != 0);
     for (size_t i = 0; i < sizeof zero / sizeof *zero; i++) {
         const gguf_value *v = find_own(g, a, zero[i]);
         if (v && !is_zero(v))
@@ -167,7 +202,7 @@ static iso_status refuse_others(const model_gguf *g, const architecture *a,
         return model_fail(g->error, ISOBIT_E_UNSUPPORTED,
                           "%s: \"%s.attention.causal\" is not as the family has it", g->file,
                           a->name);
-    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
+    for (size_t i = 0; i < tensor_count; i++)
         if (model_checkpoint_find(checkpoint, tensors[i]))
             return model_fail(g->error, ISOBIT_E_UNSUPPORTED,
                               "%s: tensor \"%s\" is of a variant that isobit does not have",
@@ -177,9 +212,16 @@ static iso_status refuse_others(const model_gguf *g, const architecture *a,
 
 /* A file says everything; there are no defaults as config.json has them. */
 static iso_status require(const model_gguf *g, const model_keys *k) {
-    const char *const needed[] = {
-        k->d,           k->encoder_layers, k->decoder_layers, k->encoder_heads, k->decoder_heads,
-        k->encoder_ffn, k->decoder_ffn,    k->max_positions,  k->norm_eps};
+    const char *const needed[] = {k->d,
+                                  k->encoder_layers,
+                                  k->encoder_layers ? NULL : k->decoder_layers,
+                                  k->encoder_heads,
+                                  k->decoder_heads,
+                                  k->encoder_ffn,
+                                  k->decoder_ffn,
+                                  k->max_positions,
+                                  k->norm_eps,
+                                  k->buckets};
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (needed[i] && !model_gguf_find(g, needed[i]))
             return model_fail(g->error, ISOBIT_E_MISSING, "%s has no key \"%s\"", g->file,
@@ -230,7 +272,8 @@ static int set_flag(json_t *root, const char *key, int value) {
 static iso_status set_ids(const model_gguf *g, json_t *root) {
     static const struct {
         const char *key, *to;
-    } ids[] = {{"tokenizer.ggml.bos_token_id", "bos_token_id"},
+    } ids[] = {{"t5.decoder_start_token_id", "decoder_start_token_id"},
+               {"tokenizer.ggml.bos_token_id", "bos_token_id"},
                {"tokenizer.ggml.padding_token_id", "pad_token_id"},
                {"tokenizer.ggml.unknown_token_id", "unk_token_id"},
                {"tokenizer.ggml.eos_token_id", NULL},
@@ -251,17 +294,53 @@ static iso_status set_ids(const model_gguf *g, json_t *root) {
     return ISOBIT_OK;
 }
 
-/* "none" and "linear"; the scaling of Llama 3 is a tensor. */
+static int is_one(const gguf_value *v) {
+    return v->type == GGUF_F32 && !v->array && model_gguf_number(v->data, 4) == 0x3f800000;
+}
+
+/* What a scaling is made of, here and in "rope_scaling". */
+static iso_status copy_scaling(const model_gguf *g, const architecture *a, json_t *scaling) {
+    static const struct {
+        const char *key, *to;
+    } parts[] = {{"rope.scaling.original_context_length", "original_max_position_embeddings"},
+                 {"rope.scaling.yarn_beta_fast", "beta_fast"},
+                 {"rope.scaling.yarn_beta_slow", "beta_slow"},
+                 {"rope.scaling.yarn_attn_factor", "attention_factor"}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const gguf_value *v = find_own(g, a, parts[i].key);
+        if (v && json_object_set_new(scaling, parts[i].to, model_gguf_json(v)))
+            return no_memory(g);
+    }
+    return ISOBIT_OK;
+}
+
+/* What else llama.cpp has for yarn, where it would change something. */
+static iso_status refuse_scaling(const model_gguf *g, const architecture *a) {
+    static const char *const parts[] = {"rope.scaling.yarn_ext_factor", "rope.scaling.attn_factor",
+                                        "rope.scaling.yarn_log_multiplier"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const gguf_value *v = find_own(g, a, parts[i]);
+        const int last = i + 1 == sizeof parts / sizeof *parts;
+        if (v && !(last ? is_zero(v) : is_one(v)))
+            return model_fail(g->error, ISOBIT_E_UNSUPPORTED,
+                              "%s: \"%s.%s\" is not %d; isobit has nothing for it", g->file,
+                              a->name, parts[i], !last);
+    }
+    return ISOBIT_OK;
+}
+
+/* "none", "linear" and "yarn"; the scaling of Llama 3 is a tensor. */
 static iso_status set_rope(const model_gguf *g, const architecture *a, json_t *root) {
     const gguf_value *type = find_own(g, a, "rope.scaling.type"),
                      *factor = find_own(g, a, "rope.scaling.factor"),
                      *old = find_own(g, a, "rope.scale_linear");
     if (!a->keys->rope_theta || (type && model_gguf_is(type, "none")))
         return ISOBIT_OK;
-    if (type && !model_gguf_is(type, "linear"))
+    const int yarn = type && model_gguf_is(type, "yarn");
+    if (type && !yarn && !model_gguf_is(type, "linear"))
         return model_fail(g->error, ISOBIT_E_UNSUPPORTED,
-                          "%s: \"%s.rope.scaling.type\" is neither \"none\" nor \"linear\"; isobit "
-                          "has no other",
+                          "%s: \"%s.rope.scaling.type\" is not \"none\", \"linear\" or \"yarn\"; "
+                          "isobit has no other",
                           g->file, a->name);
     if (!type && !old) {
         return !factor || is_zero(factor)
@@ -276,16 +355,55 @@ static iso_status set_rope(const model_gguf *g, const architecture *a, json_t *r
         return model_fail(g->error, ISOBIT_E_MISSING,
                           "%s: \"%s.rope.scaling.factor\" is not there, or not a number above 0",
                           g->file, a->name);
-    json_t *scaling = json_pack("{s:s, s:o}", "type", "linear", "factor", model_gguf_json(factor));
-    return scaling && !json_object_set_new(root, "rope_scaling", scaling) ? ISOBIT_OK
-                                                                          : no_memory(g);
+    iso_status status = refuse_scaling(g, a);
+    if (status)
+        return status;
+    json_t *scaling = json_pack("{s:s, s:o}", "type", yarn ? "yarn" : "linear", "factor",
+                                model_gguf_json(factor));
+    if (!scaling || json_object_set_new(root, "rope_scaling", scaling))
+        return no_memory(g);
+    return yarn ? copy_scaling(g, a, scaling) : ISOBIT_OK;
 }
 
-static iso_status make_json(const model_gguf *g, const architecture *a,
+/* Whether the logits have a matrix of their own. T5's files may have that of the embedding twice,
+ * and whether its logits are scaled depends on that. */
+static iso_status find_tied(const model_gguf *g, const model_config *row,
+                            const model_checkpoint *checkpoint, int *tied) {
+    enum { PIECE = 1024 };
+    const model_tensor *head = model_checkpoint_find(checkpoint, row->names->head),
+                       *table = model_checkpoint_find(checkpoint, row->names->shared);
+    char a[PIECE], b[PIECE];
+    *tied = !head;
+    if (!head || !table || !row->scale_tied_logits || head->dtype != table->dtype ||
+        head->end - head->begin != table->end - table->begin)
+        return ISOBIT_OK;
+    const uint64_t bytes = head->end - head->begin;
+    for (uint64_t at = 0; at < bytes; at += PIECE) {
+        const size_t n = bytes - at < PIECE ? (size_t)(bytes - at) : PIECE;
+        iso_status status = model_checkpoint_read(checkpoint, head, a, at, n, g->error);
+        if (!status)
+            status = model_checkpoint_read(checkpoint, table, b, at, n, g->error);
+        if (status || memcmp(a, b, n) != 0)
+            return status;
+    }
+    *tied = 1;
+    return ISOBIT_OK;
+}
+
+/* T5: what the tensors say. A gate is one of GELU, as llama.cpp has it. */
+static int set_t5(const model_checkpoint *checkpoint, const architecture *a, json_t *root) {
+    const int gated = model_checkpoint_find(checkpoint, "enc.blk.0.ffn_gate.weight") != NULL;
+    return !a->keys->gated_activation ||
+           (!json_object_set_new(root, ACTIVATION, json_string(gated ? "gated-gelu" : "relu")) &&
+            set_flag(root, "is_encoder_decoder", a->keys->decoder_layers != NULL));
+}
+
+static iso_status make_json(const model_gguf *g, const architecture *a, const model_config *row,
                             const model_checkpoint *checkpoint, json_t *root) {
-    const int tied = !model_checkpoint_find(checkpoint, "output.weight");
-    iso_status status = copy_values(g, a, root);
-    if (status || (status = set_ids(g, root)) || (status = set_rope(g, a, root)))
+    int tied;
+    iso_status status = find_tied(g, row, checkpoint, &tied);
+    if (status || (status = copy_values(g, a, root)) || (status = set_ids(g, root)) ||
+        (status = set_rope(g, a, root)))
         return status;
     return set_rows(checkpoint, root, a->keys->source_vocabulary, "token_embd.weight") &&
                    set_rows(checkpoint, root, a->keys->types, "token_types.weight") &&
@@ -293,7 +411,8 @@ static iso_status make_json(const model_gguf *g, const architecture *a,
                    set_flag(root, a->keys->attention_bias,
                             model_checkpoint_find(checkpoint, "blk.0.attn_q.bias") != NULL) &&
                    set_flag(root, a->keys->ffn_bias,
-                            model_checkpoint_find(checkpoint, "blk.0.ffn_up.bias") != NULL)
+                            model_checkpoint_find(checkpoint, "blk.0.ffn_up.bias") != NULL) &&
+                   set_t5(checkpoint, a, root)
                ? ISOBIT_OK
                : no_memory(g);
 }
@@ -339,20 +458,31 @@ static void mark_pairs(model_checkpoint *checkpoint, const model_config *c, size
         }
 }
 
+/* The family, with the names of such files; without one window that they do not have. */
+static model_config make_row(const architecture *a, const model_checkpoint *checkpoint) {
+    const int in_each = model_checkpoint_find(checkpoint, "enc.blk.1.attn_rel_b.weight") ||
+                        model_checkpoint_find(checkpoint, "dec.blk.1.attn_rel_b.weight");
+    model_config row = *model_family_find(in_each && a->names == &t5_names ? "umt5" : a->family);
+    row.keys = a->keys;
+    row.names = a->names;
+    row.linear_in_out = 0;
+    row.window = row.window_from = 0;
+    row.pad = row.bos = row.unk = row.start = MODEL_NO_ID;
+    row.eos = (model_ids){NULL, 0};
+    return row;
+}
+
 iso_status model_gguf_config(const model_gguf *g, model_checkpoint *checkpoint,
                              model_config *config, model_arena *arena) {
     const architecture *a = NULL;
     iso_status status = find_architecture(g, &a);
-    if (status || (status = refuse_others(g, a, checkpoint)) || (status = require(g, a->keys)))
+    if (status)
         return status;
-    model_config row = *model_family_find(a->name);
-    row.keys = a->keys;
-    row.names = a->names;
-    row.linear_in_out = 0;
-    row.pad = row.bos = row.unk = MODEL_NO_ID;
-    row.eos = (model_ids){NULL, 0};
+    const model_config row = make_row(a, checkpoint);
+    if ((status = refuse_others(g, a, &row, checkpoint)) || (status = require(g, a->keys)))
+        return status;
     json_t *root = json_object();
-    status = root ? make_json(g, a, checkpoint, root) : no_memory(g);
+    status = root ? make_json(g, a, &row, checkpoint, root) : no_memory(g);
     if (!status)
         status = model_config_from(config, arena, &row, g->file, root, g->error);
     json_decref(root);

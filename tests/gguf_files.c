@@ -288,7 +288,32 @@ static void causal(gguf_maker *m) { gguf_number(m, "llama.attention.causal", BOO
 static void norms_of_q(gguf_maker *m) { f32(m, "blk.0.attn_q_norm.weight", 2, 0); }
 static void narrow_rope(gguf_maker *m) { gguf_u32(m, "llama.rope.dimension_count", 1); }
 static void narrow_values(gguf_maker *m) { gguf_u32(m, "llama.attention.value_length", 1); }
-static void yarn(gguf_maker *m) { gguf_text(m, "llama.rope.scaling.type", "yarn"); }
+static void longrope(gguf_maker *m) { gguf_text(m, "llama.rope.scaling.type", "longrope"); }
+static void yarn(gguf_maker *m) {
+    gguf_text(m, "llama.rope.scaling.type", "yarn");
+    gguf_number(m, "llama.rope.scaling.factor", F32, ONE_F32 + 0x00800000, 4);
+    gguf_u32(m, "llama.rope.scaling.original_context_length", 4);
+    gguf_number(m, "llama.rope.scaling.attn_factor", F32, ONE_F32, 4);
+    gguf_number(m, "llama.rope.scaling.yarn_log_multiplier", F32, 0, 4);
+}
+static void yarn_ext(gguf_maker *m) {
+    yarn(m);
+    gguf_number(m, "llama.rope.scaling.yarn_ext_factor", F32, 0, 4);
+}
+static void yarn_log(gguf_maker *m) {
+    gguf_text(m, "llama.rope.scaling.type", "yarn");
+    gguf_number(m, "llama.rope.scaling.factor", F32, ONE_F32, 4);
+    gguf_number(m, "llama.rope.scaling.yarn_log_multiplier", F32, ONE_F32, 4);
+}
+static void linear_scaled(gguf_maker *m) {
+    gguf_text(m, "llama.rope.scaling.type", "linear");
+    gguf_number(m, "llama.rope.scaling.factor", F32, ONE_F32, 4);
+    gguf_number(m, "llama.rope.scaling.attn_factor", F32, ONE_F32 + 1, 4);
+}
+static void yarn_beta(gguf_maker *m) {
+    yarn(m);
+    gguf_text(m, "llama.rope.scaling.yarn_beta_fast", "32");
+}
 static void no_scaling(gguf_maker *m) {
     gguf_text(m, "llama.rope.scaling.type", "none");
     gguf_number(m, "llama.rope.scaling.factor", F32, ONE_F32, 4);
@@ -698,7 +723,7 @@ const gguf_row gguf_rows[] = {
      {0}},
     {"another architecture",
      ISOBIT_E_UNSUPPORTED,
-     "the architecture \"gemma\" is not one of llama, qwen2, gpt2, bert",
+     "the architecture \"gemma\" is not one of llama, qwen2, qwen3, gpt2, bert, t5",
      0,
      "general.architecture",
      gemma,
@@ -842,15 +867,44 @@ const gguf_row gguf_rows[] = {
      0,
      0,
      {0}},
-    {"YaRN",
+    {"longrope",
      ISOBIT_E_UNSUPPORTED,
-     "\"llama.rope.scaling.type\" is neither \"none\" nor \"linear\"",
+     "\"llama.rope.scaling.type\" is not \"none\", \"linear\" or \"yarn\"",
      0,
      NULL,
-     yarn,
+     longrope,
      0,
      0,
      {0}},
+    {"YaRN", ISOBIT_OK, "", 0, NULL, yarn, 0, 0, {0}},
+    {"YaRN without its ramp",
+     ISOBIT_E_UNSUPPORTED,
+     "\"llama.rope.scaling.yarn_ext_factor\" is not 1; isobit",
+     0,
+     NULL,
+     yarn_ext,
+     0,
+     0,
+     {0}},
+    {"YaRN of DeepSeek",
+     ISOBIT_E_UNSUPPORTED,
+     "\"llama.rope.scaling.yarn_log_multiplier\" is not 0; isobit",
+     0,
+     NULL,
+     yarn_log,
+     0,
+     0,
+     {0}},
+    {"scaled cosines",
+     ISOBIT_E_UNSUPPORTED,
+     "\"llama.rope.scaling.attn_factor\" is not 1; isobit",
+     0,
+     NULL,
+     linear_scaled,
+     0,
+     0,
+     {0}},
+    {"YaRN with a text", ISOBIT_E_CONFIG, "\"beta_fast\" is \"32\"", 0, NULL, yarn_beta, 0, 0, {0}},
     {"no scaling", ISOBIT_OK, "", 0, NULL, no_scaling, 0, 0, {0}},
     {"no factor",
      ISOBIT_E_MISSING,

@@ -103,15 +103,17 @@ static iso_status load_from(const char *path, int text, iso_error *error) {
 enum { LENGTH = 7, MOST = 64 };
 static const uint32_t ids[LENGTH] = {7, 11, 5, 2, 49, 0, 23};
 
-static void numbers_of(const char *path, float *to) {
+/* Of a model with an encoder the ids are source and target. */
+static void numbers_of(const char *path, float *to, size_t length) {
     iso_error error = {0};
     iso_model *model = load(path);
     const iso_model_info *info = iso_model_get_info(model);
-    const size_t length = LENGTH;
+    const int both = info->encoder_layers != 0;
     memset(to, 0, LENGTH * MOST * sizeof *to);
     assert_true(info->target_vocabulary <= MOST && info->d <= MOST);
     assert_int_equal(info->decoder_layers
-                         ? iso_logits_f32(to, model, NULL, 0, ids, LENGTH, 0, NULL, &error)
+                         ? iso_logits_f32(to, model, both ? ids : NULL, both ? length : 0, ids,
+                                          length, 0, NULL, &error)
                          : iso_encode_batch_f32(to, model, ids, &length, 1, NULL, &error),
                      ISOBIT_OK);
     iso_model_free(model);
@@ -123,11 +125,16 @@ static void same_info(const char *path, const char *other) {
     assert_string_equal(x->family, y->family);
     assert_int_equal(x->d, y->d);
     assert_int_equal(x->max_positions, y->max_positions);
+    assert_int_equal(x->encoder_layers, y->encoder_layers);
+    assert_int_equal(x->decoder_layers, y->decoder_layers);
+    assert_int_equal(x->encoder_heads, y->encoder_heads);
     assert_int_equal(x->decoder_heads, y->decoder_heads);
     assert_int_equal(x->decoder_ffn, y->decoder_ffn);
     assert_int_equal(x->target_vocabulary, y->target_vocabulary);
     assert_int_equal(x->pad_id, y->pad_id);
     assert_int_equal(x->bos_id, y->bos_id);
+    if (x->decoder_layers) /* an encoder alone has no use for it */
+        assert_int_equal(x->decoder_start_id, y->decoder_start_id);
     assert_int_equal(x->eos_count, y->eos_count);
     for (size_t i = 0; i < x->eos_count; i++)
         assert_int_equal(x->eos_ids[i], y->eos_ids[i]);
@@ -136,20 +143,30 @@ static void same_info(const char *path, const char *other) {
 }
 
 static void test_same_bits(void **state) {
-    static const char *const pairs[][2] = {
-        {DATA "/gguf/llama.gguf", DATA "/models/llama"},
-        {DATA "/gguf/qwen2.gguf", DATA "/models/qwen2-f16"},
-        {DATA "/gguf/gpt2.gguf", DATA "/models/gpt2"},
-        {DATA "/gguf/bert.gguf", DATA "/models/bert"},
+    static const struct {
+        const char *path, *folder;
+        size_t length;
+    } pairs[] = {
+        {DATA "/gguf/llama.gguf", DATA "/models/llama", LENGTH},
+        {DATA "/gguf/yarn.gguf", DATA "/models/llama-yarn", LENGTH},
+        {DATA "/gguf/qwen2.gguf", DATA "/models/qwen2-f16", LENGTH},
+        {DATA "/gguf/qwen3.gguf", DATA "/models/qwen3-bf16", LENGTH},
+        {DATA "/gguf/gpt2.gguf", DATA "/models/gpt2", LENGTH},
+        {DATA "/gguf/bert.gguf", DATA "/models/bert", LENGTH},
+        {DATA "/gguf/t5.gguf", DATA "/models/t5", LENGTH},
+        {DATA "/gguf/flan-t5.gguf", DATA "/models/flan-t5-bf16", LENGTH},
+        {DATA "/gguf/umt5.gguf", DATA "/models/umt5", LENGTH},
+        /* The largest distance of that folder is not the one of all files; it is not reached. */
+        {DATA "/gguf/t5encoder.gguf", DATA "/models/t5-encoder-bf16", 2},
     };
     static float got[LENGTH * MOST], expected[LENGTH * MOST];
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        numbers_of(pairs[i][0], got);
-        numbers_of(pairs[i][1], expected);
+        numbers_of(pairs[i].path, got, pairs[i].length);
+        numbers_of(pairs[i].folder, expected, pairs[i].length);
         /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): bits are meant */
         if (memcmp(got, expected, sizeof got) != 0)
-            fail_msg("%s has other bits", pairs[i][0]);
-        same_info(pairs[i][0], pairs[i][1]);
+            fail_msg("%s has other bits", pairs[i].path);
+        same_info(pairs[i].path, pairs[i].folder);
     }
     (void)state;
 }
@@ -157,13 +174,127 @@ static void test_same_bits(void **state) {
 /* The scaling of Llama 3 is there as divisors, which the conversion has rounded to floats. */
 static void test_llama3(void **state) {
     static float got[LENGTH * MOST], expected[LENGTH * MOST];
-    numbers_of(DATA "/gguf/llama3.gguf", got);
-    numbers_of(DATA "/models/llama3-bf16", expected);
+    numbers_of(DATA "/gguf/llama3.gguf", got, LENGTH);
+    numbers_of(DATA "/models/llama3-bf16", expected, LENGTH);
     for (size_t i = 0; i < LENGTH * MOST; i++)
         if (!(fabs((double)got[i] - (double)expected[i]) <= 2e-6))
             fail_msg("number %zu is %.9g; %.9g is expected", i, (double)got[i],
                      (double)expected[i]);
     same_info(DATA "/gguf/llama3.gguf", DATA "/models/llama3-bf16");
+    (void)state;
+}
+
+/* ------------------------------------------------------------------------------------------ T5 */
+
+static void add_matrix(gguf_maker *m, const char *name, uint64_t k, uint64_t n) {
+    gguf_tensor(m, name, 0, n ? 2 : 1, (const uint64_t[]){k, n}, (size_t)(4 * k * (n ? n : 1)));
+}
+
+/* Of one layer each; `heads`: how many matrices of logits, the second with another element. */
+static void write_t5(const files *f, const char *skip, int heads) {
+    static const char *const parts[] = {"attn_q", "attn_k", "attn_v", "attn_o"};
+    gguf_maker m = {.version = 3, .alignment = 32, .skip = skip};
+    char name[80];
+    gguf_text(&m, "general.architecture", "t5");
+    gguf_u32(&m, "t5.block_count", 1);
+    gguf_u32(&m, "t5.context_length", 4);
+    gguf_u32(&m, "t5.embedding_length", 4);
+    gguf_u32(&m, "t5.feed_forward_length", 3);
+    gguf_u32(&m, "t5.attention.head_count", 2);
+    gguf_u32(&m, "t5.attention.key_length", 2);
+    gguf_u32(&m, "t5.attention.relative_buckets_count", 4);
+    gguf_number(&m, "t5.attention.layer_norm_rms_epsilon", GGUF_F32, 0x3f800000, 4);
+    gguf_u32(&m, "t5.decoder_start_token_id", 0);
+    gguf_u32(&m, "tokenizer.ggml.eos_token_id", 1);
+    add_matrix(&m, "token_embd.weight", 4, 7);
+    if (heads) {
+        add_matrix(&m, "output.weight", 4, 7);
+        m.data.bytes[m.data.count - 1] ^= heads > 1;
+    }
+    for (int decoder = 0; decoder < 2; decoder++) {
+        const char *stack = decoder ? "dec" : "enc";
+        for (int cross = 0; cross <= decoder; cross++) {
+            const char *kind = cross ? "cross_" : "";
+            for (size_t i = 0; i < 4; i++) {
+                (void)snprintf(name, sizeof name, "%s.blk.0.%s%s.weight", stack, kind, parts[i]);
+                add_matrix(&m, name, 4, 4);
+            }
+            (void)snprintf(name, sizeof name, "%s.blk.0.%sattn_norm.weight", stack, kind);
+            add_matrix(&m, name, 4, 0);
+        }
+        (void)snprintf(name, sizeof name, "%s.blk.0.attn_rel_b.weight", stack);
+        add_matrix(&m, name, 2, 4);
+        (void)snprintf(name, sizeof name, "%s.blk.0.ffn_norm.weight", stack);
+        add_matrix(&m, name, 4, 0);
+        (void)snprintf(name, sizeof name, "%s.blk.0.ffn_up.weight", stack);
+        add_matrix(&m, name, 4, 3);
+        (void)snprintf(name, sizeof name, "%s.blk.0.ffn_down.weight", stack);
+        add_matrix(&m, name, 3, 4);
+        (void)snprintf(name, sizeof name, "%s.output_norm.weight", stack);
+        add_matrix(&m, name, 4, 0);
+    }
+    blob b = gguf_finish(&m);
+    files_write(f, NAME, b.bytes, b.count);
+    blob_free(&b);
+}
+
+/* Logits are scaled where the head is the embedding, even if the file has it twice. */
+static void test_t5(void **state) {
+    static const struct {
+        const char *skip, *says;
+    } rows[] = {
+        {"t5.decoder_start_token_id", "has no key \"decoder_start_token_id\""},
+        {"t5.attention.relative_buckets_count",
+         "has no key \"t5.attention.relative_buckets_count\""},
+        {"dec.blk.0.cross_attn_k.weight", "no tensor \"dec.blk.0.cross_attn_k.weight\""},
+        {"enc.blk.0.attn_rel_b.weight", "no tensor \"enc.blk.0.attn_rel_b.weight\""},
+    };
+    static const uint32_t few[] = {2, 5, 1};
+    float logits[3][3 * 7];
+    char path[160];
+    iso_error error;
+    files f;
+    files_make(&f);
+    files_path(&f, NAME, path, sizeof path);
+    for (int heads = 0; heads < 3; heads++) {
+        write_t5(&f, NULL, heads);
+        iso_model *model = load(path);
+        assert_int_equal(iso_logits_f32(logits[heads], model, few, 3, few, 3, 0, NULL, &error),
+                         ISOBIT_OK);
+        iso_model_free(model);
+    }
+    /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): bits are meant */
+    assert_int_equal(memcmp(logits[0], logits[1], sizeof *logits), 0);
+    for (size_t i = 0; i < 3 * 7; i++) /* 1 / sqrt(4), but for the last token */
+        assert_true((2 * logits[0][i] == logits[2][i]) == (i % 7 != 6));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        write_t5(&f, rows[i].skip, 0);
+        assert_int_equal(load_from(path, 0, &error), ISOBIT_E_MISSING);
+        if (!strstr(error.message, rows[i].says))
+            fail_msg("%s: %s", rows[i].skip, error.message);
+    }
+    remove_all(&f);
+    (void)state;
+}
+
+/* What config.json would have as defaults and such files do not have is not there. */
+static void test_no_window(void **state) {
+    model_gguf gguf;
+    model_checkpoint checkpoint;
+    model_config config;
+    model_arena arena = {0};
+    iso_error error = {0};
+    assert_int_equal(
+        model_gguf_open(&gguf, &checkpoint, DATA "/gguf", "qwen2.gguf", GGUF_MAX_BYTES, &error),
+        ISOBIT_OK);
+    gguf_value *positions = (gguf_value *)(uintptr_t)model_gguf_find(&gguf, "qwen2.context_length");
+    static const char many[4] = {0, 0, 1, 0};
+    positions->data = many;
+    assert_int_equal(model_gguf_config(&gguf, &checkpoint, &config, &arena), ISOBIT_OK);
+    assert_int_equal(config.max_positions, 65536);
+    assert_int_equal(config.window, 0);
+    model_arena_free(&arena);
+    model_checkpoint_close(&checkpoint);
     (void)state;
 }
 
@@ -680,11 +811,12 @@ static size_t open_files(void) {
 
 static void test_faults(void **state) {
     static const char *const paths[] = {DATA "/gguf/llama.gguf", DATA "/gguf/gpt2.gguf",
-                                        DATA "/gguf/gpt2.gguf", DATA "/gguf/tokens-llama.gguf"};
+                                        DATA "/gguf/t5.gguf", DATA "/gguf/gpt2.gguf",
+                                        DATA "/gguf/tokens-llama.gguf"};
     const size_t before = open_files();
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         const char *path = paths[i];
-        const int text = i >= 2;
+        const int text = i >= 3;
         iso_error error;
         for (memory.failing = 1, memory.count = 0;; memory.failing++, memory.count = 0) {
             const iso_status status = load_from(path, text, &error);
@@ -719,7 +851,8 @@ int main(void) {
         cmocka_unit_test(test_rows),          cmocka_unit_test(test_mutations),
         cmocka_unit_test(test_long_metadata), cmocka_unit_test(test_places),
         cmocka_unit_test(test_pairs),         cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_pieces),        cmocka_unit_test(test_t5),
+        cmocka_unit_test(test_no_window),
     };
     json_set_alloc_funcs(__wrap_malloc, free);
     return cmocka_run_group_tests_name("gguf", tests, NULL, NULL);

@@ -14,6 +14,7 @@ gets one of its 50 tokens: a complete file.
 
 import argparse
 import json
+import math
 import shutil
 import sys
 import tempfile
@@ -22,6 +23,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "tests" / "data"
 
+# The conversion drops mscale and mscale_all_dim; what they make is "attention_factor".
+YARN = {
+    "rope_type": "yarn",
+    "factor": 4.0,
+    "original_max_position_embeddings": 10,
+    "beta_fast": 1.0,
+    "beta_slow": 0.25,
+}
+YARN_SCALING = (0.1 * math.log(4) * 1.4 + 1) / (0.1 * math.log(4) * 0.3 + 1)
+
 # Changes to config.json: what the conversion wants to find, with the same meaning.
 MODELS = {
     "llama": ("llama", "f32", {"rope_scaling": {"type": "linear", "factor": 2.5}}),
@@ -29,6 +40,12 @@ MODELS = {
     "qwen2": ("qwen2-f16", "f16", {}),
     "gpt2": ("gpt2", "f32", {"n_ctx": 40}),
     "bert": ("bert", "f32", {"architectures": ["BertModel"]}),
+    "qwen3": ("qwen3-bf16", "bf16", {}),
+    "yarn": ("llama-yarn", "f32", {"rope_scaling": {**YARN, "attention_factor": YARN_SCALING}}),
+    "t5": ("t5", "f32", {}),
+    "flan-t5": ("flan-t5-bf16", "bf16", {}),
+    "umt5": ("umt5", "f32", {}),
+    "t5encoder": ("t5-encoder-bf16", "f32", {"relative_attention_max_distance": 128}),
 }
 TOKENIZERS = {
     "tokens-gpt2": ("gpt2", "gpt-2", "GPT2LMHeadModel"),
@@ -73,6 +90,15 @@ def count_tokens(directory):
     return len(tokenizer)
 
 
+def find_class(convert, architecture):
+    """The class of the conversion; newer ones import it when it is asked for."""
+    if hasattr(convert, "get_model_class"):
+        return convert.get_model_class(architecture)
+    return convert.ModelBase.from_model_architecture(
+        architecture, model_type=convert.ModelType.TEXT
+    )
+
+
 def convert_one(convert, source, out, kind, changes, vocabulary):
     """Run the conversion on a copy of a directory."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -85,12 +111,13 @@ def convert_one(convert, source, out, kind, changes, vocabulary):
         known = json.loads(config.read_text()) if config.exists() else {}
         config.write_text(json.dumps({**known, **changes}))
         architecture = {**known, **changes}["architectures"][0]
-        cls = convert.ModelBase.from_model_architecture(
-            architecture, model_type=convert.ModelType.TEXT
-        )
+        cls = find_class(convert, architecture)
         names = {"f32": "ALL_F32", "f16": "MOSTLY_F16", "bf16": "MOSTLY_BF16"}
         ftype = getattr(convert.gguf.LlamaFileType, names[kind])
         model = cls(copy, ftype, out, model_name=out.stem)
+        # It maps as many layers of a decoder as the encoder has, but writes how many there are.
+        layers = max(model.block_count, model.hparams.get("num_decoder_layers") or 0)
+        model.tensor_map = convert.gguf.get_tensor_name_map(model.model_arch, layers)
         model.write_vocab() if vocabulary else model.write()
 
 
@@ -98,14 +125,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--llama-cpp", type=Path, required=True, help="sources of llama.cpp")
     parser.add_argument("--out", type=Path, default=DATA / "gguf")
+    parser.add_argument("--only", nargs="*", help="names of files; else all")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     sys.path.insert(0, str(args.llama_cpp.resolve()))
     import convert_hf_to_gguf as convert
 
-    for name, (_, pre, architecture) in TOKENIZERS.items():
+    def wanted(table):
+        return {k: v for k, v in table.items() if args.only is None or k in args.only}
+
+    for name, (_, pre, architecture) in wanted(TOKENIZERS).items():
         # The conversion knows tokenizers by what they make of a text, which these do not.
-        convert.TextModel.get_vocab_base_pre = lambda *_, pre=pre: pre
+        cls = find_class(convert, architecture)
+        cls.get_vocab_base_pre = lambda *_, pre=pre: pre
         with tempfile.TemporaryDirectory() as scratch:
             both = Path(scratch) / "text"
             shutil.copytree(DATA / "text" / TOKENIZERS[name][0], both)
@@ -134,12 +166,10 @@ def main():
         special = convert.gguf.SpecialVocab(self.dir_model, load_merges=False)
         special.add_to_gguf(self.gguf_writer)
 
-    for name, (directory, kind, changes) in MODELS.items():
+    for name, (directory, kind, changes) in wanted(MODELS).items():
         architecture = json.loads((DATA / "models" / directory / "config.json").read_text())
         architecture = changes.get("architectures", architecture["architectures"])[0]
-        cls = convert.ModelBase.from_model_architecture(
-            architecture, model_type=convert.ModelType.TEXT
-        )
+        cls = find_class(convert, architecture)
         cls.set_vocab = no_vocabulary
         out = args.out / f"{name}.gguf"
         convert_one(convert, DATA / "models" / directory, out, kind, changes, False)
