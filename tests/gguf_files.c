@@ -336,7 +336,7 @@ static void eos_text(gguf_maker *m) { gguf_text(m, "tokenizer.ggml.eos_token_id"
 static void other_vocabulary(gguf_maker *m) { gguf_u32(m, "llama.vocab_size", 8); }
 
 /* Tokenizers. */
-static void wordpiece(gguf_maker *m) { gguf_text(m, "tokenizer.ggml.model", "bert"); }
+static void rwkv(gguf_maker *m) { gguf_text(m, "tokenizer.ggml.model", "rwkv"); }
 static void spm(gguf_maker *m) { gguf_text(m, "tokenizer.ggml.model", "llama"); }
 static void falcon(gguf_maker *m) { gguf_text(m, "tokenizer.ggml.pre", "falcon"); }
 static void type_numbers(gguf_maker *m) {
@@ -984,12 +984,12 @@ const gguf_row gguf_rows[] = {
      0,
      0,
      {0}},
-    {"WordPiece",
+    {"another kind",
      ISOBIT_E_UNSUPPORTED,
-     "\"tokenizer.ggml.model\" is \"bert\", which isobit does not have",
+     "\"tokenizer.ggml.model\" is \"rwkv\", which isobit does not have",
      1,
      "tokenizer.ggml.model",
-     wordpiece,
+     rwkv,
      0,
      0,
      {0}},

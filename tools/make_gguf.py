@@ -52,6 +52,9 @@ TOKENIZERS = {
     "tokens-llama3": ("llama3", "llama-bpe", "LlamaForCausalLM"),
     "tokens-qwen2": ("qwen2", "qwen2", "Qwen2ForCausalLM"),
     "tokens-llama": ("llama", None, "LlamaForCausalLM"),  # tokenizer.model
+    "tokens-t5": ("t5", None, "T5ForConditionalGeneration"),  # spiece.model
+    "tokens-bert": ("bert", "default", "BertModel"),
+    "tokens-bert-cased": ("bert-cased", "default", "BertModel"),
 }
 
 # 50 tokens: two that are unused, the end, letters, a space, and what merges make.
@@ -73,16 +76,19 @@ def words():
 def count_tokens(directory):
     """How many tokens a copy of a tokenizer's directory has.
 
-    Of tokenizer.model the conversion does not see which pieces are special or of users; it finds
-    them in what transformers saves, as models on the hub have it.
+    Of tokenizer.model the conversion does not see which pieces are special or of users, and of
+    vocab.txt not whether it has capitals; it finds that in what transformers saves, as models on
+    the hub have it. Those of T5 have spiece.model alone.
     """
-    if not (directory / "tokenizer.model").exists():
+    if (directory / "tokenizer.json").exists():
         tokens = json.loads((directory / "tokenizer.json").read_text())
         added = {t["content"]: 0 for t in tokens["added_tokens"]}
         return len({**tokens["model"]["vocab"], **added})
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(directory)
+    if (directory / "spiece.model").exists():
+        return len(tokenizer)
     tokenizer.save_pretrained(directory)
     path = directory / "tokenizer_config.json"
     config = json.loads(path.read_text())
@@ -105,7 +111,7 @@ def convert_one(convert, source, out, kind, changes, vocabulary):
         copy = Path(scratch) / "model"
         copy.mkdir()
         for path in source.iterdir():
-            if path.suffix in (".json", ".safetensors", ".model") and not path.name.startswith("expected"):
+            if path.suffix in (".json", ".safetensors", ".model", ".txt") and not path.name.startswith("expected"):
                 shutil.copy(path, copy)
         config = copy / "config.json"
         known = json.loads(config.read_text()) if config.exists() else {}
@@ -145,12 +151,17 @@ def main():
             config = {
                 "architectures": [architecture],
                 "vocab_size": count_tokens(both) + 2,
-                "bos_token_id": 0,
-                "eos_token_id": 1,
-                **dict.fromkeys(("hidden_size", "n_embd", "n_ctx"), 8),
-                **dict.fromkeys(("num_attention_heads", "n_head", "num_hidden_layers", "n_layer"), 1),
+                **dict.fromkeys(("hidden_size", "n_embd", "n_ctx", "d_model", "d_ff", "d_kv"), 8),
+                **dict.fromkeys(("num_attention_heads", "n_head", "num_heads", "n_layer"), 1),
+                **dict.fromkeys(("num_hidden_layers", "decoder_start_token_id"), 1),
+                "relative_attention_num_buckets": 8,
+                "intermediate_size": 8,
+                "max_position_embeddings": 8,
                 "layer_norm_epsilon": 1e-5,
+                "layer_norm_eps": 1e-5,
             }
+            if architecture != "BertModel":  # whose configurations have none
+                config.update(bos_token_id=0, eos_token_id=1)
             convert_one(convert, both, args.out / f"{name}.gguf", "f32", config, True)
 
     def no_vocabulary(self):

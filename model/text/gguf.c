@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The tokenizer that a GGUF file has in its metadata, as a pipeline: byte-level BPE, which such
- * files call "gpt2", or the pieces of SentencePiece with their scores, "llama". How text is cut
- * into words they say with a name; flags of added tokens, but whether they are text, they do not
- * say.
+ * files call "gpt2", the pieces of SentencePiece with their scores, "llama" (merged) or "t5"
+ * (Unigram), or WordPiece, "bert". How text is cut into words they say with a name; flags of added
+ * tokens, but whether they are text, they do not say.
  */
 #include "gguf.h"
 #include "pipeline.h"
@@ -30,12 +30,18 @@ static const cutter cutters[] = {
 };
 enum { CUTTERS = sizeof cutters / sizeof *cutters };
 
+/* What "tokenizer.ggml.model" may be. */
+typedef enum model_kind { BYTES, PIECES, UNIGRAM, WORDS } model_kind;
+static const char *const kinds[] = {"gpt2", "llama", "t5", "bert"};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
 typedef struct reader {
     iso_tokenizer *t;
     text_pipeline *p;
     const model_gguf *g;
+    model_kind kind;
     int pieces;        /* of SentencePiece: scores, not merges, and no words */
-    const cutter *cut; /* else */
+    const cutter *cut; /* of BYTES */
     const gguf_value *tokens, *types, *merges, *scores;
 } reader;
 
@@ -65,11 +71,17 @@ static iso_status find_kind(reader *r) {
         return status;
     if (!model)
         return missing(r, KEY("model"));
-    r->pieces = model_gguf_is(model, "llama");
+    size_t kind = 0;
+    while (kind < KINDS && !model_gguf_is(model, kinds[kind]))
+        kind++;
+    if (kind == KINDS)
+        return unknown(r, model, KEY("model"));
+    r->kind = (model_kind)kind;
+    r->pieces = r->kind == PIECES || r->kind == UNIGRAM;
     if (r->pieces)
         return !pre || model_gguf_is(pre, "default") ? ISOBIT_OK : unknown(r, pre, KEY("pre"));
-    if (!model_gguf_is(model, "gpt2"))
-        return unknown(r, model, KEY("model"));
+    if (r->kind == WORDS) /* BERT's words, whatever name some of its models have */
+        return ISOBIT_OK;
     if (!pre)
         return missing(r, KEY("pre"));
     for (int i = 0; i < CUTTERS; i++)
@@ -82,15 +94,16 @@ static iso_status find_arrays(reader *r) {
     const model_gguf *g = r->g;
     iso_status status;
     if ((status = model_gguf_array(g, &r->tokens, KEY("tokens"), GGUF_STRING)) ||
-        (status = model_gguf_array(g, &r->merges, KEY("merges"), GGUF_STRING)) ||
+        (r->kind == BYTES &&
+         (status = model_gguf_array(g, &r->merges, KEY("merges"), GGUF_STRING))) ||
         (r->pieces && (status = model_gguf_array(g, &r->scores, KEY("scores"), GGUF_F32))) ||
         (status = model_gguf_array(g, &r->types, KEY("token_type"), GGUF_I32)))
         return status;
     if (!r->tokens)
         return missing(r, KEY("tokens"));
-    if (r->pieces ? !r->scores : !r->merges)
+    if (r->pieces ? !r->scores : r->kind == BYTES && !r->merges)
         return missing(r, r->pieces ? KEY("scores") : KEY("merges"));
-    if (r->pieces && !r->types)
+    if (r->kind != BYTES && !r->types)
         return missing(r, KEY("token_type"));
     if (r->types && r->types->count != r->tokens->count)
         return model_fail(g->error, ISOBIT_E_CONFIG, "%s: %zu tokens, but %zu types of tokens",
@@ -151,15 +164,35 @@ static iso_status put_token(const reader *r, json_t *vocabulary, json_t *added, 
     return failed ? no_memory(r) : ISOBIT_OK;
 }
 
+/* WordPiece: such files have a bar before what begins a word, not "##" before what does not. A bar
+ * alone continues one, as no token is empty. */
+static iso_status put_word(const reader *r, json_t *vocabulary, json_t *added, size_t id,
+                           const char *text, size_t bytes, text_buffer *name) {
+    uint64_t type;
+    iso_status status = take_type(r, id, &type);
+    if (status || type == CONTROL)
+        return status ? status : put_token(r, vocabulary, added, id, text, bytes);
+    if (bytes > TEXT_BAR_BYTES && text_is_bar(text, bytes))
+        return put_token(r, vocabulary, added, id, text + TEXT_BAR_BYTES, bytes - TEXT_BAR_BYTES);
+    name->count = 0;
+    text_buffer_put(name, "##", 2);
+    text_buffer_put(name, text, bytes);
+    return name->failed ? no_memory(r)
+                        : put_token(r, vocabulary, added, id, name->text, name->count);
+}
+
 static iso_status read_vocabulary(const reader *r) {
     json_t *vocabulary = json_object(), *added = json_array();
     const char *at = r->tokens->data;
+    text_buffer name = {0};
     iso_status status = vocabulary && added ? ISOBIT_OK : no_memory(r);
     for (size_t id = 0; id < r->tokens->count && !status; id++) {
         size_t bytes;
         const char *text = model_gguf_string(&at, &bytes);
-        status = put_token(r, vocabulary, added, id, text, bytes);
+        status = r->kind == WORDS ? put_word(r, vocabulary, added, id, text, bytes, &name)
+                                  : put_token(r, vocabulary, added, id, text, bytes);
     }
+    text_buffer_free(&name);
     if (!status)
         status = text_pipeline_vocabulary(r->t, r->p, vocabulary, added, r->g->file, r->g->error);
     json_decref(vocabulary);
@@ -201,6 +234,12 @@ static int is_byte(const char *text, size_t bytes) {
            strchr(digits, text[4]) && text[5] == '>';
 }
 
+/* <extra_id_0> and so on, which T5 has behind its pieces. */
+static int is_extra(const char *text, size_t bytes) {
+    static const char begins[] = "<extra_id_";
+    return bytes > sizeof begins - 1 && memcmp(text, begins, sizeof begins - 1) == 0;
+}
+
 static iso_status take_piece(const reader *r, size_t id, const char *text, size_t bytes,
                              text_piece *piece) {
     const uint32_t bits = (uint32_t)model_gguf_number(r->scores->data + 4 * id, 4);
@@ -225,6 +264,12 @@ static iso_status take_piece(const reader *r, size_t id, const char *text, size_
                           g->file, id, model_quote(&quoted, text, bytes));
     *piece = (text_piece){text, is_filler(type, id, text, bytes) ? 0 : bytes, (text_piece_type)type,
                           score};
+    /* What was added later has no score with transformers. */
+    if (r->kind == UNIGRAM && type == USER_DEFINED) {
+        piece->score = 0;
+        if (is_extra(text, bytes))
+            piece->type = TEXT_PIECE_CONTROL;
+    }
     return ISOBIT_OK;
 }
 
@@ -287,9 +332,32 @@ static iso_status check_bytes(const reader *r) {
     return ISOBIT_OK;
 }
 
+/* Bytes, signed or not. */
+static iso_status find_charsmap(const reader *r, text_pieces *all) {
+    static const char key[] = KEY("precompiled_charsmap");
+    const gguf_value *v = model_gguf_find(r->g, key);
+    if (!v)
+        return ISOBIT_OK;
+    if (!v->array || (v->type != GGUF_U8 && v->type != GGUF_I8))
+        return model_gguf_array(r->g, &v, key, GGUF_U8);
+    all->charsmap = v->data;
+    all->charsmap_bytes = v->bytes;
+    return ISOBIT_OK;
+}
+
+/* As transformers does it for spiece.model, which T5's files come from: 100 tokens more behind the
+ * pieces, where the model has ids for them. */
+static size_t count_extra(const reader *r, const text_pieces *all) {
+    enum { EXTRA = 100 };
+    const gguf_value *a = model_gguf_find(r->g, "general.architecture");
+    const int of_t5 = a && (model_gguf_is(a, "t5") || model_gguf_is(a, "t5encoder"));
+    return r->kind == UNIGRAM && of_t5 && r->tokens->count - all->count >= EXTRA ? EXTRA : 0;
+}
+
 static iso_status read_pieces(const reader *r) {
     model_arena scratch = {0};
-    text_pieces all = {.model = TEXT_SPM_BPE, .count = r->tokens->count};
+    text_pieces all = {.model = r->kind == UNIGRAM ? TEXT_SPM_UNIGRAM : TEXT_SPM_BPE,
+                       .count = r->tokens->count};
     const char *at = r->tokens->data;
     const gguf_value *prefix;
     iso_status status = model_gguf_get(r->g, &prefix, KEY("add_space_prefix"), GGUF_BOOL);
@@ -306,12 +374,12 @@ static iso_status read_pieces(const reader *r) {
     if (!status)
         status = find_unknown(r, &all);
     if (!status)
-        status = check_scores(r, &all);
+        status = r->kind == UNIGRAM ? find_charsmap(r, &all) : check_scores(r, &all);
     if (!status)
-        status = text_pipeline_pieces(r->t, r->p, &all, !prefix || prefix->data[0] != 0, r->g->file,
-                                      r->g->error);
+        status = text_pipeline_pieces(r->t, r->p, &all, !prefix || prefix->data[0] != 0,
+                                      count_extra(r, &all), r->g->file, r->g->error);
     model_arena_free(&scratch);
-    return status ? status : check_bytes(r);
+    return status || r->kind == UNIGRAM ? status : check_bytes(r);
 }
 
 /* ------------------------------------------------------------------------------------- around */
@@ -349,6 +417,85 @@ static iso_status read_bpe(const reader *r) {
     return status;
 }
 
+/* Around a text of BERT: the token of a key; that which other models have there, if the file asks
+ * for it; or the one of that name. */
+static iso_status put_bert(const reader *r, const char *key, const char *flag, const char *other,
+                           const char *name, uint32_t *ids, size_t *count) {
+    const gguf_value *wanted;
+    iso_status status = model_gguf_get(r->g, &wanted, flag, GGUF_BOOL);
+    if (status)
+        return status;
+    const int by_key = model_gguf_find(r->g, key) != NULL;
+    if (by_key || (wanted && wanted->data[0] && model_gguf_find(r->g, other)))
+        return put_around(r, KEY("none"), 1, by_key ? key : other, MODEL_NO_ID, ids, count);
+    const uint32_t id = text_vocabulary_find(r->p->model.vocabulary, name, strlen(name));
+    if (id == MODEL_NO_ID)
+        return missing(r, key);
+    ids[(*count)++] = id;
+    return ISOBIT_OK;
+}
+
+/* Whether a vocabulary without capital letters is meant, where the file does not say so. Brackets
+ * are around names of tokens. */
+static int is_lowercase(const reader *r) {
+    const char *at = r->tokens->data;
+    for (size_t id = 0; id < r->tokens->count; id++) {
+        size_t bytes;
+        const char *text = model_gguf_string(&at, &bytes);
+        const size_t bar = text_is_bar(text, bytes) ? TEXT_BAR_BYTES : 0;
+        if (model_gguf_number(r->types->data + 4 * id, 4) != TEXT_PIECE_NORMAL ||
+            (bytes > bar && text[bar] == '['))
+            continue;
+        for (size_t i = 0; i < bytes; i++)
+            if (text[i] >= 'A' && text[i] <= 'Z')
+                return 0;
+    }
+    return 1;
+}
+
+static iso_status read_words(const reader *r) {
+    static const char key[] = KEY("unknown_token_id");
+    const gguf_value *lowercase, *accents, *unknown;
+    const model_gguf *g = r->g;
+    text_pipeline *p = r->p;
+    iso_status status = read_vocabulary(r);
+    if (status ||
+        (status = model_gguf_get(g, &lowercase, KEY("normalizer.lowercase"), GGUF_BOOL)) ||
+        (status = model_gguf_get(g, &accents, KEY("normalizer.strip_accents"), GGUF_BOOL)) ||
+        (status = model_gguf_get(g, &unknown, key, GGUF_U32)))
+        return status;
+    const int lower = lowercase ? lowercase->data[0] != 0 : is_lowercase(r);
+    text_pipeline_wordpiece(p, lower, accents ? accents->data[0] != 0 : lower, 1);
+    const uint64_t unk = unknown ? model_gguf_number(unknown->data, 4)
+                                 : text_vocabulary_find(p->model.vocabulary, "[UNK]", 5);
+    const text_vocabulary *v = &r->t->vocabulary[TEXT_SOURCE];
+    if (!unknown && unk == MODEL_NO_ID)
+        return missing(r, key);
+    if (unk >= v->count || !v->by_id[unk].bytes)
+        return no_token(r, key, unk);
+    p->model.unk = (uint32_t)unk;
+    status = put_bert(r, KEY("cls_token_id"), KEY("add_bos_token"), KEY("bos_token_id"), "[CLS]",
+                      p->before, &p->before_count);
+    return status ? status
+                  : put_bert(r, KEY("seperator_token_id"), KEY("add_eos_token"),
+                             KEY("eos_token_id"), "[SEP]", p->after, &p->after_count);
+}
+
+/* What goes around a text of the other kinds. */
+static iso_status read_around(const reader *r) {
+    text_pipeline *p = r->p;
+    const int unigram = r->kind == UNIGRAM;
+    const iso_status status = put_around(
+        r, KEY("add_bos_token"), r->kind == PIECES || (r->cut && r->cut->bos), KEY("bos_token_id"),
+        r->kind == PIECES ? 1 : MODEL_NO_ID, p->before, &p->before_count);
+    return status ? status
+                  : put_around(r, KEY("add_eos_token"), unigram, KEY("eos_token_id"),
+                               r->kind == PIECES ? 2
+                               : unigram         ? 1
+                                                 : MODEL_NO_ID,
+                               p->after, &p->after_count);
+}
+
 iso_status text_pipeline_gguf(iso_tokenizer *t, text_pipeline *p, const char *directory,
                               const char *name, iso_error *error) {
     model_checkpoint checkpoint;
@@ -360,13 +507,9 @@ iso_status text_pipeline_gguf(iso_tokenizer *t, text_pipeline *p, const char *di
     if (!status)
         status = find_arrays(&r);
     if (!status)
-        status = r.pieces ? read_pieces(&r) : read_bpe(&r);
-    if (!status)
-        status = put_around(&r, KEY("add_bos_token"), r.pieces || r.cut->bos, KEY("bos_token_id"),
-                            r.pieces ? 1 : MODEL_NO_ID, p->before, &p->before_count);
-    if (!status)
-        status = put_around(&r, KEY("add_eos_token"), 0, KEY("eos_token_id"),
-                            r.pieces ? 2 : MODEL_NO_ID, p->after, &p->after_count);
+        status = r.pieces ? read_pieces(&r) : r.kind == WORDS ? read_words(&r) : read_bpe(&r);
+    if (!status && r.kind != WORDS)
+        status = read_around(&r);
     if (!status)
         status = model_checkpoint_unchanged(&checkpoint, error);
     model_checkpoint_close(&checkpoint);

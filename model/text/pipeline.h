@@ -189,12 +189,12 @@ int text_family_updates(const struct text_family *family);
 /* A file of SentencePiece, as a family arranges it. */
 iso_status text_pipeline_spm(iso_tokenizer *t, text_pipeline *p, const struct text_family *family,
                              const char *directory, const json_t *config, iso_error *error);
-/* Pieces with scores of BPE from another place, `name` in messages, as the family of Llama arranges
- * them; those of no bytes are ids without a token. `prefix`: a space goes before each part of a
- * text.
+/* Pieces with scores from another place, `name` in messages, as the family of Llama arranges those
+ * of BPE, that of T5 those of Unigram, with `extra` tokens behind them; pieces of no bytes are ids
+ * without a token. `prefix`: a space goes before each part of a text.
  */
 iso_status text_pipeline_pieces(iso_tokenizer *t, text_pipeline *p, const text_pieces *pieces,
-                                int prefix, const char *name, iso_error *error);
+                                int prefix, size_t extra, const char *name, iso_error *error);
 /* Special tokens around a text that `config` tells, whatever tokenizer.json says. */
 iso_status text_pipeline_around(iso_tokenizer *t, text_pipeline *p,
                                 const struct text_family *family, const char *directory,
@@ -212,6 +212,9 @@ iso_status text_pipeline_gguf(iso_tokenizer *t, text_pipeline *p, const char *di
 /* vocab.json and merges.txt, or vocab.txt. */
 iso_status text_pipeline_files(iso_tokenizer *t, text_pipeline *p, const struct text_recipe *recipe,
                                const char *directory, const json_t *config, iso_error *error);
+
+/* The words of BERT and their pieces, but for the unknown token. */
+void text_pipeline_wordpiece(text_pipeline *p, int lowercase, int strip_accents, int chinese);
 
 /* Reads the vocabulary; `added` [{"content", "id", ...}] are tokens besides. */
 iso_status text_pipeline_vocabulary(iso_tokenizer *t, text_pipeline *p, const json_t *vocabulary,

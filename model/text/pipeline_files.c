@@ -203,24 +203,29 @@ static int flag(const json_t *config, const char *key, int otherwise) {
     return json_is_boolean(value) ? json_is_true(value) : otherwise;
 }
 
-static iso_status make_wordpiece(const reader *r) {
-    text_pipeline *p = r->p;
-    const char *unk = special(r, "unk_token");
-    const int lowercase = flag(r->config, "do_lower_case", 1);
+void text_pipeline_wordpiece(text_pipeline *p, int lowercase, int strip_accents, int chinese) {
     p->steps[p->step_count++] = (text_step){
         .run = text_step_bert,
         .clean = 1,
-        .chinese_characters = flag(r->config, "tokenize_chinese_chars", 1),
-        .strip_accents = flag(r->config, "strip_accents", lowercase),
+        .chinese_characters = chinese,
+        .strip_accents = strip_accents,
         .lowercase = lowercase,
     };
     p->split = text_split_bert;
     p->model.encode = text_wordpiece_encode;
     p->model.prefix = "##";
     p->model.longest_word = 100;
-    p->model.unk = text_vocabulary_find(p->model.vocabulary, unk, strlen(unk));
     p->decode = text_decode_wordpiece;
     p->cleanup = 1;
+}
+
+static iso_status make_wordpiece(const reader *r) {
+    text_pipeline *p = r->p;
+    const char *unk = special(r, "unk_token");
+    const int lowercase = flag(r->config, "do_lower_case", 1);
+    text_pipeline_wordpiece(p, lowercase, flag(r->config, "strip_accents", lowercase),
+                            flag(r->config, "tokenize_chinese_chars", 1));
+    p->model.unk = text_vocabulary_find(p->model.vocabulary, unk, strlen(unk));
     if (p->model.unk != MODEL_NO_ID)
         return ISOBIT_OK;
     return model_fail(r->error, ISOBIT_E_MISSING, "vocab.txt has no unknown token");

@@ -163,7 +163,10 @@ static iso_status put_pieces(reader *r, size_t first) {
                           r->family->file, r->pieces.count);
     for (size_t i = first; i < r->pieces.count && !status; i++) {
         const text_piece *piece = &r->pieces.pieces[i];
-        status = put_token(r, piece->text, piece->bytes, piece->score);
+        if (piece->bytes)
+            status = put_token(r, piece->text, piece->bytes, piece->score);
+        else /* an id without a token */
+            r->scores[r->count++] = 0;
     }
     return status;
 }
@@ -667,8 +670,9 @@ iso_status text_pipeline_spm(iso_tokenizer *t, text_pipeline *p, const struct te
 }
 
 iso_status text_pipeline_pieces(iso_tokenizer *t, text_pipeline *p, const text_pieces *pieces,
-                                int prefix, const char *name, iso_error *error) {
-    const struct text_family family = {.file = name, .layout = LLAMA};
+                                int prefix, size_t extra, const char *name, iso_error *error) {
+    const struct text_family family = {.file = name,
+                                       .layout = pieces->model == TEXT_SPM_BPE ? LLAMA : T5};
     json_t *config = json_pack("{s:b}", "add_prefix_space", prefix);
     reader r = {.t = t,
                 .p = p,
@@ -678,15 +682,16 @@ iso_status text_pipeline_pieces(iso_tokenizer *t, text_pipeline *p, const text_p
                 .added = json_array(),
                 .known = json_object(),
                 .error = error};
-    iso_status status = put_tokens(&r, 0, 0);
-    if (!status && (!config || !r.added || !r.known || !add_pieces(&r)))
+    iso_status status = put_tokens(&r, extra, 0);
+    if (!status && (!config || !r.added || !r.known || !add_pieces(&r) ||
+                    !add_numbered(&r, "extra", 0, extra)))
         status = no_memory(&r);
     if (!status)
         status = text_pipeline_vocabulary(t, p, r.ids, r.added, name, error);
     if (!status)
         status = make_model(&r, 0);
     if (!status)
-        status = make_llama_steps(&r);
+        status = make_steps(&r);
     json_decref(config);
     free_lists(&r);
     return status;
