@@ -8,6 +8,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "gguf.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,11 +186,14 @@ static iso_status refuse_others(const model_gguf *g, const architecture *a, cons
         "use_parallel_residual", "attn_logit_softcapping", "final_logit_softcapping",
         "logit_scale",           "embedding_scale",        "residual_scale",
         "attention.scale"};
+    const gguf_value *scaling = find_own(g, a, "rope.scaling.type");
+    const int longrope = a->keys->rope_theta && scaling && model_gguf_is(scaling, "longrope");
+    /* The last three are no variant where the configuration has them. */
     static const char *const tensors[] = {
-        "rope_factors_long.weight",  "rope_factors_short.weight",  "blk.0.attn_sub_norm.weight",
-        "blk.0.ffn_gate_inp.weight", "blk.0.attn_rot_embd.weight", "blk.0.ffn_norm_exps.weight",
-        "blk.0.attn_norm_2.weight",  "blk.0.attn_q_norm.weight"};
-    const size_t tensor_count = sizeof tensors / sizeof *tensors - (size_t)(row->head_norm != 0);
+        "blk.0.attn_sub_norm.weight", "blk.0.ffn_gate_inp.weight", "blk.0.attn_rot_embd.weight",
+        "blk.0.ffn_norm_exps.weight", "blk.0.attn_norm_2.weight",  "blk.0.attn_q_norm.weight",
+        "rope_factors_long.weight",   "rope_factors_short.weight"};
+    enum { TENSORS = sizeof tensors / sizeof *tensors };
     for (size_t i = 0; i < sizeof zero / sizeof *zero; i++) {
         const gguf_value *v = find_own(g, a, zero[i]);
         if (v && !is_zero(v))
@@ -202,8 +206,9 @@ static iso_status refuse_others(const model_gguf *g, const architecture *a, cons
         return model_fail(g->error, ISOBIT_E_UNSUPPORTED,
                           "%s: \"%s.attention.causal\" is not as the family has it", g->file,
                           a->name);
-    for (size_t i = 0; i < tensor_count; i++)
-        if (model_checkpoint_find(checkpoint, tensors[i]))
+    for (size_t i = 0; i < TENSORS; i++)
+        if (!(i + 2 >= TENSORS ? longrope : i + 3 == TENSORS && row->head_norm) &&
+            model_checkpoint_find(checkpoint, tensors[i]))
             return model_fail(g->error, ISOBIT_E_UNSUPPORTED,
                               "%s: tensor \"%s\" is of a variant that isobit does not have",
                               g->file, tensors[i]);
@@ -299,16 +304,21 @@ static int is_one(const gguf_value *v) {
 }
 
 /* What a scaling is made of, here and in "rope_scaling". */
-static iso_status copy_scaling(const model_gguf *g, const architecture *a, json_t *scaling) {
+static iso_status copy_scaling(const model_gguf *g, const architecture *a, int longrope,
+                               json_t *scaling) {
+    enum { BOTH, YARN, LONG };
     static const struct {
         const char *key, *to;
-    } parts[] = {{"rope.scaling.original_context_length", "original_max_position_embeddings"},
-                 {"rope.scaling.yarn_beta_fast", "beta_fast"},
-                 {"rope.scaling.yarn_beta_slow", "beta_slow"},
-                 {"rope.scaling.yarn_attn_factor", "attention_factor"}};
+        int of;
+    } parts[] = {{"rope.scaling.original_context_length", "original_max_position_embeddings", BOTH},
+                 {"rope.scaling.yarn_beta_fast", "beta_fast", YARN},
+                 {"rope.scaling.yarn_beta_slow", "beta_slow", YARN},
+                 {"rope.scaling.yarn_attn_factor", "attention_factor", YARN},
+                 {"rope.scaling.attn_factor", "attention_factor", LONG}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         const gguf_value *v = find_own(g, a, parts[i].key);
-        if (v && json_object_set_new(scaling, parts[i].to, model_gguf_json(v)))
+        if (v && (parts[i].of == BOTH || parts[i].of == (longrope ? LONG : YARN)) &&
+            json_object_set_new(scaling, parts[i].to, model_gguf_json(v)))
             return no_memory(g);
     }
     return ISOBIT_OK;
@@ -329,19 +339,69 @@ static iso_status refuse_scaling(const model_gguf *g, const architecture *a) {
     return ISOBIT_OK;
 }
 
-/* "none", "linear" and "yarn"; the scaling of Llama 3 is a tensor. */
-static iso_status set_rope(const model_gguf *g, const architecture *a, json_t *root) {
+/* The factors of longrope are tensors here, and lists in "rope_scaling". */
+static iso_status set_factors(const model_gguf *g, const model_checkpoint *checkpoint,
+                              const char *tensor, json_t *scaling, const char *key) {
+    enum { MOST = 4096 };
+    const model_tensor *t = model_checkpoint_find(checkpoint, tensor);
+    json_t *list = json_array();
+    iso_status status = list ? ISOBIT_OK : no_memory(g);
+    if (!t)
+        status = model_fail(g->error, ISOBIT_E_MISSING, "%s has no tensor \"%s\"", g->file, tensor);
+    else if (t->dtype != MODEL_F32 || t->rank != 1 || t->shape[0] > MOST)
+        status = model_fail(g->error, ISOBIT_E_SHAPE,
+                            "%s: tensor \"%s\" has type %s and %zu dimensions; at most %d numbers "
+                            "of type F32 are expected",
+                            g->file, tensor, t->dtype_name, t->rank, MOST);
+    for (uint64_t i = 0; !status && i < t->shape[0]; i++) {
+        float factor;
+        status = model_checkpoint_read(checkpoint, t, &factor, 4 * i, 4, g->error);
+        json_t *number = status ? NULL : json_real((double)factor);
+        if (!status && !number && !isfinite(factor))
+            status = model_fail(g->error, ISOBIT_E_RANGE, "%s: tensor \"%s\": element %llu is %s",
+                                g->file, tensor, (unsigned long long)i, "not finite");
+        else if (!status && (!number || json_array_append_new(list, number)))
+            status = no_memory(g);
+    }
+    if (!status && json_object_set(scaling, key, list))
+        status = no_memory(g);
+    json_decref(list);
+    return status;
+}
+
+/* The scaling that a type names, without its factor. */
+static iso_status add_scaling(const model_gguf *g, const architecture *a,
+                              const model_checkpoint *checkpoint, const char *type,
+                              json_t *scaling) {
+    const int longrope = strcmp(type, "longrope") == 0;
+    iso_status status = longrope ? ISOBIT_OK : refuse_scaling(g, a);
+    if (!status && strcmp(type, "linear") != 0)
+        status = copy_scaling(g, a, longrope, scaling);
+    if (!status && longrope)
+        status = set_factors(g, checkpoint, "rope_factors_short.weight", scaling, "short_factor");
+    if (!status && longrope)
+        status = set_factors(g, checkpoint, "rope_factors_long.weight", scaling, "long_factor");
+    return status;
+}
+
+/* The scaling of Llama 3 is a tensor, rope_freqs.weight, and no key. */
+static iso_status set_rope(const model_gguf *g, const architecture *a,
+                           const model_checkpoint *checkpoint, json_t *root) {
+    static const char *const types[] = {"linear", "yarn", "longrope"};
     const gguf_value *type = find_own(g, a, "rope.scaling.type"),
                      *factor = find_own(g, a, "rope.scaling.factor"),
                      *old = find_own(g, a, "rope.scale_linear");
     if (!a->keys->rope_theta || (type && model_gguf_is(type, "none")))
         return ISOBIT_OK;
-    const int yarn = type && model_gguf_is(type, "yarn");
-    if (type && !yarn && !model_gguf_is(type, "linear"))
+    size_t kind = 0;
+    while (type && kind < sizeof types / sizeof *types && !model_gguf_is(type, types[kind]))
+        kind++;
+    if (kind == sizeof types / sizeof *types)
         return model_fail(g->error, ISOBIT_E_UNSUPPORTED,
-                          "%s: \"%s.rope.scaling.type\" is not \"none\", \"linear\" or \"yarn\"; "
-                          "isobit has no other",
+                          "%s: \"%s.rope.scaling.type\" is not \"none\", \"linear\", \"yarn\" or "
+                          "\"longrope\"; isobit has no other",
                           g->file, a->name);
+    const int longrope = kind + 1 == sizeof types / sizeof *types;
     if (!type && !old) {
         return !factor || is_zero(factor)
                    ? ISOBIT_OK
@@ -351,18 +411,16 @@ static iso_status set_rope(const model_gguf *g, const architecture *a, json_t *r
     }
     if (!factor)
         factor = old;
-    if (!factor || factor->array || is_zero(factor))
+    if (longrope ? factor && factor->array : !factor || factor->array || is_zero(factor))
         return model_fail(g->error, ISOBIT_E_MISSING,
                           "%s: \"%s.rope.scaling.factor\" is not there, or not a number above 0",
                           g->file, a->name);
-    iso_status status = refuse_scaling(g, a);
-    if (status)
-        return status;
-    json_t *scaling = json_pack("{s:s, s:o}", "type", yarn ? "yarn" : "linear", "factor",
-                                model_gguf_json(factor));
-    if (!scaling || json_object_set_new(root, "rope_scaling", scaling))
+    json_t *scaling = json_pack("{s:s}", "type", types[kind]);
+    if (!scaling || json_object_set_new(root, "rope_scaling", scaling) ||
+        (factor && !is_zero(factor) &&
+         json_object_set_new(scaling, "factor", model_gguf_json(factor))))
         return no_memory(g);
-    return yarn ? copy_scaling(g, a, scaling) : ISOBIT_OK;
+    return add_scaling(g, a, checkpoint, types[kind], scaling);
 }
 
 /* Whether the logits have a matrix of their own. T5's files may have that of the embedding twice,
@@ -403,7 +461,7 @@ static iso_status make_json(const model_gguf *g, const architecture *a, const mo
     int tied;
     iso_status status = find_tied(g, row, checkpoint, &tied);
     if (status || (status = copy_values(g, a, root)) || (status = set_ids(g, root)) ||
-        (status = set_rope(g, a, root)))
+        (status = set_rope(g, a, checkpoint, root)))
         return status;
     return set_rows(checkpoint, root, a->keys->source_vocabulary, "token_embd.weight") &&
                    set_rows(checkpoint, root, a->keys->types, "token_types.weight") &&

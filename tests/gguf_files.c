@@ -288,13 +288,51 @@ static void causal(gguf_maker *m) { gguf_number(m, "llama.attention.causal", BOO
 static void norms_of_q(gguf_maker *m) { f32(m, "blk.0.attn_q_norm.weight", 2, 0); }
 static void narrow_rope(gguf_maker *m) { gguf_u32(m, "llama.rope.dimension_count", 1); }
 static void narrow_values(gguf_maker *m) { gguf_u32(m, "llama.attention.value_length", 1); }
+static void dynamic(gguf_maker *m) { gguf_text(m, "llama.rope.scaling.type", "dynamic"); }
 static void longrope(gguf_maker *m) { gguf_text(m, "llama.rope.scaling.type", "longrope"); }
+static void long_factors(gguf_maker *m) {
+    longrope(m);
+    gguf_u32(m, "llama.rope.scaling.original_context_length", 4);
+    gguf_number(m, "llama.rope.scaling.attn_factor", F32, ONE_F32 + 1, 4);
+    f32(m, "rope_factors_long.weight", 1, 0);
+    f32(m, "rope_factors_short.weight", 1, 0);
+}
+static void long_alone(gguf_maker *m) {
+    longrope(m);
+    f32(m, "rope_factors_long.weight", 1, 0);
+}
+static void wide_factors(gguf_maker *m) {
+    longrope(m);
+    f32(m, "rope_factors_long.weight", 2, 0);
+    f32(m, "rope_factors_short.weight", 2, 0);
+}
+static void matrix_factors(gguf_maker *m) {
+    longrope(m);
+    f32(m, "rope_factors_long.weight", 1, 0);
+    f32(m, "rope_factors_short.weight", 1, 1);
+}
+static void short_numbers(gguf_maker *m) {
+    const uint64_t one = 1;
+    longrope(m);
+    f32(m, "rope_factors_long.weight", 1, 0);
+    gguf_tensor(m, "rope_factors_short.weight", BF16, 1, &one, 2);
+}
+static void no_number_factor(gguf_maker *m) {
+    longrope(m);
+    f32(m, "rope_factors_short.weight", 1, 0);
+    memset(m->data.bytes + m->data.count - 4, 0xff, 4);
+    f32(m, "rope_factors_long.weight", 1, 0);
+}
 static void yarn(gguf_maker *m) {
     gguf_text(m, "llama.rope.scaling.type", "yarn");
     gguf_number(m, "llama.rope.scaling.factor", F32, ONE_F32 + 0x00800000, 4);
     gguf_u32(m, "llama.rope.scaling.original_context_length", 4);
     gguf_number(m, "llama.rope.scaling.attn_factor", F32, ONE_F32, 4);
     gguf_number(m, "llama.rope.scaling.yarn_log_multiplier", F32, 0, 4);
+}
+static void factors_of_yarn(gguf_maker *m) {
+    yarn(m);
+    f32(m, "rope_factors_long.weight", 1, 0);
 }
 static void yarn_ext(gguf_maker *m) {
     yarn(m);
@@ -867,12 +905,67 @@ const gguf_row gguf_rows[] = {
      0,
      0,
      {0}},
-    {"longrope",
+    {"another scaling",
      ISOBIT_E_UNSUPPORTED,
-     "\"llama.rope.scaling.type\" is not \"none\", \"linear\" or \"yarn\"",
+     "\"llama.rope.scaling.type\" is not \"none\", \"linear\", \"yarn\" or \"longrope\"",
      0,
      NULL,
-     longrope,
+     dynamic,
+     0,
+     0,
+     {0}},
+    {"longrope", ISOBIT_OK, "", 0, NULL, long_factors, 0, 0, {0}},
+    {"longrope without factors",
+     ISOBIT_E_MISSING,
+     "has no tensor \"rope_factors_short.weight\"",
+     0,
+     NULL,
+     long_alone,
+     0,
+     0,
+     {0}},
+    {"longrope, another width",
+     ISOBIT_E_CONFIG,
+     "\"short_factor\" has 2 numbers; 1 are expected",
+     0,
+     NULL,
+     wide_factors,
+     0,
+     0,
+     {0}},
+    {"longrope, a matrix",
+     ISOBIT_E_SHAPE,
+     "\"rope_factors_short.weight\" has type F32 and 2 dimensions",
+     0,
+     NULL,
+     matrix_factors,
+     0,
+     0,
+     {0}},
+    {"longrope, BF16",
+     ISOBIT_E_SHAPE,
+     "\"rope_factors_short.weight\" has type BF16 and 1 dim",
+     0,
+     NULL,
+     short_numbers,
+     0,
+     0,
+     {0}},
+    {"longrope, not a number",
+     ISOBIT_E_RANGE,
+     "\"rope_factors_short.weight\": element 0 is not finite",
+     0,
+     NULL,
+     no_number_factor,
+     0,
+     0,
+     {0}},
+    {"YaRN with factors",
+     ISOBIT_E_UNSUPPORTED,
+     "tensor \"rope_factors_long.weight\" is of a variant",
+     0,
+     NULL,
+     factors_of_yarn,
      0,
      0,
      {0}},

@@ -149,6 +149,7 @@ static void test_same_bits(void **state) {
     } pairs[] = {
         {DATA "/gguf/llama.gguf", DATA "/models/llama", LENGTH},
         {DATA "/gguf/yarn.gguf", DATA "/models/llama-yarn", LENGTH},
+        {DATA "/gguf/longrope.gguf", DATA "/models/llama-longrope", LENGTH},
         {DATA "/gguf/qwen2.gguf", DATA "/models/qwen2-f16", LENGTH},
         {DATA "/gguf/qwen3.gguf", DATA "/models/qwen3-bf16", LENGTH},
         {DATA "/gguf/gpt2.gguf", DATA "/models/gpt2", LENGTH},
@@ -277,24 +278,35 @@ static void test_t5(void **state) {
     (void)state;
 }
 
-/* What config.json would have as defaults and such files do not have is not there. */
-static void test_no_window(void **state) {
+/* The configuration of a file with one value of 4 bytes changed. */
+static model_config config_of(const char *name, const char *key, const char *bytes) {
     model_gguf gguf;
     model_checkpoint checkpoint;
     model_config config;
     model_arena arena = {0};
     iso_error error = {0};
     assert_int_equal(
-        model_gguf_open(&gguf, &checkpoint, DATA "/gguf", "qwen2.gguf", GGUF_MAX_BYTES, &error),
-        ISOBIT_OK);
-    gguf_value *positions = (gguf_value *)(uintptr_t)model_gguf_find(&gguf, "qwen2.context_length");
-    static const char many[4] = {0, 0, 1, 0};
-    positions->data = many;
+        model_gguf_open(&gguf, &checkpoint, DATA "/gguf", name, GGUF_MAX_BYTES, &error), ISOBIT_OK);
+    gguf_value *value = (gguf_value *)(uintptr_t)model_gguf_find(&gguf, key);
+    assert_non_null(value);
+    value->data = bytes;
     assert_int_equal(model_gguf_config(&gguf, &checkpoint, &config, &arena), ISOBIT_OK);
-    assert_int_equal(config.max_positions, 65536);
-    assert_int_equal(config.window, 0);
     model_arena_free(&arena);
     model_checkpoint_close(&checkpoint);
+    return config;
+}
+
+static void test_config(void **state) {
+    static const char many[4] = {0, 0, 1, 0}, two[4] = {0, 0, 0, 0x40};
+    /* What config.json would have as defaults and such files do not have is not there. */
+    model_config c = config_of("qwen2.gguf", "qwen2.context_length", many);
+    assert_int_equal(c.max_positions, 65536);
+    assert_int_equal(c.window, 0);
+    c = config_of("longrope.gguf", "llama.rope.scaling.attn_factor", two);
+    assert_true(c.rope.scaling == 2);
+    assert_int_equal(c.max_positions, 40);
+    c = config_of("yarn.gguf", "llama.rope.scaling.yarn_attn_factor", two);
+    assert_true(c.rope.scaling == 2);
     (void)state;
 }
 
@@ -992,13 +1004,13 @@ static size_t open_files(void) {
 
 static void test_faults(void **state) {
     static const char *const paths[] = {
-        DATA "/gguf/llama.gguf",    DATA "/gguf/gpt2.gguf",         DATA "/gguf/t5.gguf",
-        DATA "/gguf/gpt2.gguf",     DATA "/gguf/tokens-llama.gguf", DATA "/gguf/tokens-bert.gguf",
-        DATA "/gguf/tokens-t5.gguf"};
+        DATA "/gguf/llama.gguf",       DATA "/gguf/gpt2.gguf",     DATA "/gguf/longrope.gguf",
+        DATA "/gguf/t5.gguf",          DATA "/gguf/gpt2.gguf",     DATA "/gguf/tokens-llama.gguf",
+        DATA "/gguf/tokens-bert.gguf", DATA "/gguf/tokens-t5.gguf"};
     const size_t before = open_files();
-    for (int i = 0; i < 7; i++) {
+    for (int i = 0; i < 8; i++) {
         const char *path = paths[i];
-        const int text = i >= 3;
+        const int text = i >= 4;
         iso_error error;
         for (memory.failing = 1, memory.count = 0;; memory.failing++, memory.count = 0) {
             const iso_status status = load_from(path, text, &error);
@@ -1034,7 +1046,7 @@ int main(void) {
         cmocka_unit_test(test_long_metadata), cmocka_unit_test(test_places),
         cmocka_unit_test(test_pairs),         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_pieces),        cmocka_unit_test(test_t5),
-        cmocka_unit_test(test_no_window),     cmocka_unit_test(test_words),
+        cmocka_unit_test(test_config),        cmocka_unit_test(test_words),
     };
     json_set_alloc_funcs(__wrap_malloc, free);
     return cmocka_run_group_tests_name("gguf", tests, NULL, NULL);

@@ -42,6 +42,7 @@ MODELS = {
     "bert": ("bert", "f32", {"architectures": ["BertModel"]}),
     "qwen3": ("qwen3-bf16", "bf16", {}),
     "yarn": ("llama-yarn", "f32", {"rope_scaling": {**YARN, "attention_factor": YARN_SCALING}}),
+    "longrope": ("llama-longrope", "f32", {}),
     "t5": ("t5", "f32", {}),
     "flan-t5": ("flan-t5-bf16", "bf16", {}),
     "umt5": ("umt5", "f32", {}),
@@ -105,6 +106,27 @@ def find_class(convert, architecture):
     )
 
 
+def add_factors(model):
+    """The factors of longrope, which the conversion writes of Phi-3 alone, as it does there."""
+    import torch
+
+    scaling = model.hparams["rope_scaling"]
+    original = model.hparams["original_max_position_embeddings"]
+    stretch = model.hparams["max_position_embeddings"] / original
+    model.gguf_writer.add_rope_scaling_orig_ctx_len(original)
+    model.gguf_writer.add_rope_scaling_attn_factors(
+        math.sqrt(1 + math.log(stretch) / math.log(original))
+    )
+    model.generate_extra_tensors = lambda: [
+        (f"rope_factors_{which}.weight", torch.tensor(scaling[f"{which}_factor"]))
+        for which in ("long", "short")
+    ]
+    others = model.modify_tensors
+    model.modify_tensors = lambda data, name, bid: (
+        [(name, data)] if name.startswith("rope_factors") else others(data, name, bid)
+    )
+
+
 def convert_one(convert, source, out, kind, changes, vocabulary):
     """Run the conversion on a copy of a directory."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -124,6 +146,8 @@ def convert_one(convert, source, out, kind, changes, vocabulary):
         # It maps as many layers of a decoder as the encoder has, but writes how many there are.
         layers = max(model.block_count, model.hparams.get("num_decoder_layers") or 0)
         model.tensor_map = convert.gguf.get_tensor_name_map(model.model_arch, layers)
+        if "short_factor" in (known.get("rope_scaling") or {}):
+            add_factors(model)
         model.write_vocab() if vocabulary else model.write()
 
 
