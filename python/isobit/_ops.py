@@ -475,6 +475,7 @@ def attention(
     past: int = 0,
     key_lengths: Optional[npt.ArrayLike] = None,
     bias: Optional[npt.ArrayLike] = None,
+    window: Optional[int] = None,
     return_weights: Literal[False] = False,
     out: Optional[Floats] = None,
 ) -> Floats: ...
@@ -491,6 +492,7 @@ def attention(
     past: int = 0,
     key_lengths: Optional[npt.ArrayLike] = None,
     bias: Optional[npt.ArrayLike] = None,
+    window: Optional[int] = None,
     return_weights: Literal[True],
     out: Optional[Floats] = None,
 ) -> Tuple[Floats, Floats]: ...
@@ -506,6 +508,7 @@ def attention(
     past: int = 0,
     key_lengths: Optional[npt.ArrayLike] = None,
     bias: Optional[npt.ArrayLike] = None,
+    window: Optional[int] = None,
     return_weights: bool = False,
     out: Optional[Floats] = None,
 ) -> Union[Floats, Tuple[Floats, Floats]]:
@@ -517,8 +520,9 @@ def attention(
     `x.reshape(B, S, H, dh).transpose(0, 2, 1, 3)` are taken without a copy. scale is 1/sqrt(dh)
     unless given. causal: query i sees the keys 0 ... past + i. key_lengths [batch]: keys beyond
     are never read. bias is added to the scores and broadcast to [batch][head][Sq][Sk]; -inf
-    removes a key. A query that sees no key gives 0. With return_weights the result is the pair
-    of the output and the weights [batch][head][Sq][Sk].
+    removes a key. window: each query sees only that many of the keys it would see, the last ones.
+    A query that sees no key gives 0. With return_weights the result is the pair of the output and
+    the weights [batch][head][Sq][Sk].
     """
     queries = floats("q", q)
     shape_of_result = queries.shape
@@ -565,7 +569,10 @@ def attention(
         key_lengths=address(counts),
         bias=added.address if added else None,
         weights=w.address if w else None,
+        window=0 if window is None else size("window", window),
     )
+    if window is not None and not options.window:
+        raise ValueError("window: 1 at least, or None; got 0")
     if added:
         options.bias_strides = added.strides
     if w:

@@ -67,6 +67,10 @@ def test_what_is_no_array():
             alpha=None)
     refuses(TypeError, "past: an int expected, got float", isobit.attention, *[f(2, 2)] * 3,
             past=1.0)
+    refuses(TypeError, "window: an int expected, got str", isobit.attention, *[f(2, 2)] * 3,
+            window="1")
+    refuses(ValueError, "window: 1 at least, or None; got 0", isobit.attention, *[f(2, 2)] * 3,
+            window=0)
     refuses(TypeError, "lengths: integers expected, got float64", isobit.softmax, f(2, 2),
             lengths=[1.0, 2.0])
     refuses(TypeError, "mask: bool or uint8 expected, got float32", isobit.softmax, f(2, 2),

@@ -247,6 +247,28 @@ def test_attention_bias_lengths_scale(rng, isa):
     )
 
 
+@pytest.mark.parametrize("window", [1, 3, 64, 65, 200])
+@pytest.mark.parametrize("Sq, Sk, past", [(1, 130, 129), (70, 130, 60), (5, 7, 0)])
+def test_attention_window(rng, isa, Sq, Sk, past, window):
+    B, H, dh = 2, 2, 16
+    q, k, v = normal(rng, B, H, Sq, dh), normal(rng, B, H, Sk, dh), normal(rng, B, H, Sk, dh)
+    lengths = np.array([Sk, Sk - 2])
+    for causal in (False, True):
+        ends = np.broadcast_to(lengths[:, None], (B, Sq))
+        if causal:
+            ends = np.minimum(ends, past + 1 + np.arange(Sq))
+        ends = ends[:, None, :, None]
+        seen = (np.arange(Sk) < ends) & (np.arange(Sk) >= ends - window)
+        o, w, o_bound, w_bound = attend(q, k, v, 1 / math.sqrt(dh), seen)
+        how = {"causal": causal, "past": past, "key_lengths": lengths, "window": window}
+        got, weights = isobit.attention(q, k, v, return_weights=True, **how)
+        close(got, o, o_bound)
+        close(weights, w, w_bound)
+        assert same_bits(isobit.attention(q, k, v, **how), got)
+        assert not weights[~np.broadcast_to(seen, weights.shape)].any()
+    assert same_bits(isobit.attention(q, k, v, window=None), isobit.attention(q, k, v))
+
+
 def test_attention_without_batch_or_head(rng):
     q, k, v = normal(rng, 1, 2, 5, 8), normal(rng, 1, 2, 6, 8), normal(rng, 1, 2, 6, 8)
     wanted = isobit.attention(q, k, v)
