@@ -463,7 +463,7 @@ static int with_sentencepiece;
 /* Targets against the labels of transformers; of a text that is nothing there is no sequence. */
 static void test_targets(void **state) {
     json_t *rows = json_load_file(ISOBIT_TEST_DATA "/text/targets.json", 0, NULL), *row;
-    size_t i, compared = 0;
+    size_t i, compared = 0, lacking = 0;
     assert_non_null(rows);
     json_array_foreach(rows, i, row) {
         const char *name = json_string_value(json_object_get(row, "tokenizer")),
@@ -507,10 +507,26 @@ static void test_targets(void **state) {
         assert_int_equal(iso_tokenizer_encode_target(t, "a", 1, ids, 256, &count, &length, 1,
                                                      &sequences, NULL, &e),
                          ISOBIT_E_NULL);
+        size_t unknown = 9, dropped = 9, of_source[2] = {0};
+        assert_int_equal(iso_tokenizer_target_lacks(t, "a\xff", 2, &unknown, &dropped, &e),
+                         ISOBIT_E_UTF8);
+        assert_int_equal(iso_tokenizer_target_lacks(t, "a", 1, NULL, &dropped, &e), ISOBIT_E_NULL);
+        assert_int_equal(iso_tokenizer_target_lacks(t, "", 0, &unknown, &dropped, &e), ISOBIT_OK);
+        assert_int_equal(unknown + dropped, 0);
+        /* Marian has a vocabulary for targets; that of the others is the one for sources. */
+        static const char odd[] = "a\xe2\x98\x83\xe2\x98\x83 b";
+        assert_int_equal(iso_tokenizer_target_lacks(t, odd, sizeof odd - 1, &unknown, &dropped, &e),
+                         ISOBIT_OK);
+        assert_int_equal(
+            iso_tokenizer_lacks(t, odd, sizeof odd - 1, &of_source[0], &of_source[1], &e),
+            ISOBIT_OK);
+        assert_int_equal(unknown, of_source[0]);
+        assert_int_equal(dropped, of_source[1]);
+        lacking += unknown + dropped;
         iso_tokenizer_free(t);
     }
     json_decref(rows);
-    assert_true(compared > 60);
+    assert_true(compared > 60 && lacking > 0);
     /* A language of sources alone is none of a target. */
     iso_tokenizer *t = NULL;
     uint32_t ids[16];

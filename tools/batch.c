@@ -95,15 +95,37 @@ void batch_warn_rest(const struct batch *batch) {
              batch->cut_lines == 1 ? " was" : "s were", batch->cut_to, batch->first_cut);
 }
 
+/* Adds what the vocabulary lacks of a text as a source, or as a target. */
+static bool add_lacking(struct batch *batch, const struct session *session, bool target,
+                        const char *text, size_t bytes, size_t *unknown, size_t *dropped) {
+    size_t more[2] = {0};
+    iso_error error = {0};
+    const iso_status status =
+        target ? iso_tokenizer_target_lacks(session->tokenizer, text, bytes, &more[0], &more[1],
+                                            &error)
+               : iso_tokenizer_lacks(session->tokenizer, text, bytes, &more[0], &more[1], &error);
+    if (status != ISOBIT_OK)
+        return REFUSE(batch, "%s", error.message[0] != '\0' ? error.message : iso_strerror(status));
+    *unknown += more[0];
+    *dropped += more[1];
+    return true;
+}
+
 static bool find_lacking(struct batch *batch, const struct session *session,
                          const struct line *line) {
     size_t unknown = 0, dropped = 0;
-    iso_error error = {0};
-    iso_status status = iso_tokenizer_lacks(session->tokenizer, line->text, line->bytes, &unknown,
-                                            &dropped, &error);
-    if (status != ISOBIT_OK)
-        return REFUSE(batch, "%s", error.message[0] != '\0' ? error.message : iso_strerror(status));
-    return judge_lacking(batch, line, unknown, dropped);
+    return add_lacking(batch, session, false, line->text, line->bytes, &unknown, &dropped) &&
+           judge_lacking(batch, line, unknown, dropped);
+}
+
+/* Of a source and, behind a TAB, its target. */
+static bool find_pair_lacking(struct batch *batch, const struct session *session,
+                              const struct line *line, size_t left, const char *tab) {
+    size_t unknown = 0, dropped = 0;
+    return add_lacking(batch, session, false, line->text, left, &unknown, &dropped) &&
+           (tab == NULL || add_lacking(batch, session, true, tab + 1, line->bytes - left - 1,
+                                       &unknown, &dropped)) &&
+           judge_lacking(batch, line, unknown, dropped);
 }
 
 /* The sequences of a text, as a source or, where `given` is not NULL, as a target, behind those
@@ -390,12 +412,9 @@ bool batch_parse_text_pair(struct batch *batch, const struct session *session,
         return push_size(&batch->line_sequences, 0) || refuse_memory(batch);
     const char *tab = memchr(line->text, '\t', line->bytes);
     const size_t left = tab != NULL ? (size_t)(tab - line->text) : 0;
-    if (session->info->encoder_layers !=
-        0) { /* what a target lacks, its own vocabulary would tell */
-        const struct line source = {line->text, left, line->number};
-        return find_lacking(batch, session, &source) &&
+    if (session->info->encoder_layers != 0)
+        return find_pair_lacking(batch, session, line, left, tab) &&
                parse_translation(batch, session, line, tab);
-    }
     const size_t right = tab != NULL ? left + 1 : 0;
     char *joined = malloc(line->bytes + 1);
     if (joined == NULL)

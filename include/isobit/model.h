@@ -581,6 +581,10 @@ ISOBIT_API iso_status iso_tokenizer_encode_target(const iso_tokenizer *tokenizer
 ISOBIT_API iso_status iso_tokenizer_lacks(const iso_tokenizer *tokenizer, const char *text,
                                           size_t bytes, size_t *unknown, size_t *dropped,
                                           iso_error *error);
+/* The same of a text as iso_tokenizer_encode_target takes it. */
+ISOBIT_API iso_status iso_tokenizer_target_lacks(const iso_tokenizer *tokenizer, const char *text,
+                                                 size_t bytes, size_t *unknown, size_t *dropped,
+                                                 iso_error *error);
 
 /* The text of one generated sequence, special tokens left out, NUL-terminated; see iso_info_json
  * for `text`, `bytes` and `needed`. */

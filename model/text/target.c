@@ -62,8 +62,21 @@ static iso_status put_around(const iso_tokenizer *t, text_ids *out, const around
                  : model_fail(error, ISOBIT_E_NOMEM, "out of memory for the tokens of a text");
     for (size_t i = 0, at = 0; i < source.sequence_count && !status; at += source.lengths[i++])
         put_sequence(out, a, source.ids + at, source.lengths[i]);
+    out->unknown = source.unknown;
+    out->dropped = source.dropped;
     model_arena_free(&arena);
     return status;
+}
+
+static iso_status encode_target(const iso_tokenizer *t, text_ids *out, const around *a,
+                                const char *text, size_t bytes, iso_error *error) {
+    if (!text)
+        text = "";
+    const iso_status status = text_check_utf8(text, bytes, error);
+    if (status)
+        return status;
+    return t->kind->encode_target ? t->kind->encode_target(t, out, text, bytes, error)
+                                  : put_around(t, out, a, text, bytes, error);
 }
 
 iso_status iso_tokenizer_encode_target(const iso_tokenizer *tokenizer, const char *text,
@@ -73,20 +86,29 @@ iso_status iso_tokenizer_encode_target(const iso_tokenizer *tokenizer, const cha
     if (!tokenizer || (!text && bytes) || (!ids && capacity_ids) || !id_count ||
         (!lengths && capacity_sequences) || !sequence_count || !given)
         return model_fail(error, ISOBIT_E_NULL, "an argument is NULL");
-    if (!text)
-        text = "";
     text_ids out = {.ids = ids,
                     .lengths = lengths,
                     .id_room = capacity_ids,
                     .sequence_room = capacity_sequences};
-    const int own = tokenizer->kind->encode_target != NULL;
     const around a = around_of(tokenizer);
-    iso_status status = text_check_utf8(text, bytes, error);
-    if (!status)
-        status = own ? tokenizer->kind->encode_target(tokenizer, &out, text, bytes, error)
-                     : put_around(tokenizer, &out, &a, text, bytes, error);
+    const iso_status status = encode_target(tokenizer, &out, &a, text, bytes, error);
     if (status)
         return status;
-    *given = !own && a.first != MODEL_NO_ID;
+    *given = !tokenizer->kind->encode_target && a.first != MODEL_NO_ID;
     return text_ids_count(&out, id_count, sequence_count, error);
+}
+
+iso_status iso_tokenizer_target_lacks(const iso_tokenizer *tokenizer, const char *text,
+                                      size_t bytes, size_t *unknown, size_t *dropped,
+                                      iso_error *error) {
+    if (!tokenizer || (!text && bytes) || !unknown || !dropped)
+        return model_fail(error, ISOBIT_E_NULL, "an argument is NULL");
+    text_ids out = {0};
+    const around a = around_of(tokenizer);
+    const iso_status status = encode_target(tokenizer, &out, &a, text, bytes, error);
+    if (!status) {
+        *unknown = out.unknown;
+        *dropped = out.dropped;
+    }
+    return status;
 }
