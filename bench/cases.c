@@ -522,6 +522,30 @@ static iso_status call_attention(const struct bench_job *job) {
 }
 static iso_status call_causal(const struct bench_job *job) { return call_attention_as(job, 1, 0); }
 
+/* Causal, each query with so many keys at most, as Mistral's layers have it. */
+enum { WINDOW = 256 };
+static iso_attention_options windowed(const struct bench_job *job) {
+    iso_attention_options o = attention_options(job, 1, 0);
+    o.size = sizeof o; /* no library without the option has anything to compare */
+    o.window = WINDOW;
+    return o;
+}
+
+static iso_status prepare_window(struct bench_job *job) {
+    const double rows = (double)job->spec->m, w = WINDOW;
+    iso_status status = prepare_attention_as(job, 1);
+    if (rows > w) /* the first w queries see less, the others w keys */
+        job->flops *= (w * (w + 1) / 2 + (rows - w) * w) / (rows * (rows + 1) / 2);
+    const iso_attention_options o = windowed(job);
+    return status ? status : workspace_for(job, &o);
+}
+
+static iso_status call_window(const struct bench_job *job) {
+    const iso_attention_options o = windowed(job);
+    return job->library->attention_f32(job->out, job->a, job->b, job->c, &job->shape, &o,
+                                       &job->context);
+}
+
 /* With a bias: S x S numbers for each head, or one for each distance, as T5 has it. */
 static iso_attention_options biased(const struct bench_job *job, int by_distance) {
     const size_t S = job->spec->m;
@@ -628,6 +652,7 @@ OP(layernorm, prepare_rows, call_layernorm, LAYERNORM, 8, BENCH_BIT(layernorm_f3
 OP(rmsnorm, prepare_rows, call_rmsnorm, OTHER, 4, BENCH_BIT(rmsnorm_f32));
 OP(attention, prepare_attention, call_attention, ATTENTION, 0, NEEDS_ATTENTION);
 OP(attention_causal, prepare_causal, call_causal, OTHER, 0, NEEDS_ATTENTION);
+OP(attention_window, prepare_window, call_window, OTHER, 0, NEEDS_ATTENTION);
 OP(attention_bias, prepare_bias, call_bias, OTHER, 0, NEEDS_ATTENTION);
 OP(attention_t5, prepare_distance, call_distance, OTHER, 0, NEEDS_ATTENTION);
 OP(attention_decode, prepare_decode, call_decode, OTHER, 0, NEEDS_ATTENTION | NEEDS_PANELS);
@@ -721,6 +746,8 @@ const struct bench_case bench_cases[] = {
     {&attention_causal, 512, 512, 64, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
     {&attention_causal, 1024, 1024, 64, BENCH_FMA, BENCH_THREADS, BENCH_NO_FLOOR, 0},
     {&attention_causal, 4096, 4096, 64, BENCH_FMA, BENCH_HEAVY, BENCH_NO_FLOOR, 0},
+    {&attention_window, 1024, 1024, 64, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&attention_window, 4096, 4096, 64, BENCH_FMA, BENCH_HEAVY, BENCH_NO_FLOOR, 0},
     {&attention_bias, 128, 128, 64, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
     {&attention_bias, 1024, 1024, 64, BENCH_FMA, BENCH_THREADS, BENCH_NO_FLOOR, 0},
     {&attention_t5, 128, 128, 64, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
@@ -774,7 +801,8 @@ iso_status bench_call_separately(const struct bench_job *job, float *out) {
 
 void bench_shape(char *text, size_t bytes, const struct bench_case *spec) {
     const struct bench_op *op = spec->op;
-    if (op == &attention || op == &attention_causal || op == &attention_bias || op == &attention_t5)
+    if (op == &attention || op == &attention_causal || op == &attention_window ||
+        op == &attention_bias || op == &attention_t5)
         snprintf(text, bytes, "B1H%dS%zud%zu", HEADS, spec->m, spec->k);
     else if (op == &attention_decode || op == &decode_row_major)
         snprintf(text, bytes, "B1H%dK%zud%zu", HEADS, spec->n, spec->k);

@@ -38,27 +38,51 @@ static void epilogue_cases(struct iso_check_cases *l) {
     }
 }
 
-/* nq nk dh see bias weights gap poison: each of the ways that attention goes */
-static void attention_cases(struct iso_check_cases *l) {
-    static const size_t ways[][8] = {{64, 640, 8},                 /* queries in the lanes */
-                                     {64, 650, 8, 577},            /* causal */
-                                     {4, 330, 8, 0, 2, 1},         /* few, bias, weights */
-                                     {8, 330, 8, 0, 0, 0, 0, 8},   /* heads that share their keys */
-                                     {32, 330, 8, 0, 1, 1},        /* many, bias, weights */
-                                     {16, 200, 8, 0, 0, 0, 0, 16}, /* keys as rows */
-                                     {16, 330, 8, 0, 0, 0, 0, 3},  /* an infinity in the values */
-                                     {4, 330, 8, 0, 4, 0, 0, 4}};  /* NaN that no query sees */
+typedef size_t way[8]; /* nq nk dh see bias weights gap poison */
+
+/* Each of the ways that attention goes, so many times. */
+static void add_ways(struct iso_check_cases *l, const way *ways, size_t count) {
     const size_t times = share(l, 20, 1);
     for (size_t i = 0; i < times; i++)
-        for (size_t w = 0; w < iso_count(ways); w++)
+        for (size_t w = 0; w < count; w++)
             iso_check_cases_add(
                 l,
                 (struct iso_check_case){.p = {ways[w][0], ways[w][1], ways[w][2], ways[w][3],
                                               ways[w][4], ways[w][5], ways[w][6], ways[w][7]},
                                         .fill = ISO_CHECK_FILL_NORMAL,
                                         .flags = FLAGS,
-                                        .seed = 1 + i * iso_count(ways) + w},
+                                        .seed = 1 + i * count + w},
                 1);
+}
+
+static void attention_cases(struct iso_check_cases *l) {
+    static const way ways[] = {{64, 640, 8},                 /* queries in the lanes */
+                               {64, 650, 8, 577},            /* causal */
+                               {4, 330, 8, 0, 2, 1},         /* few, bias, weights */
+                               {8, 330, 8, 0, 0, 0, 0, 8},   /* heads that share their keys */
+                               {32, 330, 8, 0, 1, 1},        /* many, bias, weights */
+                               {16, 200, 8, 0, 0, 0, 0, 16}, /* keys as rows */
+                               {16, 330, 8, 0, 0, 0, 0, 3},  /* an infinity in the values */
+                               {4, 330, 8, 0, 4, 0, 0, 4}};  /* NaN that no query sees */
+    add_ways(l, ways, iso_count(ways));
+}
+
+/* With windows, within a block of 64 keys, over its edge, of many. */
+#define WINDOW(n) ((size_t)4096 * (n)) /* as attention.c has it */
+static void window_cases(struct iso_check_cases *l) {
+    static const way ways[] = {{64, 640, 8, WINDOW(100)},            /* the last keys alone */
+                               {64, 650, 8, WINDOW(100) + 577},      /* causal */
+                               {200, 650, 8, WINDOW(128) + 451},     /* blocks of queries */
+                               {64, 650, 8, WINDOW(1) + 577},        /* each its own key */
+                               {4, 330, 8, WINDOW(65) + 327, 2, 1},  /* few, bias, weights */
+                               {1, 330, 8, WINDOW(200)},             /* one: a step */
+                               {8, 330, 8, WINDOW(64), 0, 0, 0, 8},  /* heads that share keys */
+                               {32, 330, 8, WINDOW(70) + 299, 1, 1}, /* many, bias, weights */
+                               {16, 200, 8, WINDOW(33) + 185, 0, 0, 0, 16}, /* keys as rows */
+                               {64, 640, 8, WINDOW(90) + 577, 17},          /* bias of distances */
+                               {16, 330, 8, WINDOW(250), 0, 0, 0, 3},       /* an infinity */
+                               {4, 330, 8, WINDOW(100), 4, 0, 0, 4}};       /* NaN that none sees */
+    add_ways(l, ways, iso_count(ways));
 }
 
 /* first count d layout: so far out that the last bits of the angle, a double, count */
@@ -99,3 +123,4 @@ MORE(rmsnorm_more, rmsnorm, norm_cases)
 MORE(gemm_epilogue_more, gemm_epilogue, epilogue_cases)
 MORE(attention_more, attention, attention_cases)
 MORE(positions_more, positions, positions_cases)
+MORE(attention_window, attention, window_cases)
