@@ -356,6 +356,17 @@ static void no_scaling(gguf_maker *m) {
     gguf_text(m, "llama.rope.scaling.type", "none");
     gguf_number(m, "llama.rope.scaling.factor", F32, ONE_F32, 4);
 }
+static void inside(gguf_maker *m) { move(m, 1, 32); }
+static void infinite_items(gguf_maker *m) {
+    gguf_numbers(m, "llama.x", F32, (const uint32_t[]){0x7f800000}, 1);
+}
+static void odd_own_text(gguf_maker *m) { gguf_text(m, "llama.x", "\xff"); }
+static void kind_number(gguf_maker *m) { gguf_u32(m, "tokenizer.ggml.model", 1); }
+static void words_number(gguf_maker *m) { gguf_u32(m, "tokenizer.ggml.pre", 1); }
+static void scalings(gguf_maker *m) {
+    gguf_texts(m, "llama.rope.scaling.type", (const char *const[]){"none", NULL});
+}
+static void bos_text(gguf_maker *m) { gguf_text(m, "tokenizer.ggml.bos_token_id", "1"); }
 static void no_factor(gguf_maker *m) { gguf_text(m, "llama.rope.scaling.type", "linear"); }
 static void factor_alone(gguf_maker *m) {
     gguf_number(m, "llama.rope.scaling.factor", F32, ONE_F32, 4);
@@ -530,6 +541,7 @@ const gguf_row gguf_rows[] = {
      0,
      0,
      {0}},
+    {"items of a list, unused", ISOBIT_OK, "", 0, NULL, infinite_items, 0, 0, {0}},
     {"split into one", ISOBIT_OK, "", 0, NULL, no_split, 0, 0, {0}},
     {"split into a string",
      ISOBIT_E_CONFIG,
@@ -698,6 +710,24 @@ const gguf_row gguf_rows[] = {
      0,
      NULL,
      overlap,
+     0,
+     0,
+     {0}},
+    {"a text of the family that is not UTF-8",
+     ISOBIT_E_CONFIG,
+     "\"llama.x\" is not finite, or a string that is not UTF-8",
+     0,
+     NULL,
+     odd_own_text,
+     0,
+     0,
+     {0}},
+    {"one in another",
+     ISOBIT_E_OFFSET,
+     "\"blk.0.attn_norm.weight\" begins at byte 32 of the data; it should at 128",
+     0,
+     NULL,
+     inside,
      0,
      0,
      {0}},
@@ -902,6 +932,24 @@ const gguf_row gguf_rows[] = {
      0,
      NULL,
      narrow_values,
+     0,
+     0,
+     {0}},
+    {"scalings in an array",
+     ISOBIT_E_UNSUPPORTED,
+     "\"llama.rope.scaling.type\" is not \"none\", \"linear\", \"yarn\" or \"longrope\"",
+     0,
+     NULL,
+     scalings,
+     0,
+     0,
+     {0}},
+    {"first token a text, the model",
+     ISOBIT_E_CONFIG,
+     "\"tokenizer.ggml.bos_token_id\" is a string; a 32-bit number",
+     0,
+     NULL,
+     bos_text,
      0,
      0,
      {0}},
@@ -1211,6 +1259,24 @@ const gguf_row gguf_rows[] = {
      1,
      "tokenizer.ggml.tokens",
      nul_token,
+     0,
+     0,
+     {0}},
+    {"a number for the kind",
+     ISOBIT_E_CONFIG,
+     "\"tokenizer.ggml.model\" is a 32-bit number; a string is expected",
+     1,
+     "tokenizer.ggml.model",
+     kind_number,
+     0,
+     0,
+     {0}},
+    {"a number for the words",
+     ISOBIT_E_CONFIG,
+     "\"tokenizer.ggml.pre\" is a 32-bit number; a string is expected",
+     1,
+     "tokenizer.ggml.pre",
+     words_number,
      0,
      0,
      {0}},

@@ -37,6 +37,17 @@
 
 /* Counted from 1: the allocation, or the read, that fails; 0: none. */
 static struct { size_t count, failing; } memory, io;
+static const char *growing; /* a file that is longer after the next read */
+
+static void grow(void) {
+    if (!growing)
+        return;
+    FILE *file = fopen(growing, "ab");
+    growing = NULL;
+    assert_non_null(file);
+    assert_int_equal(fputc(0, file), 0);
+    assert_int_equal(fclose(file), 0);
+}
 
 void *__real_malloc(size_t bytes);
 void *__wrap_malloc(size_t bytes);
@@ -54,6 +65,7 @@ void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
     ssize_t __real_pread##suffix(int fd, void *to, size_t bytes, off_t offset);                    \
     ssize_t __wrap_pread##suffix(int fd, void *to, size_t bytes, off_t offset);                    \
     ssize_t __wrap_pread##suffix(int fd, void *to, size_t bytes, off_t offset) {                   \
+        grow();                                                                                    \
         if (++io.count == io.failing) {                                                            \
             errno = EIO;                                                                           \
             return -1;                                                                             \
@@ -489,6 +501,7 @@ static void same_scores(gguf_maker *m) {
     scores[UNUSED_BA] = 0;
     gguf_numbers(m, K("scores"), GGUF_F32, scores, PIECES);
 }
+static void unk_text(gguf_maker *m) { gguf_text(m, K("unknown_token_id"), "0"); }
 static void unk_beyond(gguf_maker *m) { gguf_u32(m, K("unknown_token_id"), PIECES); }
 static void unk_filler(gguf_maker *m) { gguf_u32(m, K("unknown_token_id"), A); }
 static void bos_beyond(gguf_maker *m) { gguf_u32(m, K("bos_token_id"), PIECES); }
@@ -552,6 +565,8 @@ static const piece_row piece_rows[] = {
     {"two tokens", ISOBIT_E_CONFIG, "has less than 3 pieces", .count = 2},
     {"unknown beyond", ISOBIT_E_CONFIG, "unknown_token_id\" is 267, which is no token",
      .skip = K("unknown_token_id"), .add = unk_beyond},
+    {"unknown a text", ISOBIT_E_CONFIG, "unknown_token_id\" is a string; a 32-bit number",
+     .skip = K("unknown_token_id"), .add = unk_text},
     {"unknown a filler", ISOBIT_E_CONFIG, "unknown_token_id\" is 260, which is no token",
      .skip = K("unknown_token_id"), .add = unk_filler, CHANGE(A, "[PAD260]", 5, 0)},
     {"no unknown", ISOBIT_E_MISSING, "no key \"tokenizer.ggml.unknown_token_id\"",
@@ -841,11 +856,15 @@ static void test_mutations(void **state) {
     files_make(&f);
     files_path(&f, NAME, path, sizeof path);
     const int fd = file_in_memory(path);
+    size_t before = 0; /* of the data */
     for (size_t n = 0; n < b.count; n++) {
         overwrite(fd, &b, n);
-        if (load_from(path, 0, &error) != ISOBIT_E_TRUNCATED)
+        if (load_from(path, 0, &error) != ISOBIT_E_TRUNCATED ||
+            !strstr(error.message, "the file is too short for a GGUF file") != (n >= 24))
             fail_msg("%zu of %zu bytes: %s", n, b.count, error.message);
+        before += strstr(error.message, "the file ends before the data of its tensors") != NULL;
     }
+    assert_in_range(before, 1, 31);
     size_t good = 0;
     for (size_t bit = 0; bit < 8 * b.count; bit++) {
         b.bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
@@ -927,6 +946,8 @@ static void test_places(void **state) {
     assert_non_null(strstr(error.message, "there is no file config.json in"));
     files_path(&f, NAME, path, sizeof path);
     refused(path, ISOBIT_E_MISSING, "there is no file model.gguf in");
+    assert_int_equal(load_from("/no such directory", 0, &error), ISOBIT_E_MISSING);
+    assert_non_null(strstr(error.message, "there is no file config.json in"));
     files_write(&f, NAME, b.bytes, b.count);
     files_text(&f, "README.md", "x");
     files_text(&f, ".gguf", "x"); /* only a suffix */
@@ -938,10 +959,22 @@ static void test_places(void **state) {
     accepted("./" NAME);
     accepted(".");
     assert_int_equal(chdir(here), 0);
+    for (int text = 0; text < 2; text++) {
+        growing = path;
+        assert_int_equal(load_from(path, text, &error), ISOBIT_E_IO);
+        assert_non_null(strstr(error.message, "the file changed while it was read"));
+        files_write(&f, NAME, b.bytes, b.count);
+    }
     /* Two of them: which one? */
     files_write(&f, "other.gguf", b.bytes, b.count);
     refused(f.directory, ISOBIT_E_CONFIG, "there is more than one .gguf file in");
     accepted(path);
+    /* Files beside it that cannot be opened do not count as missing. */
+    files_path(&f, "config.json", path, sizeof path);
+    assert_int_equal(mkdir(path, 0777), 0);
+    refused(f.directory, ISOBIT_E_IO, "config.json in");
+    assert_int_equal(rmdir(path), 0);
+    files_path(&f, NAME, path, sizeof path);
     /* A directory of another form goes first. */
     files_text(&f, "config.json", "{}");
     assert_int_equal(load_from(f.directory, 0, &error), ISOBIT_E_MISSING);
@@ -1003,12 +1036,19 @@ static size_t open_files(void) {
 }
 
 static void test_faults(void **state) {
-    static const char *const paths[] = {
+    files f;
+    gguf_maker m = {0};
+    gguf_good(&m);
+    blob b = gguf_finish(&m);
+    files_make(&f);
+    files_write(&f, NAME, b.bytes, b.count);
+    blob_free(&b);
+    const char *const paths[] = {
         DATA "/gguf/llama.gguf",       DATA "/gguf/gpt2.gguf",     DATA "/gguf/longrope.gguf",
         DATA "/gguf/t5.gguf",          DATA "/gguf/gpt2.gguf",     DATA "/gguf/tokens-llama.gguf",
-        DATA "/gguf/tokens-bert.gguf", DATA "/gguf/tokens-t5.gguf"};
+        DATA "/gguf/tokens-bert.gguf", DATA "/gguf/tokens-t5.gguf", f.directory};
     const size_t before = open_files();
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 9; i++) {
         const char *path = paths[i];
         const int text = i >= 4;
         iso_error error;
@@ -1035,6 +1075,7 @@ static void test_faults(void **state) {
         io.failing = 0;
     }
     assert_int_equal(open_files(), before);
+    remove_all(&f);
     (void)state;
 }
 
