@@ -42,11 +42,22 @@ DISPATCH = ["dispatch/" + name for name in
              "gemm/narrow.c", "gemm/plan.c", "gemm/run.c", "gemm/streams.c", "gemm/transposed_c.c",
              "gemv.c", "info.c", "linear.c", "pool.c", "rows.c", "select.c", "status.c", "threads.c")]
 LOADER = ["model/" + name + ".c" for name in
-          ("bin", "checkpoint", "config", "families", "file", "json", "load", "pickle",
-           "safetensors", "weights", "zip", "text/characters")]
-AREAS = {"kernels": KERNELS, "dispatch": DISPATCH, "loader": LOADER}
+          ("bin", "checkpoint", "config", "families", "file", "gguf", "gguf_config", "json", "load",
+           "pickle", "safetensors", "weights", "zip")]
+LOADER += ["model/text/" + name + ".c" for name in
+           ("added", "bpe", "characters", "gguf", "languages", "m2m", "marian", "metaspace",
+            "pipeline", "pipeline_files", "pipeline_json", "pipeline_spm", "spm_file", "spm_text",
+            "tokenizer", "unigram", "vocabulary", "wordpiece")]
+CALLS = ["model/" + name + ".c" for name in
+         ("batch", "sentence", "text/sentence_text", "text/spelt", "text/stop", "text/target")]
+BLAS = ["blas/" + name for name in
+        ("errors.c", "gemm.c", "interface.h", "pack.c", "threads.c", "vectors.c")]
+AREAS = {"kernels": KERNELS, "dispatch": DISPATCH, "loader": LOADER, "calls": CALLS, "blas": BLAS}
 # How many are chosen, besides the validations of the loader, which are all taken.
-QUOTA = {"kernels": 90, "dispatch": 60, "loader": 40}
+QUOTA = {"kernels": 90, "dispatch": 60, "loader": 40, "calls": 60, "blas": 60}
+TOKENIZERS = ["gpt2", "roberta", "prefix-space", "llama3", "qwen2", "bert", "bert-cased",
+              "sequence", "bart", "nllb", "nllb-json", "mbart", "mbart50", "mbart50-json", "t5",
+              "t5-bpe", "pegasus", "llama", "llama-json", "marian", "m2m_100"]
 # A mutant of such a rule takes a validation away, moves its limit, or spoils its error code.
 VALIDATION = {"drop if", "error code", "drop error", "limit", "overflow"}
 WANTED = 95.0  # per cent killed
@@ -389,8 +400,11 @@ def command(arguments, cwd, log):
 
 FAILED = re.compile(rb"^(\[  FAILED  \]|FAIL )", re.M)
 PROGRAMS = ["test_kernels", "test_ops", "test_dispatch", "test_threads", "test_loader",
-            "test_corpus", "test_checkpoints", "test_faults", "test_model", "fuzz_seeds",
-            "fuzz_safetensors", "fuzz_bin", "fuzz_config", "fuzz_model", "fuzz_tokenizer", "fuzz_ops"]
+            "test_corpus", "test_checkpoints", "test_faults", "test_model", "test_gguf",
+            "test_text", "test_text_families", "test_pipeline", "test_spm", "test_stop",
+            "test_batch", "test_blas", "test_text_faults", "fuzz_seeds", "fuzz_safetensors",
+            "fuzz_bin", "fuzz_gguf", "fuzz_config", "fuzz_model", "fuzz_tokenizer", "fuzz_spm",
+            "fuzz_family", "fuzz_pipeline", "fuzz_ops"]
 KINDS = {"plain": ["-DCMAKE_BUILD_TYPE=Release"],
          "asan": ["-DCMAKE_BUILD_TYPE=Debug", "-DISOBIT_SANITIZE=address,undefined"],
          "tsan": ["-DCMAKE_BUILD_TYPE=Debug", "-DISOBIT_SANITIZE=thread"]}
@@ -401,10 +415,11 @@ ONLY = {"tsan": ["test_threads", "fuzz_seeds"]}
 class Build:
     """A build of the unchanged sources, and how its objects and programs are made."""
 
-    def __init__(self, work, kind, jobs):
-        programs = ONLY.get(kind, PROGRAMS)
+    def __init__(self, work, kind, jobs, needed):
+        programs = [p for p in ONLY.get(kind, PROGRAMS) if p in needed or p == "fuzz_seeds"]
         self.kind, self.tree = kind, os.path.join(work, "tree")
-        self.dir = os.path.join(work, kind)
+        # As far from the sources as builds of presets are: a cache of compilers knows the objects.
+        self.dir = os.path.join(self.tree, "build", *([] if kind == "plain" else [kind]))
         log = os.path.join(work, kind + ".log")
         say("building the tests (%s)" % kind)
         if command(["cmake", "-S", self.tree, "-B", self.dir, "-G", "Unix Makefiles",
@@ -436,7 +451,7 @@ class Build:
         words = ["-O1" if w == "-O3" else w for w in words]
         words[words.index("-o") + 1] = output
         if unit.startswith("kernels/") and "-DISO_ROLLED" not in words:
-            words.insert(1, "-DISO_ROLLED")
+            words.append("-DISO_ROLLED")
         return words + ["-w"], e["directory"]
 
     def link(self, name, objects, output):
@@ -469,6 +484,35 @@ def stages(path):
         yield "asan", units, quick
         if path.endswith("/pool.c"):  # a lock that lacks shows in a plain build by chance only
             yield "tsan", units, [["test_threads"]]
+    elif area == "blas":
+        units = ["blas/lp64.c", "blas/ilp64.c"] if path.endswith(".h") else [path]
+        yield "plain", units, [["test_blas", "--quick"]]
+        yield "plain", units, [["test_blas"]]
+        yield "asan", units, [["test_blas", "--quick"]]
+    elif path == "model/batch.c":
+        yield "plain", [path], [["test_batch"]]
+        yield "asan", [path], [["test_batch"]]
+    elif path == "model/sentence.c":
+        yield "plain", [path], [["test_model"]]
+        yield "asan", [path], [["test_model"]]
+    elif path.startswith("model/gguf"):
+        yield "plain", [path], [["fuzz_gguf", "@"], ["test_gguf"]]
+        yield "asan", [path], [["fuzz_gguf", "@"], ["test_gguf"]]
+    elif path.startswith("model/text/") and not path.endswith("/characters.c"):
+        tests = [["test_spm"], ["test_text"] + TOKENIZERS,
+                 ["test_text", "gguf", "gpt2", "llama3", "qwen2", "llama"],
+                 ["test_text_families", "sentencepiece"]]
+        tests += [["test_stop"] + TOKENIZERS]
+        slow = [["test_pipeline"]]
+        fuzz = [["fuzz_" + name, "@"] for name in ("tokenizer", "spm", "family", "pipeline")]
+        if "/pipeline" in path:
+            tests, slow = slow, tests
+        elif path.endswith(("/gguf.c", "/tokenizer.c")):
+            slow += [["test_gguf"], ["fuzz_gguf", "@"]]
+        yield "plain", [path], tests + slow
+        yield "plain", [path], fuzz + [["test_text_faults"] + TOKENIZERS, ["test_loader"],
+                                      ["test_model"]]
+        yield "asan", [path], tests[:2] + fuzz + slow
     else:
         fuzz = [["fuzz_" + name, "@"] for name in ("safetensors", "bin", "config", "model", "tokenizer")]
         tests = fuzz[:2] + [["test_checkpoints"], ["test_corpus"], ["test_loader"]]
@@ -558,7 +602,7 @@ class Worker:
         self.builds, self.limits, self.pristine = builds, limits, pristine
         shutil.rmtree(self.tree, ignore_errors=True)
         tree = os.path.join(work, "tree")
-        for part in ("include", "kernels", "dispatch", "model"):
+        for part in ("include", "kernels", "dispatch", "model", "blas"):
             shutil.copytree(os.path.join(tree, part), os.path.join(self.tree, part))
 
     def compile(self, kind, unit):
@@ -795,15 +839,20 @@ def main():
     todo = [m for m in mutants if m.name() not in results]
     alive = [m for m in mutants if results.get(m.name(), {}).get("result") == "alive"]
     if todo or alive:
-        kinds = {kind for m in todo + alive for kind, _, _ in stages(m.path)}
-        builds = {kind: Build(work, kind, options.jobs) for kind in KINDS if kind in kinds}
+        needed = {}  # of each kind of build, the programs
+        for path in {m.path for m in todo + alive}:
+            for kind, _, tests in list(stages(path))[:1 if options.first else None]:
+                needed.setdefault(kind, set()).update(
+                    "test_dispatch" if words[0].startswith("@") else words[0] for words in tests)
+        builds = {kind: Build(work, kind, options.jobs, needed[kind]) for kind in KINDS
+                  if kind in needed}
         say("running the tests without a mutant")
         limits = measure(builds, work, {m.path for m in todo + alive}, options.first)
         pristine = {}
         directory = os.path.join(work, "measure")
         for path in {m.path for m in todo + alive}:
             for kind, units, _ in stages(path):
-                for unit in units:
+                for unit in units if kind in builds else []:
                     if (kind, unit) not in pristine:
                         words, cwd = builds[kind].compile(unit, tree, directory + "/pristine.o")
                         subprocess.run(words, cwd=cwd, check=True)
