@@ -9,7 +9,8 @@ target_link_libraries(test_faults PRIVATE PkgConfig::JANSSON)
 # 64-bit file offsets give some calls another name.
 target_link_options(test_faults PRIVATE
   LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc
-  LINKER:--wrap=open,--wrap=open64,--wrap=fstat,--wrap=fstat64,--wrap=pread,--wrap=pread64)
+  LINKER:--wrap=open,--wrap=open64,--wrap=fstat,--wrap=fstat64,--wrap=pread,--wrap=pread64
+  LINKER:--wrap=mmap,--wrap=mmap64,--wrap=munmap)
 isobit_test(faults test_faults)
 
 # Output that cannot be written.

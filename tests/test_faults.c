@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -41,7 +42,11 @@ static struct {
     const char *cut_path;  /* is cut to cut_bytes at the read number cut_at */
     off_t cut_bytes;
     size_t reads, cut_at;
+    int no_maps; /* no file can be mapped */
+    size_t maps; /* that are there now */
 } io;
+
+static int mapping; /* the model is loaded with its files mapped */
 
 static int no_memory(void) {
     const size_t n = ++memory.allocations;
@@ -123,9 +128,33 @@ static ssize_t wrapped_pread(ssize_t (*real)(int, void *, size_t, off_t), int fd
 WRAP()
 WRAP(64)
 
+#define WRAP_MAP(suffix)                                                                           \
+    void *__real_mmap##suffix(void *at, size_t bytes, int prot, int flags, int fd, off_t offset);  \
+    void *__wrap_mmap##suffix(void *at, size_t bytes, int prot, int flags, int fd, off_t offset);  \
+    void *__wrap_mmap##suffix(void *at, size_t bytes, int prot, int flags, int fd, off_t offset) { \
+        if (fd >= 0 && io.no_maps) {                                                               \
+            errno = ENODEV;                                                                        \
+            return MAP_FAILED;                                                                     \
+        }                                                                                          \
+        io.maps += fd >= 0;                                                                        \
+        return __real_mmap##suffix(at, bytes, prot, flags, fd, offset);                            \
+    }
+WRAP_MAP()
+WRAP_MAP(64)
+
+int __real_munmap(void *at, size_t bytes);
+int __wrap_munmap(void *at, size_t bytes);
+int __wrap_munmap(void *at, size_t bytes) {
+    if (io.maps) /* stacks of threads are unmapped elsewhere */
+        io.maps--;
+    return __real_munmap(at, bytes);
+}
+
 static void no_faults(void) {
+    const size_t maps = io.maps;
     memset(&memory, 0, sizeof memory);
     memset(&io, 0, sizeof io);
+    io.maps = maps;
 }
 
 /* ------------------------------------------------------------------------------------- calls */
@@ -192,7 +221,8 @@ static iso_status load(iso_model **model, const files *f, iso_error *error) {
     iso_model *const untouched = (iso_model *)(void *)error;
     *model = untouched;
     *error = (iso_error){0};
-    iso_status status = iso_model_load(model, f->directory, NULL, NULL, error);
+    const iso_load_options options = {.size = sizeof options, .map = mapping};
+    iso_status status = iso_model_load(model, f->directory, &options, NULL, error);
     if (status) {
         assert_ptr_equal(*model, untouched);
         assert_int_equal(error->status, status);
@@ -709,6 +739,93 @@ static void test_beyond_4_gib(void **state) {
     (void)state;
 }
 
+/*
+ * The same with mapped weights: what was mapped is unmapped again, whatever fails, and where
+ * nothing can be mapped the weights are read. The bits are those of weights that were read.
+ */
+static void test_mapped(void **state) {
+    files f;
+    iso_error error;
+    iso_model *model;
+    answer good, got;
+    no_faults();
+    files_make(&f);
+    good_files(&f);
+    assert_int_equal(load(&model, &f, &error), ISOBIT_OK);
+    ask(&good, model);
+    iso_model_free(model);
+    assert_int_equal(io.maps, 0);
+    mapping = 1;
+    for (int none = 0; none < 2; none++) {
+        no_faults();
+        io.no_maps = none;
+        assert_int_equal(load(&model, &f, &error), ISOBIT_OK);
+        assert_int_equal(io.maps, !none);
+        ask(&got, model);
+        assert_memory_equal(&got, &good, sizeof got);
+        iso_model_free(model);
+        assert_int_equal(io.maps, 0);
+    }
+    for (int kind = 0; kind < 3; kind++) { /* an allocation; it and all after it; a call */
+        size_t failures = 0;
+        for (size_t k = 1;; k++) {
+            no_faults();
+            *(kind == 0 ? &memory.failing : kind == 1 ? &memory.all_from : &io.failing) = k;
+            io.code = EIO;
+            iso_status status = load(&model, &f, &error);
+            const size_t made = kind == 2 ? io.calls : memory.allocations;
+            memory.failing = memory.all_from = 0;
+            assert_int_equal(io.maps, status == ISOBIT_OK);
+            iso_model_free(model);
+            assert_int_equal(io.maps, 0);
+            if (k > made) {
+                assert_int_equal(status, ISOBIT_OK);
+                break;
+            }
+            if (status && status != (kind == 2 ? ISOBIT_E_IO : ISOBIT_E_NOMEM))
+                fail_msg("kind %d, %zu: status %d (%s)", kind, k, (int)status, error.message);
+            failures += status != ISOBIT_OK;
+            assert_true(k < 10000);
+        }
+        assert_true(failures >= 10);
+    }
+    for (size_t shortest = 1; shortest < 8; shortest += 6) {
+        no_faults();
+        io.shortest = shortest;
+        io.interrupt = 1;
+        assert_int_equal(load(&model, &f, &error), ISOBIT_OK);
+        no_faults();
+        ask(&got, model);
+        assert_memory_equal(&got, &good, sizeof got);
+        iso_model_free(model);
+    }
+    /* A file that is shorter or longer than fstat says, or was replaced: nothing is touched. */
+    static const off_t more[] = {1, 1000, -1, -1000};
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+        no_faults();
+        io.more = more[i];
+        assert_int_not_equal(load(&model, &f, &error), ISOBIT_OK);
+        assert_int_equal(io.maps, 0);
+    }
+    /* The file is replaced while the model lives, as the header says: it keeps the old one. */
+    no_faults();
+    assert_int_equal(load(&model, &f, &error), ISOBIT_OK);
+    char path[160], other[160];
+    files_path(&f, "model.safetensors", path, sizeof path);
+    files_path(&f, "other", other, sizeof other);
+    files_text(&f, "other", "no weights");
+    assert_int_equal(rename(other, path), 0);
+    ask(&got, model);
+    assert_memory_equal(&got, &good, sizeof got);
+    iso_model_free(model);
+    assert_int_equal(io.maps, 0);
+    mapping = 0;
+    good_files(&f);
+    same(&good, &f);
+    files_remove(&f);
+    (void)state;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_memory),
@@ -720,6 +837,7 @@ int main(void) {
         cmocka_unit_test(test_short_reads),
         cmocka_unit_test(test_files_change),
         cmocka_unit_test(test_no_regular_files),
+        cmocka_unit_test(test_mapped),
         cmocka_unit_test(test_beyond_4_gib),
     };
     return cmocka_run_group_tests_name("faults", tests, NULL, NULL);
