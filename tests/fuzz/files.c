@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -60,9 +61,15 @@ static struct {
     size_t bytes;
 } table[FILES];
 static int open_files;
+static struct {
+    void *at;
+    size_t bytes;
+} maps[FILES];
 
 void fuzz_no_files(void) {
     FUZZ_CHECK(open_files == 0); /* a descriptor that was not closed */
+    for (int i = 0; i < FILES; i++)
+        FUZZ_CHECK(!maps[i].at); /* a file that is mapped still */
     memset(table, 0, sizeof table);
 }
 
@@ -135,4 +142,54 @@ int __wrap_close(int fd) {
         return __real_close(fd);
     open_files--;
     return 0;
+}
+
+/* ------------------------------------------------------------------------------ mapped files */
+
+/* Of exactly the file's size, so that a sanitizer sees what is read behind it. */
+static void *map_ours(int fd, size_t bytes, off_t offset) {
+    const size_t all = table[fd - FIRST_FD].bytes, alignment = 4096;
+    int i = 0;
+    FUZZ_CHECK(offset == 0 && bytes && bytes <= all);
+    while (maps[i].at)
+        FUZZ_CHECK(++i < FILES);
+    FUZZ_CHECK(!posix_memalign(&maps[i].at, alignment, bytes));
+    memcpy(maps[i].at, table[fd - FIRST_FD].data, bytes);
+    maps[i].bytes = bytes;
+    return maps[i].at;
+}
+
+static int find_map(const void *at) {
+    int i = 0;
+    while (i < FILES && (!at || maps[i].at != at))
+        i++;
+    return i;
+}
+
+#define WRAP_MAP(suffix)                                                                           \
+    void *__real_mmap##suffix(void *at, size_t bytes, int prot, int flags, int fd, off_t offset);  \
+    void *__wrap_mmap##suffix(void *at, size_t bytes, int prot, int flags, int fd, off_t offset);  \
+    void *__wrap_mmap##suffix(void *at, size_t bytes, int prot, int flags, int fd, off_t offset) { \
+        return ours(fd) ? map_ours(fd, bytes, offset)                                              \
+                        : __real_mmap##suffix(at, bytes, prot, flags, fd, offset);                 \
+    }
+WRAP_MAP()
+WRAP_MAP(64)
+
+int __real_munmap(void *at, size_t bytes);
+int __wrap_munmap(void *at, size_t bytes);
+int __wrap_munmap(void *at, size_t bytes) {
+    const int i = find_map(at);
+    if (i == FILES)
+        return __real_munmap(at, bytes);
+    FUZZ_CHECK(bytes == maps[i].bytes);
+    free(maps[i].at);
+    maps[i].at = NULL;
+    return 0;
+}
+
+int __real_madvise(void *at, size_t bytes, int advice);
+int __wrap_madvise(void *at, size_t bytes, int advice);
+int __wrap_madvise(void *at, size_t bytes, int advice) {
+    return find_map(at) < FILES ? 0 : __real_madvise(at, bytes, advice);
 }

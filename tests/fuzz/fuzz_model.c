@@ -4,7 +4,7 @@
  *   even  records of three bytes (offset, 16 bits, little endian; byte) that patch a good model,
  *         config.json and model.safetensors lying one after the other;
  *   odd   config.json, a byte 0xff, model.safetensors.
- * What loads must search, score and give the same bits again.
+ * What loads must search, score and give the same bits again, and with its files mapped.
  */
 #include "fuzz.h"
 #include "fuzz_base.h"
@@ -22,7 +22,8 @@ static int is_of_the_call(iso_status status) {
 }
 
 /* What takes one stack only. */
-static void use_one(const iso_model *model) {
+static void use_one(iso_model *const *models) {
+    const iso_model *model = models[0];
     const size_t d = iso_model_get_info(model)->d, V = iso_model_get_info(model)->target_vocabulary;
     iso_error error = {0};
     float *x[2], *logits[2];
@@ -33,9 +34,9 @@ static void use_one(const iso_model *model) {
         x[i] = calloc(2 * d, sizeof(float));
         logits[i] = calloc(3 * V, sizeof(float));
         FUZZ_CHECK(x[i] && logits[i]);
-        status = iso_sentence_embed_f32(x[i], model, sources, lengths, 2, NULL, NULL, &error);
+        status = iso_sentence_embed_f32(x[i], models[i], sources, lengths, 2, NULL, NULL, &error);
         FUZZ_CHECK(!status || status == ISOBIT_E_UNSUPPORTED || is_of_the_call(status));
-        status = iso_token_logits_f32(logits[i], model, sources, 3, NULL, &error);
+        status = iso_token_logits_f32(logits[i], models[i], sources, 3, NULL, &error);
         FUZZ_CHECK(!status || status == ISOBIT_E_UNSUPPORTED || is_of_the_call(status));
     }
     FUZZ_CHECK(fuzz_equal(x[0], x[1], 2 * d * sizeof(float)));
@@ -46,8 +47,9 @@ static void use_one(const iso_model *model) {
     }
 }
 
-static void use(const iso_model *model) {
-    const iso_model_info *info = iso_model_get_info(model);
+/* The same model twice. */
+static void use(iso_model *const *models) {
+    const iso_model_info *info = iso_model_get_info(models[0]);
     const iso_generate_options options = {.size = sizeof options,
                                           .beams = info->default_sampling         ? 1
                                                    : info->target_vocabulary >= 2 ? 2
@@ -57,20 +59,21 @@ static void use(const iso_model *model) {
     iso_error error = {0};
     iso_generation *g[2] = {NULL, NULL};
     if (!info->decoder_layers) {
-        use_one(model);
+        use_one(models);
         return;
     }
     if (!info->encoder_layers)
-        use_one(model);
+        use_one(models);
     float scores[2][3];
     memset(scores, 0, sizeof scores);
     for (int i = 0; i < 2; i++) {
-        iso_status status = iso_generate(&g[i], model, sources, lengths, 2, &options, NULL, &error);
+        iso_status status =
+            iso_generate(&g[i], models[i], sources, lengths, 2, &options, NULL, &error);
         FUZZ_CHECK(status == ISOBIT_OK || is_of_the_call(status));
         if (status)
             fuzz_check_error(status, &error);
-        status = iso_score_f32(scores[i], model, sources, lengths, targets, target_lengths, 2, NULL,
-                               &error);
+        status = iso_score_f32(scores[i], models[i], sources, lengths, targets, target_lengths, 2,
+                               NULL, &error);
         FUZZ_CHECK(status == ISOBIT_OK || is_of_the_call(status));
     }
     FUZZ_CHECK(fuzz_equal(scores[0], scores[1], sizeof scores[0]));
@@ -89,7 +92,6 @@ static void use(const iso_model *model) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     uint8_t *copy = NULL;
     iso_error error = {0};
-    iso_model *model = NULL;
     if (bytes == 0)
         return 0;
     fuzz_no_files();
@@ -108,14 +110,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
         fuzz_file("config.json", copy, base->config_bytes);
         fuzz_file("model.safetensors", copy + base->config_bytes, base->weights_bytes);
     }
-    iso_status status = iso_model_load(&model, FUZZ_DIRECTORY, NULL, NULL, &error);
-    if (status) {
-        FUZZ_CHECK(model == NULL);
+    const iso_load_options mapped = {.size = sizeof mapped, .map = 1};
+    iso_model *models[2] = {NULL, NULL};
+    iso_status status = iso_model_load(&models[0], FUZZ_DIRECTORY, NULL, NULL, &error);
+    FUZZ_CHECK(iso_model_load(&models[1], FUZZ_DIRECTORY, &mapped, NULL, &error) == status);
+    FUZZ_CHECK(!models[0] == !!status && !models[1] == !!status);
+    if (status)
         fuzz_check_error(status, &error);
-    } else {
-        use(model);
-    }
-    iso_model_free(model);
+    else
+        use(models);
+    iso_model_free(models[0]);
+    iso_model_free(models[1]);
     free(copy);
     return 0;
 }

@@ -1,46 +1,53 @@
 /* SPDX-License-Identifier: MIT
  *
- * Input: a letter and the files of a tokenizer, then a text, with bytes 0xff between them:
- *   j  tokenizer.json      m  vocab.json, merges.txt      w  vocab.txt
+ * Input: the files of a tokenizer, then a text, with bytes 0xff between them; a target for each
+ * kind: pipeline   tokenizer.json      bpe   vocab.json, merges.txt      wordpiece   vocab.txt
  * What loads cuts the text with and without room, and joins it again, whole and token by token.
  * What is read of tokenizer.json without a tree is what jansson reads.
  */
 #include "fuzz_text.h"
+#if !defined FUZZ_TARGET_bpe && !defined FUZZ_TARGET_wordpiece
 #include "scanned.h"
+#endif
 
 #include <string.h>
 
 enum { MOST_TEXT = 4096 };
 
+#if defined FUZZ_TARGET_bpe
+enum { FILES = 2 };
+static const char config[] = "{\"tokenizer_class\":\"RobertaTokenizer\"}";
+static const char *const names[] = {"vocab.json", "merges.txt"};
+#elif defined FUZZ_TARGET_wordpiece
+enum { FILES = 1 };
+static const char config[] = "{\"tokenizer_class\":\"BertTokenizer\"}";
+static const char *const names[] = {"vocab.txt"};
+#else
+enum { FILES = 1 };
+static const char config[] = "{\"tokenizer_class\":\"PreTrainedTokenizerFast\"}";
+static const char *const names[] = {"tokenizer.json"};
+#endif
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
-    static const char *const configs[] = {"{\"tokenizer_class\":\"PreTrainedTokenizerFast\"}",
-                                          "{\"tokenizer_class\":\"RobertaTokenizer\"}",
-                                          "{\"tokenizer_class\":\"BertTokenizer\"}"};
-    static const char letters[] = "jmw";
-    static const char *const names[][2] = {
-        {"tokenizer.json", NULL}, {"vocab.json", "merges.txt"}, {"vocab.txt", NULL}};
-    const char *letter = bytes && data[0] ? strchr(letters, data[0]) : NULL;
-    const uint8_t *parts[3];
-    size_t sizes[3];
+    const uint8_t *parts[FILES + 1];
+    size_t sizes[FILES + 1];
     iso_error error = {0};
     iso_tokenizer *t = NULL;
-    if (!letter)
+    if (fuzz_split(data, bytes, parts, sizes, FILES + 1) < FILES + 1)
         return 0;
-    const size_t kind = (size_t)(letter - letters), files = names[kind][1] ? 2 : 1;
-    if (fuzz_split(data + 1, bytes - 1, parts, sizes, files + 1) < files + 1)
-        return 0;
-    if (kind == 0)
-        FUZZ_CHECK(scanned_compare((const char *)parts[0], sizes[0]) >= 0);
+#if !defined FUZZ_TARGET_bpe && !defined FUZZ_TARGET_wordpiece
+    FUZZ_CHECK(scanned_compare((const char *)parts[0], sizes[0]) >= 0);
+#endif
     fuzz_no_files();
-    fuzz_file("tokenizer_config.json", configs[kind], strlen(configs[kind]));
-    for (size_t i = 0; i < files; i++)
-        fuzz_file(names[kind][i], parts[i], sizes[i]);
+    fuzz_file("tokenizer_config.json", config, sizeof config - 1);
+    for (size_t i = 0; i < FILES; i++)
+        fuzz_file(names[i], parts[i], sizes[i]);
     iso_status status = iso_tokenizer_load(&t, FUZZ_DIRECTORY, &error);
     if (status) {
         FUZZ_CHECK(t == NULL);
         fuzz_check_error(status, &error);
-    } else if (sizes[files] <= MOST_TEXT) {
-        fuzz_use_tokenizer(t, parts[files], sizes[files]);
+    } else if (sizes[FILES] <= MOST_TEXT) {
+        fuzz_use_tokenizer(t, parts[FILES], sizes[FILES]);
     }
     iso_tokenizer_free(t);
     return 0;

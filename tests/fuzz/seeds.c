@@ -227,8 +227,8 @@ static void pipeline(void) {
         " ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+\"},"
         "\"behavior\":\"Isolated\"},{\"type\":\"ByteLevel\",\"add_prefix_space\":false,"
         "\"use_regex\":false}]},\"decoder\":{\"type\":\"ByteLevel\"}";
-    static const char *const heads[] = {"j{" BPE "," BYTE_LEVEL, "j{" WORDPIECE "," BERT,
-                                        "j{" BPE ","};
+    static const char *const heads[] = {"{" BPE "," BYTE_LEVEL, "{" WORDPIECE "," BERT,
+                                        "{" BPE ","};
     static const char *const steps[] = {"NFC", "NFKD", "StripAccents", "Lowercase",
                                         "BertNormalizer"};
     static const char text[] = "ab aB\xc3\xa9  b' <s>\t\xcc\x81\xc4\xb0\xe4\xb8\xad'S 12\r\n x";
@@ -247,18 +247,11 @@ static void pipeline(void) {
         seed(&b);
     }
     blob b = {0};
-    add(&b, "m{\"a\":0,\"b\":1,\"ab\":2,\"<s>\":3,\"</s>\":4}");
-    split(&b);
-    add(&b, "#version: 0.2\na b\n");
-    split(&b);
-    add(&b, text);
-    seed(&b);
     static const char *const jsons[] = {"nllb-json/tokenizer.json", "mbart50-json/tokenizer.json",
                                         "llama-json/tokenizer.json"};
     static unsigned char bytes[ROOM];
     for (int i = 0; i < 3; i++) {
         const size_t count = read_text(jsons[i], bytes, sizeof bytes);
-        add(&b, "j");
         blob_add(&b, bytes, count);
         split(&b);
         add(&b, odd_text);
@@ -270,7 +263,7 @@ static void pipeline(void) {
         "", ",\"unk_token\":\"?\"",
         ",\"unk_token\":\"?\",\"fuse_unk\":true,\"ignore_merges\":true"};
     for (int i = 0; i < 3; i++) {
-        add(&b, "j{\"model\":{\"type\":\"BPE\",\"byte_fallback\":true");
+        add(&b, "{\"model\":{\"type\":\"BPE\",\"byte_fallback\":true");
         add(&b, fallbacks[i]);
         add(&b,
             ",\"vocab\":{\"?\":0,\"a\":1,\"b\":2,\"ab\":3,\"\xe2\x96\x81\":4,\"\xe2\x96\x81"
@@ -286,10 +279,46 @@ static void pipeline(void) {
         add(&b, text);
         seed(&b);
     }
-    add(&b, "w[UNK]\n[CLS]\n[SEP]\na\n##b\n\xc3\xa9\n");
-    split(&b);
-    add(&b, text);
-    seed(&b);
+    static const char *const vocabularies[] = {
+        "[UNK]\n[CLS]\n[SEP]\na\n##b\n\xc3\xa9\n",
+        "[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\n[MASK]\r\nab\r\n##\xe4\xb8\xad\r\n##x",
+        "[UNK]\na\na\n",
+        "[CLS]\n[SEP]\n",
+        "[UNK]\n\n##\n",
+        ""};
+    target("fuzz_wordpiece");
+    for (size_t i = 0; i < sizeof vocabularies / sizeof *vocabularies; i++) {
+        add(&b, vocabularies[i]);
+        split(&b);
+        add(&b, text);
+        seed(&b);
+    }
+    static const struct {
+        const char *vocabulary, *merges;
+    } pairs[] = {
+#define WORDS "\"a\":0,\"b\":1,\"ab\":2,\"<s>\":3,\"</s>\":4"
+        {"{" WORDS "}", "#version: 0.2\na b\n"},
+        {"{" WORDS ",\"<unk>\":5,\"<pad>\":6,\"<mask>\":7,\"\u0120\":8,\"\u0120a\":9,"
+         "\"\u00c3\":10,\"\u00a9\":11,\"\u00c3\u00a9\":12}",
+         "\u0120 a\r\n\u00c3 \u00a9\r\n"},
+        {"{" WORDS "}", "a b\na b\n"}, /* twice */
+        {"{" WORDS "}", "a c\n"},      /* no token */
+        {"{" WORDS "}", "ab\n"},
+        {"{" WORDS "}", "a  b\n b\n"},
+        {"{\"a\":0,\"b\":0}", ""},
+        {"{\"a\":4294967296}", ""},
+        {"[]", "\n"},
+#undef WORDS
+    };
+    target("fuzz_bpe");
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        add(&b, pairs[i].vocabulary);
+        split(&b);
+        add(&b, pairs[i].merges);
+        split(&b);
+        add(&b, text);
+        seed(&b);
+    }
 }
 
 /* The files of the tiny Marian model, and each of them damaged in places. */
