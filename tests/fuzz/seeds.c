@@ -286,6 +286,26 @@ static void pipeline(void) {
         "[CLS]\n[SEP]\n",
         "[UNK]\n\n##\n",
         ""};
+    /* What tokenizer_config.json says of tokens that tokenizer.json has, and of others. */
+    static const char *const configs[] = {
+        "{\"added_tokens_decoder\":{\"1\":{\"content\":\"b\",\"lstrip\":true,\"special\":true},"
+        "\"30\":{\"content\":\"<x>\",\"single_word\":true,\"normalized\":false}}",
+        "{\"added_tokens_decoder\":{\"x\":{\"content\":\"<q>\"}}",
+        "{\"additional_special_tokens\":[\"<y>\",{\"content\":\"ab\",\"rstrip\":true}],"
+        "\"bos_token\":{\"content\":\"<s>\"},\"eos_token\":\"a\",\"add_bos_token\":true"};
+    for (int i = 0; i < 9; i++) {
+        add(&b, heads[i % 3]);
+        add(&b, i % 3 == 2 ? qwen2 : "");
+        add(&b, i % 3 == 1 ? "" : added);
+        add(&b, "}");
+        split(&b);
+        add(&b, text);
+        split(&b);
+        add(&b, configs[i / 3]);
+        add(&b, ",\"clean_up_tokenization_spaces\":true,\"tokenizer_class\":\"");
+        add(&b, i % 3 == 1 ? "BertTokenizerFast\"}" : "GPT2TokenizerFast\"}");
+        seed(&b);
+    }
     target("fuzz_wordpiece");
     for (size_t i = 0; i < sizeof vocabularies / sizeof *vocabularies; i++) {
         add(&b, vocabularies[i]);
