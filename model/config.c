@@ -157,6 +157,8 @@ static iso_status read_activation(const reader *r, model_config *c) {
         /* An old name, as those who made the checkpoints use it. */
         name = strcmp(name, "gated-gelu") == 0 ? "gelu_new" : name + 6;
     }
+    if (c->gelu_is_tanh && strcmp(name, "gelu") == 0)
+        name = "gelu_pytorch_tanh";
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(name, known[i].name) == 0) {
             c->activation_name = known[i].name;
@@ -421,6 +423,13 @@ static int is_stretch(const model_rope *rope) {
     return 1;
 }
 
+static iso_status read_rotary_part(const reader *r, model_config *c) {
+    const char *const key = c->keys->rotary_part;
+    iso_status status = key ? read_real(r, key, &c->rotary_part, 0, 1) : ISOBIT_OK;
+    return status || c->rotary_part <= 1 ? status
+                                         : wrong(r, key, get(r, key), "a number of at most 1");
+}
+
 /*
  * "rope_theta", and "rope_scaling" of the types that are known. transformers 5 writes one object
  * with both instead, "rope_parameters".
@@ -439,11 +448,14 @@ static iso_status read_rope(const reader *r, model_config *c) {
     const json_t *scaling = get(r, key);
     reader in = {r->file, scaling, r->arena, r->error};
     iso_status status = read_real(r, c->keys->rope_theta, &c->rope_theta, 1, 1);
+    if (!status)
+        status = read_rotary_part(r, c);
     if (status || !scaling)
         return status;
     if (!json_is_object(scaling))
         return wrong(r, key, scaling, "an object");
-    if ((status = read_real(&in, c->keys->rope_theta, &c->rope_theta, 1, 1)))
+    if ((status = read_real(&in, c->keys->rope_theta, &c->rope_theta, 1, 1)) ||
+        (status = read_rotary_part(&in, c)))
         return status;
     const json_t *type = get(&in, "rope_type") ? get(&in, "rope_type") : get(&in, "type");
     const char *name = type && json_is_string(type) ? json_string_value(type) : "";
@@ -457,6 +469,8 @@ static iso_status read_rope(const reader *r, model_config *c) {
                           "longrope are supported",
                           r->file, key, model_quote(&quoted, name, strlen(name)));
     c->rope.kind = kinds[i].kind;
+    if (c->rope.kind == MODEL_ROPE_YARN && get(&in, "short_factor"))
+        c->rope.kind = MODEL_ROPE_LONG; /* Phi-3 had that name for it for a time */
     if (c->rope.kind == MODEL_ROPE_PLAIN)
         return ISOBIT_OK;
     status = read_stretch(r, &in, c);
@@ -469,7 +483,8 @@ static iso_status read_rope(const reader *r, model_config *c) {
 
 /* Factors for each pair of elements of a head that turn. */
 static iso_status check_rope(const reader *r, const model_config *c) {
-    const size_t pairs = (c->head_width ? c->head_width : c->d / c->decoder_heads) / 2;
+    const size_t pairs =
+        model_rotary(c, c->head_width ? c->head_width : c->d / c->decoder_heads) / 2;
     return c->rope.kind != MODEL_ROPE_LONG || c->rope.count == pairs
                ? ISOBIT_OK
                : model_fail(r->error, ISOBIT_E_CONFIG,
@@ -543,6 +558,18 @@ static iso_status read_encoder_alone(const reader *r, model_config *c) {
     return status;
 }
 
+/* Without a matrix between the two. */
+static iso_status check_embedding_width(const reader *r, const model_config *c) {
+    const char *const key = c->keys->embedding_width;
+    size_t width = c->d;
+    iso_status status = key ? read_size(r, key, &width, 1, MAX_SIZE) : ISOBIT_OK;
+    return status || width == c->d
+               ? status
+               : model_fail(r->error, ISOBIT_E_UNSUPPORTED,
+                            "%s: \"%s\" is %zu; only the value of \"%s\", %zu, is supported",
+                            r->file, key, width, c->keys->d, c->d);
+}
+
 static iso_status read_architecture(const reader *r, model_config *c) {
     const model_keys *keys = c->keys;
     const struct {
@@ -576,7 +603,8 @@ static iso_status read_architecture(const reader *r, model_config *c) {
     if (!c->source_vocabulary)
         return model_fail(r->error, ISOBIT_E_MISSING, "%s has no key \"%s\"", r->file,
                           keys->source_vocabulary);
-    if ((status = check_buckets(r, c)) || (status = read_activation(r, c)) ||
+    if ((status = check_embedding_width(r, c)) || (status = check_buckets(r, c)) ||
+        (status = read_activation(r, c)) ||
         (status = read_flag(r, "scale_embedding", &c->scale_embedding)) ||
         (status = read_flag(r, "share_encoder_decoder_embeddings", &c->share_embeddings)) ||
         (status = read_flag(r, "tie_word_embeddings", &c->tie_logits)))

@@ -221,6 +221,21 @@ static const model_names gpt2_names = {
 static const model_keys llama_keys = {LLAMA_KEYS, .attention_bias = "attention_bias",
                                       .ffn_bias = "mlp_bias"};
 static const model_keys mistral_keys = {LLAMA_KEYS, .window = "sliding_window"};
+static const model_keys phi3_keys = {LLAMA_KEYS, .window = "sliding_window",
+                                     .rotary_part = "partial_rotary_factor"};
+static const model_keys gemma_keys = {LLAMA_KEYS, .attention_bias = "attention_bias"};
+static const model_keys opt_keys = {
+    .d = "hidden_size",
+    .decoder_layers = "num_hidden_layers",
+    .decoder_heads = "num_attention_heads",
+    .decoder_ffn = "ffn_dim",
+    .source_vocabulary = "vocab_size",
+    .max_positions = "max_position_embeddings",
+    .activation = "activation_function",
+    .attention_bias = "enable_bias",
+    .ffn_bias = "enable_bias",
+    .embedding_width = "word_embed_proj_dim",
+};
 static const model_keys qwen2_keys = {LLAMA_KEYS, .window = "sliding_window",
                                       .use_window = "use_sliding_window",
                                       .window_from = "max_window_layers"};
@@ -241,11 +256,34 @@ static const model_names llama_names = {
     .shared = "model.embed_tokens.weight",
     .head = "lm_head.weight",
 };
+static const model_names phi3_names = {
+    .prefix = "model.",
+    .decoder = {.layers = "model.layers.",
+                .self = {"self_attn.qkv_proj", NULL, NULL, "self_attn.o_proj"},
+                .self_norm = "input_layernorm",
+                .gate = {"mlp.gate_up_proj"},
+                .fc2 = "mlp.down_proj",
+                .ffn_norm = "post_attention_layernorm",
+                .final_norm = "model.norm"},
+    .shared = "model.embed_tokens.weight",
+    .head = "lm_head.weight",
+};
+static const model_names opt_names = {
+    .prefix = "model.",
+    .decoder = {.layers = "model.decoder.layers.",
+                BART_LAYER,
+                .positions = "model.decoder.embed_positions",
+                .final_norm = "model.decoder.final_layer_norm"},
+    .shared = "model.decoder.embed_tokens.weight",
+    .head = "lm_head.weight",
+};
+/* What Llama and those that came from its code share. */
+#define LLAMA_LAYERS                                                                               \
+    .rms_norm = 1, .pre_norm = 1, .final_norm = 1, .gated = 1, .rope_theta = 10000,                \
+    .share_embeddings = 1, .start = MODEL_NO_ID, .unk = MODEL_NO_ID
 #define FROM_LLAMA                                                                                 \
-    .names = &llama_names, .d = 4096, .decoder_layers = 32, .decoder_heads = 32,                   \
-    .activation_name = "silu", .norm_eps = 1e-6, .rms_norm = 1, .pre_norm = 1, .final_norm = 1,    \
-    .gated = 1, .rope_theta = 10000, .share_embeddings = 1, .pad = MODEL_NO_ID,                    \
-    .start = MODEL_NO_ID, .unk = MODEL_NO_ID
+    .names = &llama_names, LLAMA_LAYERS, .d = 4096, .decoder_layers = 32, .decoder_heads = 32,     \
+    .activation_name = "silu", .norm_eps = 1e-6, .pad = MODEL_NO_ID
 
 /* What BART and those that came from its code share. */
 #define FROM_BART                                                                                  \
@@ -457,6 +495,74 @@ static const model_config families[] = {
      .window = 4096,
      .window_from = 28,
      .bos = MODEL_NO_ID},
+    /* Abdin et al. 2024, arXiv 2404.14219; Phi-4-mini too. */
+    {.family = "phi3",
+     .keys = &phi3_keys,
+     .names = &phi3_names,
+     LLAMA_LAYERS,
+     .d = 3072,
+     .decoder_layers = 32,
+     .decoder_heads = 32,
+     .activation_name = "silu",
+     .norm_eps = 1e-5,
+     .decoder_ffn = 8192,
+     .source_vocabulary = 32064,
+     .max_positions = 4096,
+     .pad = 32000,
+     .bos = 1,
+     .eos = {(const uint32_t[]){32000}, 1}},
+    /* Gemma Team 2024, arXiv 2403.08295. */
+    {.family = "gemma",
+     .keys = &gemma_keys,
+     .names = &llama_names,
+     LLAMA_LAYERS,
+     .norm_eps = 1e-6,
+     .must = {{"use_bidirectional_attention", "false"}},
+     .d = 3072,
+     .decoder_layers = 28,
+     .decoder_heads = 16,
+     .key_heads = 16,
+     .head_width = 256,
+     .activation_name = "gelu_pytorch_tanh",
+     .gelu_is_tanh = 1,
+     .norm_less_one = 1,
+     .decoder_ffn = 24576,
+     .source_vocabulary = 256000,
+     .max_positions = 8192,
+     .scale_embedding = 1,
+     .tie_logits = 1,
+     .pad = 0,
+     .bos = 2,
+     .eos = {(const uint32_t[]){1}, 1}},
+    /* Zhang et al. 2022, arXiv 2205.01068. */
+    {.family = "opt",
+     .keys = &opt_keys,
+     .names = &opt_names,
+     .must = {{"do_layer_norm_before", "true"},
+              {"_remove_final_layer_norm", "false"},
+              {"layer_norm_elementwise_affine", "true"}},
+     .d = 768,
+     .decoder_layers = 12,
+     .decoder_heads = 12,
+     .decoder_ffn = 3072,
+     .source_vocabulary = 50272,
+     .max_positions = 2048,
+     .activation_name = "relu",
+     .norm_eps = 1e-5,
+     .norm_bias = 1,
+     .pre_norm = 1,
+     .final_norm = 1,
+     .attention_bias = 1,
+     .ffn_bias = 1,
+     .position = MODEL_POS_LEARNED,
+     .position_offset = 2,
+     .share_embeddings = 1,
+     .tie_logits = 1,
+     .pad = 1,
+     .bos = 2,
+     .start = MODEL_NO_ID,
+     .unk = MODEL_NO_ID,
+     .eos = {(const uint32_t[]){2}, 1}},
     /* Sanh et al. 2019, arXiv 1910.01108. */
     {.family = "distilbert",
      .keys = &distilbert_keys,
@@ -475,7 +581,9 @@ const model_config *model_family_find(const char *model_type) {
 
 const char *model_family_names(void) {
     return "isobit-transformer, marian, bart, mbart, pegasus, m2m_100, t5, mt5, umt5, bert, "
-           "roberta, xlm-roberta, camembert, distilbert, gpt2, llama, mistral, qwen2, qwen3";
+           "roberta, xlm-roberta, camembert, distilbert, gpt2, llama, mistral, qwen2, qwen3, phi3, "
+           "gemma, "
+           "opt";
 }
 
 /* ------------------------------------------------------------------------ names of tensors */
@@ -571,8 +679,9 @@ static iso_status take_layer(model_source *source, const model_config *c, const 
                                bias, in_out)) ||
          (status = take_norm(source, c, &layer->cross_norm, prefix, names->cross_norm))))
         return status;
+    const size_t factors = c->gated ? 2 : 1, parts = c->gated && names->gate[1] ? 2 : 1;
     if ((status = take_linear(source, &layer->fc1, prefix, c->gated ? names->gate : &names->fc1,
-                              c->gated ? 2 : 1, f, d, c->ffn_bias, in_out)) ||
+                              parts, factors / parts * f, d, c->ffn_bias, in_out)) ||
         (status =
              take_linear(source, &layer->fc2, prefix, &names->fc2, 1, d, f, c->ffn_bias, in_out)))
         return status;
@@ -812,6 +921,24 @@ static iso_status scale_logits(model_source *source, const model_config *c,
                : status;
 }
 
+/* Norms whose weights are stored less 1, as a file's decay of weights wants it. */
+static iso_status complete_norms(model_source *source, const model_config *c, model_stack *stack) {
+    if (!source->load || !c->norm_less_one)
+        return ISOBIT_OK;
+    const iso_status status = model_source_finish(source);
+    for (size_t i = 0; i <= 2 * stack->layers && !status; i++) {
+        const model_layer *layer = &stack->layer[i / 2];
+        const float *const norm = i == 2 * stack->layers ? stack->final_norm.gamma
+                                  : i % 2                ? layer->ffn_norm.gamma
+                                                         : layer->self_norm.gamma;
+        float *gamma;
+        memcpy(&gamma, &norm, sizeof gamma); /* ours, not yet read by anybody */
+        for (size_t j = 0; j < c->d; j++)
+            gamma[j] += 1;
+    }
+    return status;
+}
+
 static const double two_pi = 2 * 3.14159265358979323846;
 
 /* The rate that turns so many times within the original positions, counted from the fastest. */
@@ -883,15 +1010,20 @@ static iso_status divide_rates(model_source *source, const model_stack_names *na
     return status;
 }
 
-/* The angles of rotary embeddings for each position, [positions][dh]: cosines, sines. */
+/* The angles of rotary embeddings for each position, [positions][rotary]: cosines, sines. */
 static iso_status make_rope(model_source *source, const model_config *c, model_stack *stack,
                             const model_stack_names *names) {
-    const size_t dh = stack->dh, rows = c->max_positions;
+    const size_t dh = model_rotary(c, stack->dh), rows = c->max_positions;
     if (c->rope_theta == 0 || !stack->layers)
         return ISOBIT_OK;
-    if (dh % 2)
-        return model_fail(source->error, ISOBIT_E_CONFIG,
-                          "heads of width %zu; rotary embeddings need an even one", dh);
+    if (dh % 2 || !dh)
+        return dh == stack->dh
+                   ? model_fail(source->error, ISOBIT_E_CONFIG,
+                                "heads of width %zu; rotary embeddings need an even one", dh)
+                   : model_fail(source->error, ISOBIT_E_CONFIG,
+                                "\"%s\" lets %zu elements of a head turn; an even number from 2 "
+                                "on is expected",
+                                c->keys->rotary_part, dh);
     if (rows > MAX_COMPUTED / dh)
         return model_fail(
             source->error, ISOBIT_E_LIMIT,
@@ -910,6 +1042,7 @@ static iso_status make_rope(model_source *source, const model_config *c, model_s
     for (size_t i = 0; i < dh / 2; i++)
         rates[i] = stretched(c, dh, i);
     stack->rope = table;
+    stack->rotary = dh;
     iso_status status = divide_rates(source, names, rates, dh / 2);
     if (status)
         return status;
@@ -931,6 +1064,7 @@ iso_status model_take_all(iso_model *model, model_source *source) {
         (status = take_relative(source, c, encoder, &names->encoder, c->buckets / 2)) ||
         (status = take_relative(source, c, decoder, &names->decoder, c->buckets)) ||
         (status = scale_logits(source, c, decoder)) ||
+        (status = complete_norms(source, c, decoder)) ||
         (status = take_positions(source, c, encoder, &names->encoder, NULL)) ||
         (status = make_rope(source, c, decoder, &names->decoder)))
         return status;

@@ -184,7 +184,9 @@ typedef struct model_stack_names {
     const char *head_norm[2]; /* of each head of queries, of keys */
     const char *cross[4], *cross_norm;
     const char *fc1, *fc2, *ffn_norm;
-    const char *gate[2]; /* what stands in the place of fc1 where it is gated: gate, other factor */
+    /* What stands in the place of fc1 where it is gated: gate, other factor; without the latter one
+     * tensor for the two. */
+    const char *gate[2];
     const char *relative; /* a bias for each distance and head */
     /* Whole names. */
     const char *positions, *types, *embedding_norm, *final_norm;
@@ -210,6 +212,8 @@ typedef struct model_keys {
     const char *head_width, *buckets, *max_distance;
     const char *key_heads, *attention_bias, *ffn_bias, *rope_theta, *window;
     const char *use_window, *window_from; /* whether there is one, and from which layer on */
+    const char *rotary_part;              /* of a head's elements that turn */
+    const char *embedding_width;          /* must be that of the model */
 } model_keys;
 
 /* A key that must be absent or have this value: true, false, or a text. */
@@ -290,8 +294,10 @@ typedef struct model_config {
     /* The layers. */
     const char *activation_name;
     iso_activation activation;
+    int gelu_is_tanh; /* files say "gelu" where they mean its approximation */
     double norm_eps;
     int rms_norm, norm_bias;
+    int norm_less_one;  /* weights of norms are stored less 1 */
     int head_norm;      /* RMS norms of each head of queries and keys */
     int pre_norm;       /* x + f(norm(x)) instead of norm(x + f(x)) */
     int embedding_norm; /* a norm on the sum of embedding and position */
@@ -321,6 +327,7 @@ typedef struct model_config {
     size_t window_from;         /* the first layer with a window */
     const char *window_layers;  /* [layers] or NULL: 1 for a layer with a window */
     double rope_theta;          /* base of rotary embeddings of queries and keys; 0: none */
+    double rotary_part;         /* of a head's elements that turn, the first ones; 0: all */
     model_rope rope;
     int scale_embedding; /* times sqrt(d) */
     int share_embeddings, tie_logits;
@@ -331,6 +338,11 @@ typedef struct model_config {
     model_search search;
     model_sentence sentence;
 } model_config;
+
+/* How many elements of a head of that width turn. */
+static inline size_t model_rotary(const model_config *c, size_t width) {
+    return c->rotary_part > 0 ? (size_t)((double)width * c->rotary_part) : width;
+}
 
 /* The row of a model_type, or NULL; and all names, for messages. */
 const model_config *model_family_find(const char *model_type);
@@ -383,7 +395,8 @@ typedef struct model_stack {
     size_t layers, H, dh, f, V; /* 0 layers: there is no such stack */
     size_t Hk;                  /* heads of keys and values of self-attention: each for H / Hk */
     size_t qkv;                 /* width of q | k | v: (H + 2 Hk) dh */
-    const float *rope;          /* [max_positions][dh], or NULL */
+    const float *rope;          /* [max_positions][rotary], or NULL */
+    size_t rotary;              /* how many elements of a head turn */
     float scale;                /* of the scores of attention */
     model_layer *layer;
     const uint32_t *first_distance; /* [buckets] of each bucket of one direction, or NULL */

@@ -154,8 +154,8 @@ static iso_status rotate(model_run *run, const model_stack *stack, const uint32_
                          size_t rows) {
     iso_status status =
         iso_rope_f32(run->wide, stack->qkv, run->wide, stack->qkv, rows, stack->H + stack->Hk,
-                     stack->dh, stack->dh, ISOBIT_ROPE_HALF, stack->rope, stack->dh, positions,
-                     run->model->config.max_positions, &run->context);
+                     stack->dh, stack->rotary, ISOBIT_ROPE_HALF, stack->rope, stack->rotary,
+                     positions, run->model->config.max_positions, &run->context);
     model_lap(run, ISOBIT_PROFILE_EMBEDDING);
     return model_run_fail(run, status, "rotary embedding");
 }

@@ -50,7 +50,11 @@ static const char *const golden[] = {"marian-swish",
                                      "llama-longrope",
                                      "mistral-window",
                                      "qwen2-window",
-                                     "qwen3-bf16"};
+                                     "qwen3-bf16",
+                                     "phi3-bf16",
+                                     "phi3-longrope",
+                                     "gemma-bf16",
+                                     "opt-f16"};
 
 static void ok(iso_status status, const iso_error *error) {
     if (status)

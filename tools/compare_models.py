@@ -33,8 +33,8 @@ from isobit import _c
 LOGITS = 2e-5
 IDS = {"bos_token_id": 2, "eos_token_id": 2, "pad_token_id": 1}
 SEQ2SEQ = ("marian", "bart", "mbart", "pegasus", "m2m_100", "t5", "mt5")
-DECODERS = ("gpt2", "llama", "mistral", "qwen2", "qwen3")
-ENCODERS = ("bert", "roberta", "distilbert")
+DECODERS = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "phi3", "gemma", "opt")
+ENCODERS = ("bert", "roberta", "distilbert", "t5-encoder")
 
 
 def sizes(r):
@@ -62,10 +62,10 @@ def scaling_of(r, width):
 
 def config_of(family, r):
     heads, width, d = sizes(r)
-    common = dict(IDS, model_type=family, vocab_size=r.randrange(11, 400))
+    common = dict(IDS, model_type=family.split("-")[0], vocab_size=r.randrange(11, 400))
     layers, ffn = r.randrange(1, 4), r.randrange(3, 300)
     act = r.choice(["relu", "gelu", "silu", "gelu_new"])
-    if family in ("t5", "mt5"):
+    if family in ("t5", "mt5", "t5-encoder"):
         return dict(common, d_model=r.randrange(2, 200), d_kv=width, num_heads=heads, d_ff=ffn,
                     num_layers=layers,  # transformers 5.24 fails with more layers in the decoder
                     num_decoder_layers=r.randrange(1, layers + 1),
@@ -83,6 +83,11 @@ def config_of(family, r):
     if family == "gpt2":
         return dict(common, n_embd=d, n_head=heads, n_layer=layers, n_positions=64,
                     n_inner=r.choice([None, ffn]), activation_function=act)
+    if family == "opt":
+        return dict(common, hidden_size=d, num_attention_heads=heads, num_hidden_layers=layers,
+                    ffn_dim=ffn, max_position_embeddings=64, activation_function=act,
+                    word_embed_proj_dim=d, enable_bias=r.random() < 0.7,
+                    tie_word_embeddings=r.random() < 0.7)
     if family in DECODERS:
         keys = r.choice([k for k in range(1, heads + 1) if heads % k == 0])
         config = dict(common, hidden_size=d, num_attention_heads=heads, num_key_value_heads=keys,
@@ -96,6 +101,23 @@ def config_of(family, r):
                 config["max_position_embeddings"] = 320
             config["attention_bias"] = r.random() < 0.5
             config["mlp_bias"] = r.random() < 0.5
+        elif family == "phi3":
+            part = r.choice([p for p in (1.0, 0.75, 0.5, 0.25)
+                             if int(width * p) > 0 and int(width * p) % 2 == 0])
+            config["partial_rotary_factor"] = part
+            config["sliding_window"] = r.choice([None, 3, 8, 20])
+            config["original_max_position_embeddings"] = 64
+            if r.random() < 0.5:
+                pairs = int(width * part) // 2
+                config["rope_scaling"] = {
+                    "type": "longrope", "short_factor": [r.uniform(1, 9) for _ in range(pairs)],
+                    "long_factor": [r.uniform(1, 9) for _ in range(pairs)]}
+                config["max_position_embeddings"] = 320
+        elif family == "gemma":
+            config["head_dim"] = r.choice([width, 2 * width])
+            config["attention_bias"] = r.random() < 0.5
+            if act == "gelu":  # transformers 4.51 takes it at its word
+                config["hidden_act"] = "gelu_pytorch_tanh"
         elif family == "mistral":
             config["sliding_window"] = r.choice([None, 3, 8, 20])
             config["head_dim"] = r.choice([width, 2 * width])
@@ -138,6 +160,17 @@ def our_logits(model, source, target):
     return out
 
 
+def our_hidden(model, source):
+    """What an encoder gives of a sequence."""
+    error, ids = _c.iso_error(), np.array(source, np.uint32)
+    out = np.empty((len(ids), model.info.d), np.float32)
+    if model._lib.iso_encode_f32(
+            ctypes.c_void_p(out.ctypes.data), model._handle, ctypes.c_void_p(ids.ctypes.data),
+            ctypes.c_size_t(len(ids)), None, ctypes.byref(error)):
+        raise RuntimeError(error.message.decode())
+    return out
+
+
 def near_tie(exact, source, ours, theirs, decoder):
     """Whether the searches part at a step whose two choices are equal within float's error."""
     at = next((i for i, (a, b) in enumerate(zip(ours, theirs)) if a != b), None)
@@ -159,12 +192,15 @@ class Comparison:
         self.family, self.r = family, r
         self.decoder, self.encoder = family in DECODERS, family in ENCODERS
         rng = torch.Generator().manual_seed(r.randrange(1 << 30))
-        auto = (transformers.AutoModelForMaskedLM if self.encoder
+        hidden = family == "t5-encoder"  # it has no logits
+        self.output = "last_hidden_state" if hidden else "logits"
+        auto = (transformers.T5EncoderModel if hidden
+                else transformers.AutoModelForMaskedLM if self.encoder
                 else transformers.AutoModelForCausalLM if self.decoder
                 else transformers.AutoModelForSeq2SeqLM)
         self.options = config_of(family, r)
         config = transformers.AutoConfig.for_model(**self.options)
-        model = auto.from_config(config)
+        model = auto(config) if hidden else auto.from_config(config)
         make_golden.randomize(model, rng, None)
         if not self.encoder:
             settings = dict(IDS, max_new_tokens=12)
@@ -184,7 +220,9 @@ class Comparison:
         V = self.theirs.config.vocab_size
         source, target = self.ids(self.r.randrange(1, 30), V), self.ids(self.r.randrange(1, 30), V)
         if self.decoder or self.encoder:
-            found, given = our_logits(self.ours, None, source), {"input_ids": source}
+            given = {"input_ids": source}
+            found = (our_hidden(self.ours, source) if self.output != "logits"
+                     else our_logits(self.ours, None, source))
         else:
             found = our_logits(self.ours, source, target)
             given = {"input_ids": source, "decoder_input_ids": target}
@@ -192,8 +230,8 @@ class Comparison:
         if not self.encoder:
             given["use_cache"] = False
         with torch.no_grad():
-            wanted = make_golden.in_double(self.exact, **given).logits[0].numpy()
-            floats = self.theirs(**given).logits[0].numpy()
+            wanted = getattr(make_golden.in_double(self.exact, **given), self.output)[0].numpy()
+            floats = getattr(self.theirs(**given), self.output)[0].numpy()
         largest = max(1.0, float(np.abs(wanted).max()))
         return [float(np.abs(y - wanted).max()) / largest for y in (found, floats)]
 

@@ -221,8 +221,13 @@ def randomize(model, rng, last_norm):
             if p.dim() == 1 and part == "weight":
                 signs = torch.randint(0, 2, p.shape, generator=rng) * 2.0 - 1
                 p.data = signs * (1 + 3 * p.data)
+    less = 1 if model.config.model_type == "gemma" else 0  # its norms add 1 to their weights
     if last_norm:
-        model.get_submodule(last_norm).weight.data *= LAST_NORM_GAIN / (embedding * math.sqrt(d))
+        weight = model.get_submodule(last_norm).weight
+        weight.data *= LAST_NORM_GAIN / (embedding * math.sqrt(d))
+    for module in model.modules() if less else ():
+        if type(module).__name__.endswith("RMSNorm"):
+            module.weight.data -= less
 
 
 
@@ -861,6 +866,27 @@ def main():
     make_decoder("mistral-window", out,
                  dict(llama, model_type="mistral", num_hidden_layers=3, sliding_window=5, **ids),
                  dict(ids, max_new_tokens=12), "F32", "model.norm")
+    # A part of each head turns; one tensor for q, k and v, and one for gate and factor.
+    phi3 = dict(llama, model_type="phi3", original_max_position_embeddings=40)
+    make_decoder("phi3-bf16", out,
+                 dict(phi3, partial_rotary_factor=0.75, sliding_window=6, tie_word_embeddings=True,
+                      **ids),
+                 dict(ids, max_new_tokens=12), "BF16", "model.norm")
+    make_decoder("phi3-longrope", out,
+                 dict(phi3, max_position_embeddings=80, tie_word_embeddings=False,
+                      rope_scaling={"type": "longrope", "short_factor": [1.0, 1.25, 2.0, 3.5],
+                                    "long_factor": [1.5, 3.0, 8.0, 20.0]}, **ids),
+                 dict(ids, max_new_tokens=12), "F32", "model.norm")
+    make_decoder("gemma-bf16", out,
+                 dict(llama, model_type="gemma", head_dim=12, num_key_value_heads=1,
+                      hidden_act="gelu_pytorch_tanh", **ids),
+                 dict(ids, max_new_tokens=12), "BF16", "model.norm")
+    opt = {"model_type": "opt", "vocab_size": 50, "hidden_size": 24, "num_hidden_layers": 2,
+           "num_attention_heads": 3, "ffn_dim": 40, "max_position_embeddings": 40,
+           "word_embed_proj_dim": 24}
+    make_decoder("opt-f16", out, dict(opt, **dict(ids, pad_token_id=1)),
+                 dict(ids, pad_token_id=1, max_new_tokens=12), "F16",
+                 "model.decoder.final_layer_norm")
     # From the second layer on.  By transformers 5.24: without flash attention 4.51 gives all layers
     # a window, used or not.
     make_decoder("qwen2-window", out,

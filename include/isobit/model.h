@@ -68,7 +68,11 @@ typedef struct iso_load_options {
  * transformers computes them: encoder-decoders  "isobit-transformer" (the paper's), "marian",
  * "bart", "mbart", "pegasus", "m2m_100" (M2M100, NLLB-200), "t5" (FLAN-T5, MADLAD-400 too), "mt5",
  * "umt5" encoders          "bert" (MiniLM too), "roberta", "xlm-roberta", "camembert", "distilbert"
- *   decoders          "gpt2", "llama" (2 and 3 too), "mistral", "qwen2", "qwen3"
+ *   decoders          "gpt2", "llama" (2 and 3 too), "mistral", "qwen2", "qwen3", "phi3"
+ * (Phi-3, Phi-4-mini), "gemma" (the first one), "opt" (but that of 350 million parameters, which
+ * has norms behind its layers and narrower embeddings).
+ * Of "gemma" the hidden_act "gelu" is the approximation by tanh, as its makers meant it and
+ * transformers 5 has it; transformers 4.51 takes it at its word.
  *
  * Of t5, mt5 and umt5 an encoder alone is one whose is_encoder_decoder is false, or whose
  * architectures say T5EncoderModel, MT5EncoderModel or UMT5EncoderModel.
