@@ -356,7 +356,7 @@ static iso_status read_yarn(const reader *in, model_rope *rope) {
 /*
  * Factors for each rate (Ding et al. 2024, arXiv 2402.13753). Of a text longer than the original
  * positions all rates are others, those of its beginning too: a cache would not fit, so there are
- * no more positions than that.
+ * no more positions than that, unless they are asked for from the start (model_config_lengthen).
  */
 static iso_status read_long(const reader *in, model_config *c) {
     model_rope *rope = &c->rope;
@@ -370,6 +370,8 @@ static iso_status read_long(const reader *in, model_config *c) {
         return model_fail(in->error, ISOBIT_E_CONFIG,
                           "%s: \"short_factor\" has %zu numbers, \"long_factor\" %zu", in->file,
                           rope->count, count);
+    rope->slower_longer = longer;
+    rope->all = c->max_positions;
     if (rope->original < (double)c->max_positions)
         c->max_positions = (size_t)rope->original;
     if (rope->scaling == 0 && rope->factor > 1 && rope->original > 1)
@@ -479,6 +481,29 @@ static iso_status read_rope(const reader *r, model_config *c) {
                           "%s: \"%s\" of the type %s lacks numbers, or they contradict each other",
                           r->file, key, name);
     return status;
+}
+
+iso_status model_config_lengthen(model_config *c, size_t positions, iso_error *error) {
+    model_rope *rope = &c->rope;
+    if (positions <= c->max_positions)
+        return ISOBIT_OK;
+    if (rope->kind == MODEL_ROPE_DYNAMIC && c->keys->window)
+        return model_fail(error, ISOBIT_E_UNSUPPORTED,
+                          "positions is %zu; with sliding windows and dynamic rotary embeddings "
+                          "more than %zu are not supported",
+                          positions, c->max_positions);
+    const size_t most = rope->kind == MODEL_ROPE_LONG      ? rope->all
+                        : rope->kind == MODEL_ROPE_DYNAMIC ? MAX_POSITIONS
+                                                           : c->max_positions;
+    if (positions > most)
+        return model_fail(error, ISOBIT_E_LIMIT, "positions is %zu; the model has at most %zu",
+                          positions, most);
+    if (rope->kind == MODEL_ROPE_LONG)
+        rope->slower = rope->slower_longer;
+    else
+        rope->reached = (double)positions / (double)c->max_positions;
+    c->max_positions = positions;
+    return ISOBIT_OK;
 }
 
 /* Factors for each pair of elements of a head that turn. */

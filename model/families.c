@@ -962,11 +962,20 @@ static double yarn_keeps(const model_config *c, size_t rotary, size_t i) {
     return ramp < 0 ? 1 : ramp > 1 ? 0 : 1 - ramp;
 }
 
+/* Longer texts have a larger base where it is dynamic ("dynamic NTK", as transformers has it). */
+static double rope_base(const model_config *c, size_t rotary) {
+    const model_rope *r = &c->rope;
+    const double width = (double)rotary;
+    if (r->kind != MODEL_ROPE_DYNAMIC || r->reached == 0 || rotary == 2) /* that has rate 1 */
+        return c->rope_theta;
+    return c->rope_theta * pow(r->factor * r->reached - (r->factor - 1), width / (width - 2));
+}
+
 /* Slow rates become slower: by the factor, and of "llama3" only those whose wave is longer than
  * original / low positions, fast ones stay, and between the two there is a ramp. */
 static float stretched(const model_config *c, size_t rotary, size_t i) {
     const model_rope *r = &c->rope;
-    const double exact = pow(c->rope_theta, -2.0 * (double)i / (double)rotary);
+    const double exact = pow(rope_base(c, rotary), -2.0 * (double)i / (double)rotary);
     const float rate = (float)exact;
     const double wave = two_pi / (double)rate;
     switch (r->kind) {

@@ -226,7 +226,7 @@ typedef enum model_presence { MODEL_NEVER, MODEL_ALWAYS, MODEL_IF_STORED } model
 /* How rotary embeddings are stretched to more positions: "rope_scaling". */
 typedef enum model_rope_kind {
     MODEL_ROPE_PLAIN,
-    MODEL_ROPE_DYNAMIC, /* what it changes lies beyond the positions that there are */
+    MODEL_ROPE_DYNAMIC, /* changes nothing within the positions of the model */
     MODEL_ROPE_LINEAR,
     MODEL_ROPE_LLAMA3,
     MODEL_ROPE_YARN,
@@ -239,10 +239,13 @@ typedef struct model_rope {
     /* "llama3": its frequency factors. "yarn": turns within the original positions, of which fewer
      * than `low` are slowed down wholly, and more than `high` not at all. */
     double low, high;
-    int fraction;         /* "yarn": the ends of the ramp may lie between two rates */
-    double scaling;       /* of cosines and sines; 0: 1 */
-    const double *slower; /* "longrope": [count] how many times slower each rate is */
-    size_t count;
+    int fraction;   /* "yarn": the ends of the ramp may lie between two rates */
+    double scaling; /* of cosines and sines; 0: 1 */
+    /* "longrope": [count] how many times slower each rate is; that of longer texts, of up to `all`
+     * positions. */
+    const double *slower, *slower_longer;
+    size_t count, all;
+    double reached; /* "dynamic": how many times the positions of the model there are; 0: once */
 } model_rope;
 
 /* What sentence-transformers says of a folder. */
@@ -354,6 +357,9 @@ iso_status model_config_read(model_config *config, model_arena *arena, const cha
 struct json_t;
 iso_status model_config_from(model_config *config, model_arena *arena, const model_config *row,
                              const char *file, const struct json_t *root, iso_error *error);
+
+/* As many positions as the options of loading ask for, where there are fewer. */
+iso_status model_config_lengthen(model_config *config, size_t positions, iso_error *error);
 
 /* sentence.c: what sentence-transformers wrote beside config.json, if it did. */
 iso_status model_sentence_read(model_config *config, model_arena *arena, const char *directory,

@@ -169,6 +169,8 @@ static iso_status load(iso_model *model, const char *directory, const iso_load_o
                            .reject_nonfinite = options && options->reject_nonfinite};
     gguf_place place; /* its name is that of the checkpoint */
     iso_status status = open_model(model, &checkpoint, &place, directory, limit, error);
+    if (!status && options)
+        status = model_config_lengthen(&model->config, options->positions, error);
     if (!status) {
         limit_defaults(&model->config);
         source.prefix = c->names->prefix;

@@ -851,10 +851,10 @@ static void test_t5_names(void **state) {
     (void)state;
 }
 
-/* A folder with other keys in its configuration; null is as good as absent. */
-static iso_model *load_as(const char *name, const char *changes) {
-    iso_model *model = NULL;
-    iso_error error = {0};
+/* A folder with other keys in its configuration, if any; null is as good as absent. */
+static iso_status try_longer(iso_model **model, const char *name, const char *changes,
+                             size_t positions, iso_error *error) {
+    const iso_load_options options = {.size = sizeof options, .positions = positions};
     files f;
     files_make(&f);
     blob config = read_file(name, "config.json"), weights = read_file(name, "model.safetensors");
@@ -865,13 +865,20 @@ static iso_model *load_as(const char *name, const char *changes) {
     char *text = json_dumps(root, 0);
     files_text(&f, "config.json", text);
     files_write(&f, "model.safetensors", weights.bytes, weights.count);
-    ok(iso_model_load(&model, f.directory, NULL, NULL, &error), &error);
+    const iso_status status = iso_model_load(model, f.directory, &options, NULL, error);
     files_remove(&f);
     free(text);
     json_decref(root);
     json_decref(more);
     blob_free(&config);
     blob_free(&weights);
+    return status;
+}
+
+static iso_model *load_as(const char *name, const char *changes) {
+    iso_model *model = NULL;
+    iso_error error = {0};
+    ok(try_longer(&model, name, changes, 0, &error), &error);
     return model;
 }
 
@@ -997,6 +1004,116 @@ static void test_phi3_gemma_words(void **state) {
             fail_msg("%s %s", cases[i].name, cases[i].changes);
         iso_model_free(model);
         iso_model_free(other);
+    }
+    (void)state;
+}
+
+/* ------------------------------------------------ more than the original positions, asked for */
+
+enum { LONGER = 55, LONGER_V = 50 };
+
+/* The rows of logits that were computed of the whole text by transformers. */
+static void check_longer(const json_t *c, const float *logits, const char *name) {
+    const json_t *rows = json_object_get(c, "rows");
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const size_t row = (size_t)json_integer_value(json_array_get(rows, i));
+        assert_true(row < LONGER);
+        check_close(json_array_get(json_object_get(c, "logits"), i), logits + row * LONGER_V,
+                    LONGER_V, name, "logits of a longer text");
+    }
+    assert_int_equal(json_array_size(rows), 5);
+}
+
+static void test_longer_texts(void **state) {
+    static const struct {
+        const char *name, *changes;
+    } models[] = {{"phi3-longrope", "{}"},
+                  {"llama", "{\"rope_scaling\":{\"rope_type\":\"dynamic\",\"factor\":3}}"}};
+    static float y[LONGER * LONGER_V], z[LONGER * LONGER_V];
+    iso_pool *pool;
+    assert_int_equal(iso_pool_create(&pool, 3), ISOBIT_OK);
+    for (size_t m = 0; m < 2; m++) {
+        const char *const name = models[m].name;
+        /* Dynamic rates are those of a text of just so many positions; a text may be shorter. */
+        const size_t positions = m == 0 ? 80 : LONGER;
+        char path[600];
+        iso_model *model = NULL;
+        iso_error e = {0};
+        uint32_t ids[LONGER];
+        (void)snprintf(path, sizeof path, "%s/models/%s/longer.json", ISOBIT_TEST_DATA, name);
+        json_t *c = json_load_file(path, 0, NULL);
+        const json_t *source = json_object_get(c, "source");
+        assert_int_equal(json_array_size(source), LONGER);
+        for (size_t i = 0; i < LONGER; i++)
+            ids[i] = (uint32_t)json_integer_value(json_array_get(source, i));
+        ok(try_longer(&model, name, models[m].changes, positions, &e), &e);
+        assert_int_equal(iso_model_get_info(model)->max_positions, positions);
+        assert_int_equal(iso_model_get_info(model)->target_vocabulary, LONGER_V);
+        ok(iso_token_logits_f32(y, model, ids, LONGER, NULL, &e), &e);
+        check_longer(c, y, name);
+        /* Step by step; each instruction set; threads; a text alone that is the beginning. */
+        ok(iso_logits_f32(z, model, NULL, 0, ids, LONGER, 1, NULL, &e), &e);
+        assert_memory_equal(y, z, sizeof y);
+        for (size_t i = 0; i <= iso_isa_count(); i++) {
+            iso_context context = {.size = sizeof context};
+            if (i == iso_isa_count())
+                context.executor = iso_pool_executor(pool);
+            else if (iso_isa_missing(context.isa = iso_isa_get(i)))
+                continue;
+            ok(iso_token_logits_f32(z, model, ids, LONGER, &context, &e), &e);
+            assert_memory_equal(y, z, sizeof y);
+        }
+        ok(iso_token_logits_f32(z, model, ids, 9, NULL, &e), &e);
+        assert_memory_equal(y, z, 9 * LONGER_V * sizeof *y);
+        for (size_t beams = 1; beams <= 3 && m == 0; beams += 2) {
+            const json_t *want = json_object_get(c, beams == 1 ? "greedy" : "beams");
+            const iso_generate_options options = {
+                .size = sizeof options, .beams = beams, .max_new_tokens = 8};
+            const size_t length = LONGER;
+            iso_generation *g = NULL;
+            ok(iso_generate(&g, model, ids, &length, 1, &options, NULL, &e), &e);
+            const iso_hypothesis *h = &g->best[0];
+            assert_int_equal(h->length, json_array_size(want));
+            for (size_t i = 0; i < h->length; i++)
+                assert_int_equal(h->ids[i], json_integer_value(json_array_get(want, i)));
+            iso_generation_free(g);
+        }
+        iso_model_free(model);
+        json_decref(c);
+    }
+    iso_pool_destroy(pool);
+    (void)state;
+}
+
+static void test_longer_arguments(void **state) {
+    static const struct {
+        const char *name, *changes;
+        size_t positions;
+        iso_status status;
+        const char *part;
+        size_t found;
+    } cases[] = {
+        {"phi3-longrope", "{}", 40, ISOBIT_OK, "", 40},
+        {"phi3-longrope", "{}", 41, ISOBIT_OK, "", 41},
+        {"phi3-longrope", "{}", 81, ISOBIT_E_LIMIT, "positions is 81; the model has at most 80", 0},
+        {"phi3-longrope", "{}", SIZE_MAX, ISOBIT_E_LIMIT, "at most 80", 0},
+        {"llama", "{}", 7, ISOBIT_OK, "", 40},
+        {"llama", "{}", 41, ISOBIT_E_LIMIT, "positions is 41; the model has at most 40", 0},
+        {"llama", "{\"rope_scaling\":{\"rope_type\":\"dynamic\",\"factor\":2}}", 1048577,
+         ISOBIT_E_LIMIT, "at most 1048576", 0},
+        {"mistral-window", "{\"rope_scaling\":{\"rope_type\":\"dynamic\",\"factor\":2}}", 41,
+         ISOBIT_E_UNSUPPORTED, "with sliding windows and dynamic", 0},
+        {"bert", "{}", 41, ISOBIT_E_LIMIT, "at most 40", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        iso_model *model = NULL;
+        iso_error e = {0};
+        const iso_status status =
+            try_longer(&model, cases[i].name, cases[i].changes, cases[i].positions, &e);
+        expect(cases[i].status, cases[i].part, status, &e);
+        if (!status)
+            assert_int_equal(iso_model_get_info(model)->max_positions, cases[i].found);
+        iso_model_free(model);
     }
     (void)state;
 }
@@ -1310,6 +1427,8 @@ int main(void) {
         cmocka_unit_test(test_t5_encoders),
         cmocka_unit_test(test_phi3_gemma_opt_config),
         cmocka_unit_test(test_phi3_gemma_words),
+        cmocka_unit_test(test_longer_texts),
+        cmocka_unit_test(test_longer_arguments),
         cmocka_unit_test(test_llama_config),
         cmocka_unit_test(test_window),
         cmocka_unit_test(test_long_windows),

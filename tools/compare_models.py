@@ -211,14 +211,18 @@ class Comparison:
         self.theirs = make_golden.from_pretrained(auto, directory)
         import copy
         self.exact = copy.deepcopy(self.theirs).double()
-        self.ours = isobit.Model.load(directory)
+        stretch = self.options.get("rope_scaling") or {}
+        # Beyond the original positions, as transformers has it of texts that are longer than these.
+        self.longer = 64 if stretch.get("type") == "longrope" and r.random() < 0.6 else 0
+        self.ours = isobit.Model.load(directory, positions=200 if self.longer else 0)
 
     def ids(self, n, V):
         return [self.r.randrange(3, V) for _ in range(n)]
 
     def logits(self):
         V = self.theirs.config.vocab_size
-        source, target = self.ids(self.r.randrange(1, 30), V), self.ids(self.r.randrange(1, 30), V)
+        source, target = self.ids(self.longer + self.r.randrange(1, 30), V), self.ids(
+            self.r.randrange(1, 30), V)
         if self.decoder or self.encoder:
             given = {"input_ids": source}
             found = (our_hidden(self.ours, source) if self.output != "logits"
@@ -237,7 +241,7 @@ class Comparison:
 
     def search(self, beams):
         """"same", "tie", or a sentence."""
-        source = self.ids(self.r.randrange(1, 20), self.theirs.config.vocab_size)
+        source = self.ids(self.longer + self.r.randrange(1, 20), self.theirs.config.vocab_size)
         found = self.ours.generate([source], beams=beams)[0][0].ids.tolist()
         with torch.no_grad():
             out = self.theirs.generate(

@@ -652,6 +652,30 @@ def make_decoder_once(name, seed, out, config, generation, dtype, last_norm):
     return True
 
 
+def make_longer(name, out, file, changes, count):
+    """Of a folder with other keys: a text of more than the original positions, computed whole, and
+    what follows it."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+    directory = out / name
+    config = AutoConfig.from_pretrained(directory, attn_implementation="eager", **changes)
+    model = AutoModelForCausalLM.from_pretrained(directory, config=config,
+                                                 torch_dtype=torch.float32).eval()
+    rng = torch.Generator().manual_seed(5)
+    source = torch.randint(3, config.vocab_size, (count,), generator=rng).tolist()
+    case = {"source": source}
+    if not changes:  # else the base of each step is another
+        given = dict(attention_mask=torch.ones(1, count, dtype=torch.long), do_sample=False,
+                     max_new_tokens=8)
+        case["greedy"], case["beams"] = [
+            model.generate(torch.tensor([source]), num_beams=n, **given)[0, count:].tolist()
+            for n in (1, 3)]
+    exact = copy.deepcopy(model).double()
+    logits = in_double(exact, torch.tensor([source]), use_cache=False).logits[0]
+    case["rows"] = [0, 1, count // 2, count - 2, count - 1]
+    case["logits"] = numbers(logits[case["rows"]])
+    (directory / file).write_text(json.dumps(case, separators=(",", ":")) + "\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "tests" / "data" / "models")
@@ -877,6 +901,11 @@ def main():
                       rope_scaling={"type": "longrope", "short_factor": [1.0, 1.25, 2.0, 3.5],
                                     "long_factor": [1.5, 3.0, 8.0, 20.0]}, **ids),
                  dict(ids, max_new_tokens=12), "F32", "model.norm")
+    if arguments.only in (None, "longer"):
+        with torch.no_grad():
+            make_longer("phi3-longrope", out, "longer.json", {}, 55)
+            make_longer("llama", out, "longer.json",
+                        {"rope_scaling": {"rope_type": "dynamic", "factor": 3.0}}, 55)
     make_decoder("gemma-bf16", out,
                  dict(llama, model_type="gemma", head_dim=12, num_key_value_heads=1,
                       hidden_act="gelu_pytorch_tanh", **ids),

@@ -46,6 +46,10 @@ typedef struct iso_load_options {
      * model lives: it would change with them, and if they are cut off, the process gets SIGBUS. A
      * file is replaced safely by renaming another one to its name. */
     int map;
+    /* How many positions a text may have; up to those that the model has anyway (max_positions of
+     * its info, where this is 0) it says nothing, and more are for "longrope" and "dynamic" only:
+     * see below. */
+    size_t positions;
 } iso_load_options;
 
 /*
@@ -80,7 +84,10 @@ typedef struct iso_load_options {
  * Rotary embeddings may be scaled ("linear", "llama3", "yarn", "dynamic", "longrope"). "dynamic"
  * and "longrope" turn even the first keys otherwise once a text is longer than
  * max_position_embeddings, or original_max_position_embeddings: the model has no more positions
- * than that.
+ * than that, unless `positions` of the options asks for more. Then the choice is made once, while
+ * the model is loaded, and is for all texts, short ones too, so that a text may grow: "longrope"
+ * has its long factors, as transformers has for whole texts of more than the original positions;
+ * "dynamic" (not with sliding windows) has the base of a text of just so many positions.
  *
  * `directory` may also be the path of a .gguf file, or a directory that has exactly one
  * and no config.json: GGUF of version 2 or 3, little-endian, in one file, of the architectures

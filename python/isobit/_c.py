@@ -127,6 +127,7 @@ class iso_load_options(ctypes.Structure):
         ("reject_nonfinite", c_int),
         ("max_header_bytes", c_size_t),
         ("map", c_int),
+        ("positions", c_size_t),
     ]
 
 

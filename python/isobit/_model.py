@@ -151,6 +151,7 @@ class Model:
         source_language: Optional[str] = None,
         target_language: Optional[str] = None,
         map: bool = False,
+        positions: int = 0,
     ) -> None:
         self._lib = model_lib()
         path = os.fsencode(directory)
@@ -161,6 +162,7 @@ class Model:
             size=ctypes.sizeof(_c.iso_load_options),
             reject_nonfinite=bool(reject_nonfinite),
             map=bool(map),
+            positions=operator.index(positions),
         )
         error = _c.iso_error()
         self._handle = ctypes.c_void_p()
@@ -197,6 +199,7 @@ class Model:
         source_language: Optional[str] = None,
         target_language: Optional[str] = None,
         map: bool = False,
+        positions: int = 0,
     ) -> "Model":
         """
         Reads a checkpoint directory: config.json, the weights (model.safetensors or
@@ -205,7 +208,9 @@ class Model:
         source_language and target_language, where the tokenizer has several: as it names them
         ("eng_Latn", "en_XX"), by default what tokenizer_config.json says; tokenize and translate use
         them. map: weights are used in the mapped file, neither read nor packed, with the same
-        results; for files that nobody changes meanwhile.
+        results; for files that nobody changes meanwhile. positions: for texts longer than the
+        original positions of longrope, or those of dynamic, as many as a text may have; all texts
+        are computed by what holds for long ones then.
         """
         return cls(
             directory,
@@ -213,6 +218,7 @@ class Model:
             source_language=source_language,
             target_language=target_language,
             map=map,
+            positions=positions,
         )
 
     def __repr__(self) -> str:
