@@ -1044,8 +1044,8 @@ static void test_faults(void **state) {
     files_write(&f, NAME, b.bytes, b.count);
     blob_free(&b);
     const char *const paths[] = {
-        DATA "/gguf/llama.gguf",       DATA "/gguf/gpt2.gguf",     DATA "/gguf/longrope.gguf",
-        DATA "/gguf/t5.gguf",          DATA "/gguf/gpt2.gguf",     DATA "/gguf/tokens-llama.gguf",
+        DATA "/gguf/llama.gguf",       DATA "/gguf/gpt2.gguf",      DATA "/gguf/longrope.gguf",
+        DATA "/gguf/t5.gguf",          DATA "/gguf/gpt2.gguf",      DATA "/gguf/tokens-llama.gguf",
         DATA "/gguf/tokens-bert.gguf", DATA "/gguf/tokens-t5.gguf", f.directory};
     const size_t before = open_files();
     for (int i = 0; i < 9; i++) {
@@ -1058,6 +1058,8 @@ static void test_faults(void **state) {
                 assert_int_equal(status, ISOBIT_OK);
                 break;
             }
+            if (text && status == ISOBIT_OK)
+                continue; /* tables that find tokens faster are done without */
             if (status != ISOBIT_E_NOMEM || !strstr(error.message, "out of memory"))
                 fail_msg("allocation %zu: %d (%s)", memory.failing, (int)status, error.message);
         }
