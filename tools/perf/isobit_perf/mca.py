@@ -86,7 +86,7 @@ REMARKS = """
    loads. Counted by hand the tile needs 14 cycles: 28 FMAs on two ports, 16 loads on two others.
 2. The model has one unit for FMAs of 512 bits. Most of these CPUs have two, as skylake-avx512.
 3. The model lets broadcasts from memory wait for the FMA units. The CPU does not: the tile was
-   measured at 97 % (docs/performance.md).
+   measured at 97 % (docs/measured/zen4.md).
 4. LLVM uses its model of Cortex-A57, with one FMA a cycle. Neoverse N1 is the server variant of
    Cortex-A76 and has a model of its own.
 5. LLVM uses its model of Cyclone, with three FMAs a cycle; M1 has four units.
