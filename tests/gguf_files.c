@@ -172,12 +172,14 @@ static void unused(gguf_maker *m) {
 static void no_name(gguf_maker *m) { gguf_u32(m, "", 1); }
 static void nul_name(gguf_maker *m) { raw(m, "\2\0\0\0\0\0\0\0a\0\4\0\0\0\0\0\0\0", 18); }
 static void odd_name(gguf_maker *m) { raw(m, "\2\0\0\0\0\0\0\0a\xff\4\0\0\0\0\0\0\0", 18); }
-static void long_name(gguf_maker *m) {
+static void name_of(gguf_maker *m, size_t bytes) {
     char name[4098];
     memset(name, 'a', sizeof name);
-    name[4097] = 0;
+    name[bytes] = 0;
     gguf_u32(m, name, 1);
 }
+static void long_name(gguf_maker *m) { name_of(m, 4097); }
+static void longest_name(gguf_maker *m) { name_of(m, 4096); }
 static void far_name(gguf_maker *m) {
     raw(m,
         "\xff\xff\xff\xff\xff\xff\xff\xff"
@@ -207,6 +209,7 @@ static void odd_split(gguf_maker *m) { gguf_text(m, "split.count", "3"); }
 static void align_24(gguf_maker *m) { gguf_u32(m, "general.alignment", 24); }
 static void align_4(gguf_maker *m) { gguf_u32(m, "general.alignment", 4); }
 static void align_most(gguf_maker *m) { gguf_u32(m, "general.alignment", 131072); }
+static void align_64k(gguf_maker *m) { gguf_u32(m, "general.alignment", 65536); }
 static void align_text(gguf_maker *m) { gguf_text(m, "general.alignment", "32"); }
 static void align_other(gguf_maker *m) { gguf_u32(m, "general.alignment", 16384); }
 
@@ -466,6 +469,7 @@ const gguf_row gguf_rows[] = {
      0,
      {0}},
     {"key too long", ISOBIT_E_LIMIT, "has not 1 to 4096 bytes", 0, NULL, long_name, 0, 0, {0}},
+    {"key as long as can be", ISOBIT_OK, "", 0, NULL, longest_name, 0, 0, {0}},
     {"key with NUL", ISOBIT_E_UTF8, "not UTF-8, or has a NUL", 0, NULL, nul_name, 0, 0, {0}},
     {"key no UTF-8", ISOBIT_E_UTF8, "not UTF-8, or has a NUL", 0, NULL, odd_name, 0, 0, {0}},
     {"key beyond the end",
@@ -577,6 +581,15 @@ const gguf_row gguf_rows[] = {
      0,
      NULL,
      align_text,
+     0,
+     0,
+     {0}},
+    {"alignment 65536",
+     ISOBIT_E_OFFSET,
+     "tensor \"blk.0.attn_norm.weight\" does not begin at a multiple",
+     0,
+     NULL,
+     align_64k,
      0,
      0,
      {0}},

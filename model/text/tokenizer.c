@@ -59,6 +59,11 @@ static iso_status find_class(const text_class **of, const char *directory, const
             text_json_optional(&model, directory, "config.json", TEXT_MAX_CONFIG_BYTES, error);
         if (status)
             return status;
+        if (!model)
+            return model_fail(error, ISOBIT_E_MISSING,
+                              "%s has no tokenizer_config.json with a tokenizer_class, and no "
+                              "config.json",
+                              directory);
         file = "config.json";
         name = text_string_or(model, "tokenizer_class", "");
         type = text_string_or(model, "model_type", "");
