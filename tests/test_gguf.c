@@ -628,10 +628,10 @@ static void test_pieces(void **state) {
 
 #define A14 "aaaaaaaaaaaaaa"
 static const char *const t5_tokens[] = {
-    "<pad>", "</s>",   "<unk>",        U81,      "a",     U81 "xa",
-    A14,     "[PAD7]", "<extra_id_0>", "[LOUD]", U81 "a", NULL};
-static const char *const bert_tokens[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", U81 "ab",
-                                          "a",     U81 "a", "b",     U81,     NULL};
+    "<pad>", "</s>",   "<unk>",        U81,      "a",       (U81 "xa"),
+    A14,     "[PAD7]", "<extra_id_0>", "[LOUD]", (U81 "a"), NULL};
+static const char *const bert_tokens[] = {"[PAD]", "[UNK]",   "[CLS]", "[SEP]", (U81 "ab"),
+                                          "a",     (U81 "a"), "b",     U81,     NULL};
 enum { MOST_WORDS = 12 };
 
 /* One of the two vocabularies with one token changed, and what the text becomes. */
