@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attention: argument checks, and the cut into heads and blocks of queries. Row-major keys are
- * laid into panels once for each head, unless there is a single query, or so few that it does not
- * pay. Where many queries use them, values whose rows lie apart are brought together: else they
- * share few places in the caches. A task does this for a head and uses it while it is in the cache,
- * in scratch for one head; where heads cannot be shared out evenly, it is done for all of them
- * first.
+ * Attention: argument checks, and the cut into heads and blocks of queries. Row-major keys are laid
+ * into panels once for each head, unless there is a single query, or so few that it does not pay.
+ * Where many queries use them, strided values are copied into contiguous rows: else they map to few
+ * sets of the caches. A task does this for a head and uses it while it is in the cache, in scratch
+ * for one head; where heads cannot be shared out evenly, it is done for all of them first.
  */
 #include "check.h"
 #include "verbose.h"
@@ -61,9 +60,9 @@ static void pack_heads(void *arg, size_t task) {
         pack_head(t, at, at);
 }
 
-/* The keys and values of the task's next head, of which a block is called meanwhile. Those that
- * follow this one's in memory are what prefetchers find on their own. */
-static void call_next_head(const struct job *t, struct iso_attention *a, size_t next) {
+/* The keys and values of the task's next head, of which a block is prefetched meanwhile. The
+ * hardware prefetches those that follow this one's in memory. */
+static void prefetch_next_head(const struct job *t, struct iso_attention *a, size_t next) {
     const iso_attention_shape *s = t->s;
     if (next >= s->B * s->H || !t->k || !t->v)
         return;
@@ -115,7 +114,7 @@ static void run_block(const struct job *t, size_t task, size_t at, size_t place,
         .weights_head = opt->weights_strides.head,
     };
     if (t->scattered)
-        call_next_head(t, &a, at + t->tasks);
+        prefetch_next_head(t, &a, at + t->tasks);
     if (t->values_head)
         a.v = panels + t->panels_head, a.ldv = s->dh;
     if (opt->bias) {
@@ -276,7 +275,7 @@ static const iso_attention_options *options_or_default(const iso_attention_optio
 static int keys_in_place(const iso_attention_shape *s, const iso_attention_options *opt) {
     const size_t last = s->Sq % ISO_QUERY_BLOCK;
     return s->Sq <= QUERIES_IN_PLACE && (last == 0 || last > ISO_QUERIES_FEW) && !opt->weights &&
-           !iso_keys_are_far(s->Sk, s->dh);
+           !iso_keys_exceed_l2(s->Sk, s->dh);
 }
 
 /* Tasks, and the scratch that they and the panels take. */
@@ -284,7 +283,7 @@ static iso_status plan(struct job *t, size_t *floats, size_t threads) {
     const iso_attention_shape *s = t->s;
     size_t heads = s->B * s->H, work;
     t->query_rows = ISO_QUERY_BLOCK;
-    if (iso_keys_are_far(s->Sk, s->dh) &&
+    if (iso_keys_exceed_l2(s->Sk, s->dh) &&
         heads * (s->Sq / (ISO_QUERY_BLOCKS * ISO_QUERY_BLOCK)) >= RUNS_PER_THREAD * threads)
         t->query_rows = ISO_QUERY_BLOCKS * ISO_QUERY_BLOCK;
     t->query_blocks = (s->Sq + t->query_rows - 1) / t->query_rows;
@@ -296,7 +295,7 @@ static iso_status plan(struct job *t, size_t *floats, size_t threads) {
     t->whole_heads = t->tasks < 2 || heads % t->tasks == 0 || heads / t->tasks >= 4;
     t->panels_head = t->values_head = 0;
     t->scattered =
-        t->opt->key_panels && s->Sq <= ISO_QUERIES_FEW && iso_keys_are_far(heads * s->Sk, s->dh);
+        t->opt->key_panels && s->Sq <= ISO_QUERIES_FEW && iso_keys_exceed_l2(heads * s->Sk, s->dh);
     t->rows = !t->opt->key_panels && s->Sq == 1;
     if (!t->opt->key_panels && !t->rows && !keys_in_place(s, t->opt)) {
         t->panels_head = iso_key_panels_floats(s->Sk, s->dh);
@@ -396,7 +395,7 @@ static const char *why(const struct job *t) {
         return "keys in panels pay for more than 192 queries";
     if (t->opt->weights)
         return "keys in panels are what weights are computed from";
-    if (iso_keys_are_far(t->s->Sk, t->s->dh))
+    if (iso_keys_exceed_l2(t->s->Sk, t->s->dh))
         return "keys come from beyond L2";
     return t->s->Sq > QUERIES_IN_PLACE ? "keys are used by many blocks of queries"
                                        : "keys in panels suit few queries";

@@ -55,7 +55,7 @@ static iso_status gemv_call(struct gemv_job *t, float *y, const float *w, size_t
     }
     const struct iso_gemm_machine machine = iso_gemm_this_machine(t->kernels);
     t->layout = trans_w                    ? ISO_GEMV_COLUMNS
-                : TUNED(&machine, abreast) ? ISO_GEMV_ABREAST
+                : TUNED(&machine, abreast) ? ISO_GEMV_INTERLEAVED
                                            : ISO_GEMV_ROWS;
     t->tasks = n * k / n == k && n * k < ISO_GEMM_SMALL_WORK / 4 ? 1 : iso_context_threads(context);
     void *owned = NULL;
@@ -79,10 +79,10 @@ iso_status iso_gemv_f32(float *y, const float *w, size_t ldw, const float *x, si
         char way[80] = "no product";
         if (t.tasks)
             snprintf(way, sizeof way, "%s; tasks %zu",
-                     t.layout == ISO_GEMV_ROWS      ? "dot products of rows"
-                     : t.layout == ISO_GEMV_ABREAST ? "dot products of several rows at a time"
-                     : t.has_levels                 ? "adds up rows with scratch"
-                                                    : "adds up rows",
+                     t.layout == ISO_GEMV_ROWS          ? "dot products of rows"
+                     : t.layout == ISO_GEMV_INTERLEAVED ? "dot products of several rows at a time"
+                     : t.has_levels                     ? "adds up rows with scratch"
+                                                        : "adds up rows",
                      t.tasks);
         iso_verbose_end(begin, end, "gemv_f32", context, status, way, "n%zuk%zu:%c:ldw%zu", n, k,
                         trans_w ? 't' : 'n', ldw);

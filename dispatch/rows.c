@@ -52,16 +52,16 @@ static iso_status run(struct job *t, const iso_context *context) {
 }
 
 /* Whether x and y do not stay in L2, and what is behind it is slow. */
-static int is_far(size_t rows, size_t n) {
+static int is_beyond_l2(size_t rows, size_t n) {
     return iso_l3_is_slow() && rows > ISO_L2_FLOATS / 2 / n;
 }
 
 /*
- * Whether y goes past the caches: lines that are written whole need not be read before. Who reads y
- * next still finds a part of it in an L3 that is more than twice as large. What lies in the caches
- * already, since it is read, too, stays there.
+ * Whether y is written with non-temporal stores: lines that are written whole need not be read
+ * before. Who reads y next still finds a part of it in an L3 that is more than twice as large. What
+ * lies in the caches already, since it is read, too, stays there.
  */
-static int goes_past(const struct job *t, const float *residual) {
+static int streams_y(const struct job *t, const float *residual) {
     const size_t l3 = iso_machine()->cpu.l3 ? iso_machine()->cpu.l3 : L3_BYTES;
     return !iso_l3_is_slow() && t->y != t->x && t->y != residual &&
            t->rows > l3 / 2 / sizeof(float) / t->n;
@@ -161,13 +161,13 @@ iso_status iso_logsumexp_f32(float *max, float *log_sum, const float *x, size_t 
 
 static void norm_rows(const struct job *t, size_t row, size_t rows) {
     struct iso_norm o = *t->norm;
-    float beside[ISO_PAST_FLOATS];
+    float scratch[ISO_STREAM_FLOATS];
     if (o.residual)
         o.residual += row * o.ldr;
     if (o.sum)
         o.sum += row * o.lds;
-    o.far = is_far(rows, t->n);
-    o.past = goes_past(t, t->norm->residual) ? beside : NULL;
+    o.beyond_l2 = is_beyond_l2(rows, t->n);
+    o.stream = streams_y(t, t->norm->residual) ? scratch : NULL;
     (t->kind ? t->kernels->rmsnorm : t->kernels->layernorm)(
         t->y + row * t->ldy, t->ldy, t->x + row * t->ldx, t->ldx, rows, t->n, &o);
 }
@@ -240,8 +240,8 @@ static void eltwise_rows(const struct job *t, size_t row, size_t rows) {
     float *y = t->y + row * t->ldy;
     const float *x = t->x + row * t->ldx;
     size_t n = t->n;
-    e.far = is_far(rows, n);
-    e.past = e.beta == 0.0f && goes_past(t, e.residual);
+    e.beyond_l2 = is_beyond_l2(rows, n);
+    e.stream = e.beta == 0.0f && streams_y(t, e.residual);
     if (e.residual)
         e.residual += row * e.ldr;
     if (t->ldx == n && t->ldy == n && !e.bias && (!e.residual || e.ldr == n))
@@ -319,12 +319,12 @@ iso_status iso_axpby_f32(float *y, size_t ldy, const float *x, size_t ldx, size_
 
 static void gate_rows(const struct job *t, size_t row, size_t rows) {
     size_t n = t->n;
-    const int far = is_far(rows, n);
+    const int beyond_l2 = is_beyond_l2(rows, n);
     float *y = t->y + row * t->ldy;
     const float *a = t->x + row * t->ldx, *b = t->b + row * t->ldb;
     if (t->ldx == n && t->ldb == n && t->ldy == n)
         n *= rows, rows = 1; /* one long row */
-    t->kernels->gate(y, t->ldy, a, t->ldx, b, t->ldb, rows, n, t->kind, far);
+    t->kernels->gate(y, t->ldy, a, t->ldx, b, t->ldb, rows, n, t->kind, beyond_l2);
 }
 
 static iso_status gate_call(float *y, size_t ldy, const float *a, size_t lda, const float *b,
@@ -370,7 +370,7 @@ static void embed_rows(const struct job *t, size_t row, size_t rows) {
         positions += row * t->n;
     t->kernels->embed(t->y + row * t->ldy, t->ldy, t->ids + row, rows, t->x, t->n, t->scale,
                       positions, t->position_rows ? t->position_rows + row : NULL,
-                      goes_past(t, NULL));
+                      streams_y(t, NULL));
 }
 
 static iso_status embed_call(float *y, size_t ldy, const uint32_t *ids, size_t count,

@@ -52,26 +52,25 @@
  */
 #define ISO_LINEAR_COLUMNS 48
 enum { ISO_STRIP_ASSIGN = 0, ISO_STRIP_ADD, ISO_STRIP_CONTINUE };
-enum { ISO_DIRECT_ADD = 1, ISO_DIRECT_FAR = 2, ISO_DIRECT_NEXT = 4 };
+enum { ISO_DIRECT_ADD = 1, ISO_DIRECT_BEYOND_L2 = 2, ISO_DIRECT_NEXT = 4 };
 
 /*
  * gemm_direct: the same sums, from +0, with A as it lies, row-major: element (i, p) at a[i*lda +
  * p]. At most DIRECT_MR rows, which is fewer than MR: a row takes a register for its address;
- * DIRECT_TALL, if n is at most VECTOR_FLOATS. mode: with ADD C = C + t, else C = t; FAR: a B in
- * panels that comes from beyond L2 goes there first, as L1 can wait for few lines at a time; NEXT:
- * the rows of A come from beyond L2, and those that follow them are called into it.
+ * DIRECT_TALL, if n is at most VECTOR_FLOATS. mode: with ADD C = C + t, else C = t; BEYOND_L2: B,
+ * in panels, comes from beyond L2 and is prefetched into it first, as L1 has few misses at a time;
+ * NEXT: the rows of A come from beyond L2, and those that follow them are prefetched into it.
  *
  * gemm_linear: the same with DIRECT_MR rows, a multiple of ISO_LINEAR_COLUMNS columns, k > 0 and B
  * in packed panels, bs = 16. bias [n], unless it is NULL, is added to the result, which then goes
- * through ReLU if `relu` says so. call: for each ISO_LINEAR_COLUMNS columns the address of what is
- * called into L2 meanwhile, a line now and then, so that the product does not wait for it: so many
- * bytes, fewer than 2^32, or unless call_ld is 0 k lines, so many floats apart; NULL for none.
- * abreast: if they are many, the bytes may be three runs side by side: caches that fetch ahead of a
- * run, as far as its page goes, answer those faster.
+ * through ReLU if `relu` says so. prefetch: NULL, or for each ISO_LINEAR_COLUMNS columns the
+ * address of what is prefetched into L2 meanwhile: prefetch_bytes bytes, fewer than 2^32, or,
+ * unless prefetch_ld is 0, k lines with that stride in floats. interleaved: many bytes may be three
+ * interleaved runs, which is faster where the hardware prefetches each of them within its page.
  *
  * gemm_packing: the same sums with DIRECT_MR rows, a multiple of ISO_LINEAR_COLUMNS columns, k > 0
  * and a row-major B, which goes into panels [n/16][k][16] on the way. mode: as that of gemm_direct,
- * but for FAR B comes from memory.
+ * but BEYOND_L2: B comes from memory.
  *
  * gemm_strip_bt: the same sums with A as a strip and a transposed B: b[j*ldb + p]. At most MR and
  * ROWS_IN_PLACE_BT rows.
@@ -91,8 +90,8 @@ struct iso_epilogue {
     int act;           /* iso_activation */
     const float *residual;
     size_t ldr;
-    int far;  /* what is read and written comes from a slow L3, or from memory */
-    int past; /* c, which is neither t nor the residual, is too much to find in the caches again */
+    int beyond_l2; /* operands come from a slow L3, or from memory */
+    int stream;    /* non-temporal stores to c, which is neither t nor the residual */
 };
 
 /*
@@ -103,7 +102,7 @@ struct iso_epilogue {
 enum {
     ISO_GEMV_ROWS,
     ISO_GEMV_COLUMNS,
-    ISO_GEMV_ABREAST /* as ROWS, some of them read side by side wherever they come from */
+    ISO_GEMV_INTERLEAVED /* as ROWS, several at a time wherever they come from */
 };
 #define ISO_GEMV_RUN 16384
 #define ISO_GEMV_FLOATS(n) ((size_t)5 * ((n) < ISO_GEMV_RUN ? ((n) + 15) / 16 * 16 : ISO_GEMV_RUN))
@@ -116,10 +115,10 @@ enum { ISO_SOFTMAX_LOG = 1, ISO_SOFTMAX_SAFE = 2 };
 /* logsumexp: see iso_logsumexp_f32; a row of n = 0 is like one of -Inf. */
 
 /*
- * layernorm, rmsnorm: see iso_norm_options; pointers may be NULL as there. past: NULL, or as that
- * of iso_epilogue, and ISO_PAST_FLOATS floats where x + residual may wait instead of in y.
+ * layernorm, rmsnorm: see iso_norm_options; pointers may be NULL as there. stream: NULL, or, for
+ * non-temporal stores to y, ISO_STREAM_FLOATS floats of scratch for x + residual.
  */
-#define ISO_PAST_FLOATS 1984
+#define ISO_STREAM_FLOATS 1984
 struct iso_norm {
     const float *gamma, *beta;
     float eps;
@@ -127,23 +126,23 @@ struct iso_norm {
     size_t ldr;
     float *sum;
     size_t lds;
-    int far; /* as that of iso_epilogue */
-    float *past;
+    int beyond_l2; /* as that of iso_epilogue */
+    float *stream;
 };
 
 /*
  * attention: one run of queries of one head.
  *   q [nq][ldq], o [nq][ldo]; v [nk][ldv]; keys in panels of 16, each [dh][16], or, where
  *   key_panels is NULL, k [nk][ldk]: then with more than ISO_QUERIES_FEW queries, and no weights.
- *   nq_after rows of q follow them, which are called into L2 in the end.
- *   nk_after: queries that are so few that keys are in the lanes call so many keys of k_after,
- *   panels, and as many values of v_after into L2: those of a head that comes next.
+ *   nq_after rows of q follow them, which are prefetched into L2 in the end.
+ *   nk_after: with so few queries that keys are in the lanes, so many keys of k_after, panels, and
+ *   as many values of v_after are prefetched into L2: those of the next head.
  *   Query i sees keys below min(nk, see + i) when causal (see >= 1), else below nk; with a window,
  *   unless it is 0, only the last `window` of them.
  *   bias [nq][ldb] and weights [nq][ldw] may be NULL; weights has nk_weights columns (>= nk),
  *   those that are not visible are written as 0. ldb -1: that of query i and key j is bias[j - i].
  *   scratch: ISO_ATTENTION_SCRATCH(nq, dh) floats. nq <= ISO_QUERY_BLOCKS * ISO_QUERY_BLOCK: as
- * many blocks share the keys and values that come from beyond L2.
+ *   many blocks share the keys and values that come from beyond L2.
  *
  *   heads: 0, or instead of panels, one query of each of so many heads, with keys k [nk][ldk]. A
  *   head's operands lie q_head, k_head, ... behind those of the head before.
@@ -184,9 +183,9 @@ struct iso_attention {
 };
 
 /* Whether keys and values are more than stays in L2. */
-static inline int iso_keys_are_far(size_t nk, size_t dh) { return nk > ISO_L2_FLOATS / dh / 2; }
+static inline int iso_keys_exceed_l2(size_t nk, size_t dh) { return nk > ISO_L2_FLOATS / dh / 2; }
 
-/* key_panels: see iso_key_panels_append. embed: ids and rows are in range; past is that of
+/* key_panels: see iso_key_panels_append. embed: ids and rows are in range; stream is that of
  * iso_epilogue. */
 
 /* unary: y = f(x); y may be x. The activations, as iso_activation numbers them, and two more. */
@@ -203,17 +202,17 @@ enum {
 
 /*
  * gate: y = act(a) b, act one of the activations; y may be a or b. a and b may be parts of the rows
- * of one matrix. far: a, b or y may not stay in L2, as that of iso_epilogue.
+ * of one matrix. beyond_l2 is that of iso_epilogue.
  */
 
 /* positions: layout is iso_position_layout. */
 
 /*
- * rope: rows of `heads` heads of dh elements each, the first `rotary` of which turn, an even
- * number; y may be x. halves: pairs are elements i and i + rotary/2 of a head, else neighbours. Row
- * t turns by row position_rows[t] of the table, or t where that is NULL: rotary/2 cosines, then the
- * sines, ld >= rotary. rope_table writes such rows for the positions first, first + 1 ..., below
- * ISO_ROPE_POSITIONS.
+ * rope: rows of `heads` heads of dh elements each, the first `rotary` of which, an even number, are
+ * rotated; y may be x. halves: pairs are elements i and i + rotary/2 of a head, else neighbours.
+ * Row t is rotated by row position_rows[t] of the table, or t where that is NULL: rotary/2 cosines,
+ * then the sines, ld >= rotary. rope_table writes such rows for the positions first, first + 1 ...,
+ * below ISO_ROPE_POSITIONS.
  */
 #define ISO_ROPE_MOST 512 /* dh, at most */
 #define ISO_ROPE_POSITIONS ((size_t)1 << 29)
@@ -311,9 +310,9 @@ struct iso_kernels {
     unsigned mr, direct_mr;    /* most rows of a strip, and of gemm_direct, */
     unsigned direct_tall;      /* and of that where the columns are a vector or fewer */
     unsigned rows_in_place_bt; /* most rows of gemm_strip_bt */
-    unsigned aliased;       /* rows of a [k][n] a multiple of so many floats apart share few sets */
-    unsigned pairs_across;  /* of vectors of rows: see iso_gemm_rows_in_lanes */
-    unsigned vector_floats; /* width of a vector register, in floats */
+    unsigned aliased;          /* rows of a [k][n] alias if ld is a multiple of so many floats */
+    unsigned pairs_across;     /* of vectors of rows: see iso_gemm_rows_in_lanes */
+    unsigned vector_floats;    /* width of a vector register, in floats */
     unsigned fma_peak_flops;
 #define KERNEL(type, name, args) type(*name) args;
 #include "kernels.def"

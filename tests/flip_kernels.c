@@ -25,7 +25,7 @@
 #define fma_exact(a, b, c) FLIP(fma_exact(a, b, c), "fma")
 #define vf_log(x) FLIP(vf_log(x), "log")
 #define vf_ldexp(x, n) FLIP(vf_ldexp(x, n), "ldexp")
-#define vf_ldexp_near(x, n, t) FLIP(vf_ldexp_near(x, n, t), "ldexp")
+#define vf_ldexp_normal(x, n, t) FLIP(vf_ldexp_normal(x, n, t), "ldexp")
 #define vf_ldexp_down(x, n, t) FLIP(vf_ldexp_down(x, n, t), "ldexp")
 
 #include "scalar/gemm_tile.h"

@@ -64,8 +64,8 @@ flip_copy(templates/eltwise.h
 flip_copy(templates/rope.h
   "(double)(first + t) * (double)inv_freq[i]"
   "FLIP_DOUBLE((double)(first + t) * (double)inv_freq[i], \"plain mul\")"
-  "turn.y * (double)scaling" "FLIP_DOUBLE(turn.y * (double)scaling, \"cos\")"
-  "turn.x * (double)scaling" "FLIP_DOUBLE(turn.x * (double)scaling, \"sin\")")
+  "sine_cosine.y * (double)scaling" "FLIP_DOUBLE(sine_cosine.y * (double)scaling, \"cos\")"
+  "sine_cosine.x * (double)scaling" "FLIP_DOUBLE(sine_cosine.x * (double)scaling, \"sin\")")
 isobit_test_program(flip flip.c flip_kernels.c plain.c ${ISOBIT_HARNESS})
 target_include_directories(flip PRIVATE ${PROJECT_SOURCE_DIR}/check)
 target_include_directories(flip BEFORE PRIVATE ${flip}) # the copies in place of the sources

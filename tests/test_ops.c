@@ -449,7 +449,7 @@ static void gemm_is_the_same_every_way(void **state) {
 }
 
 /* Few rows and a B that no cache holds: it is read along its rows. */
-static void gemm_reads_far_b(void **state) {
+static void gemm_reads_b_beyond_l2(void **state) {
     (void)state;
     static const struct gemm_case cases[] = {
         {.m = 1, .n = 4101, .k = 513, .alpha = 1},
@@ -472,9 +472,9 @@ static void gemm_reads_far_b(void **state) {
         check_gemm(&cases[i], 0, quick ? isa_ways : way_count);
 }
 
-/* Up to 128 rows and a transposed B: its rows are turned in registers, a block of it is packed, or
- * the transposed product is computed, with what is left of the rows beside it. */
-static void gemm_turns_rows_of_b_or_sums(void **state) {
+/* Up to 128 rows and a transposed B: its rows are transposed in registers, a block of it is packed,
+ * or the transposed product is computed, and the rows that are left separately. */
+static void gemm_transposes_rows_of_b_or_sums(void **state) {
     (void)state;
     static const size_t rows[] = {11, 12, 13, 14, 15, 16,  17, 21, 25, 26,
                                   27, 31, 32, 33, 48, 100, 6,  7,  8,  9};
@@ -517,7 +517,7 @@ static void gemm_turns_rows_of_b_or_sums(void **state) {
 }
 
 /* A plain B that does not stay where it lies, for up to 128 rows, or on one thread: too many rows
- * for that, or rows of B that share few places in the caches. */
+ * for that, or rows of B that alias in the caches. */
 static void gemm_packs_blocks_of_b(void **state) {
     (void)state;
     static const struct gemm_case cases[] = {
@@ -552,7 +552,7 @@ static void gemm_packs_blocks_of_b(void **state) {
     }
 }
 
-/* Few rows and a plain B that stays where it lies, though its rows share few places in the caches,
+/* Few rows and a plain B that stays where it lies, though its rows alias in the caches,
  * or with a second block of k, whose sums are added to many columns at a time. */
 static void gemm_takes_few_rows_along(void **state) {
     (void)state;
@@ -904,20 +904,20 @@ static void rows_do_not_see_the_batch(void **state) {
     }
 }
 
-/* More than a core's L2 holds: what comes from further away goes other ways. */
-static void far_rows_are_as_they_are_alone(void **state) {
+/* More than a core's L2 holds: what comes from beyond it takes other code paths. */
+static void rows_beyond_l2_are_as_they_are_alone(void **state) {
     (void)state;
-    enum { FAR = 140, N = 1030 };
+    enum { MANY = 140, N = 1030 };
     for (size_t gap = 0; gap < 2; gap++) {
         const size_t ld = N + gap;
-        float *x = random_matrix(FAR, N, ld), *residual = random_matrix(FAR, N, ld);
-        float *bias = random_floats(N), *expect = floats(FAR * ld), *y = floats(FAR * ld);
+        float *x = random_matrix(MANY, N, ld), *residual = random_matrix(MANY, N, ld);
+        float *bias = random_floats(N), *expect = floats(MANY * ld), *y = floats(MANY * ld);
         for (int op = 0; op < 6; op++) {
-            for (size_t call = 0; call < FAR + way_count; call++) { /* row by row, then at once */
-                const size_t w = call < FAR ? 0 : call - FAR, rows = call < FAR ? 1 : FAR;
-                const size_t first = call < FAR ? call * ld : 0;
-                float *to = call < FAR ? expect + first : y;
-                for (size_t i = 0; i < FAR * ld && call >= FAR; i++)
+            for (size_t call = 0; call < MANY + way_count; call++) { /* row by row, then at once */
+                const size_t w = call < MANY ? 0 : call - MANY, rows = call < MANY ? 1 : MANY;
+                const size_t first = call < MANY ? call * ld : 0;
+                float *to = call < MANY ? expect + first : y;
+                for (size_t i = 0; i < MANY * ld && call >= MANY; i++)
                     y[i] = CANARY;
                 iso_eltwise_options e = {.size = sizeof e,
                                          .act = op == 2 ? ISOBIT_ACT_GELU_TANH : ISOBIT_ACT_SILU,
@@ -933,9 +933,9 @@ static void far_rows_are_as_they_are_alone(void **state) {
                           : op == 5
                               ? iso_rmsnorm_f32(to, ld, x + first, ld, rows, N, &o, context)
                               : iso_layernorm_f32(to, ld, x + first, ld, rows, N, &o, context));
-                if (call >= FAR) {
-                    assert_same("far rows", y, ld, expect, ld, FAR, N);
-                    assert_true(gaps_kept(y, ld, FAR, N));
+                if (call >= MANY) {
+                    assert_same("rows beyond L2", y, ld, expect, ld, MANY, N);
+                    assert_true(gaps_kept(y, ld, MANY, N));
                 }
             }
         }
@@ -943,29 +943,29 @@ static void far_rows_are_as_they_are_alone(void **state) {
     }
 }
 
-/* An output of more than half of an L3 of 32 MiB goes past the caches, with whatever begins in the
- * middle of a line on its own. */
-static void rows_past_the_caches_are_as_they_are_alone(void **state) {
+/* An output of more than half of an L3 of 32 MiB is written with non-temporal stores, but for
+ * whatever begins in the middle of a line on its own. */
+static void rows_with_streaming_stores_are_as_they_are_alone(void **state) {
     (void)state;
-    enum { PAST = 4099, N = 1024, TABLE = 50 };
+    enum { MANY = 4099, N = 1024, TABLE = 50 };
     for (size_t at = 0; at < (quick ? 1 : 2); at++) {
-        float *x = random_floats(PAST * N), *residual = random_floats(PAST * N);
+        float *x = random_floats(MANY * N), *residual = random_floats(MANY * N);
         float *bias = random_floats(N), *table = random_floats(TABLE * N);
-        float *expect = floats(PAST * N), *y = canaries(PAST * N + 32);
+        float *expect = floats(MANY * N), *y = canaries(MANY * N + 32);
         float *to = (float *)(((uintptr_t)y + 63) / 64 * 64) + at;
-        uint32_t *ids = guarded(PAST * sizeof *ids);
-        for (size_t i = 0; i < PAST; i++)
+        uint32_t *ids = guarded(MANY * sizeof *ids);
+        for (size_t i = 0; i < MANY; i++)
             ids[i] = (uint32_t)(random_next() % TABLE);
         for (int op = 0; op < 6; op++) {
-            const size_t last = PAST + (quick ? isa_ways : way_count);
+            const size_t last = MANY + (quick ? isa_ways : way_count);
             for (size_t call = 0; call < last; call++) { /* row by row, then at once */
-                const bool alone = call < PAST;
-                if (call >= PAST + isa_ways && call % 7)
+                const bool alone = call < MANY;
+                if (call >= MANY + isa_ways && call % 7)
                     continue; /* one way of many with threads */
-                const size_t row = alone ? call : 0, rows = alone ? 1 : PAST;
+                const size_t row = alone ? call : 0, rows = alone ? 1 : MANY;
                 float *out = alone ? expect + row * N : to;
                 const float *in = x + row * N, *more = residual + row * N;
-                for (size_t i = 0; i < PAST * N && !alone; i++)
+                for (size_t i = 0; i < MANY * N && !alone; i++)
                     to[i] = CANARY;
                 const iso_eltwise_options e = {.size = sizeof e,
                                                .act = ISOBIT_ACT_RELU,
@@ -977,17 +977,17 @@ static void rows_past_the_caches_are_as_they_are_alone(void **state) {
                                             .eps = 1e-5f,
                                             .residual = op == 3 ? more : NULL,
                                             .ldr = N};
-                const iso_context *context = &ways[alone ? 0 : call - PAST].context;
+                const iso_context *context = &ways[alone ? 0 : call - MANY].context;
                 assert_ok(op < 2    ? iso_eltwise_f32(out, N, in, N, rows, N, &e, context)
                           : op < 4  ? iso_layernorm_f32(out, N, in, N, rows, N, &o, context)
                           : op == 4 ? iso_rmsnorm_f32(out, N, in, N, rows, N, &o, context)
                                     : iso_embed_f32(out, N, ids + row, rows, table, TABLE, N, 3.0f,
                                                     NULL, NULL, 0, context));
                 if (!alone)
-                    assert_same("rows past the caches", to, N, expect, N, PAST, N);
+                    assert_same("rows with streaming stores", to, N, expect, N, MANY, N);
             }
-            for (size_t i = 0; i < PAST * N + 32; i++)
-                assert_true((y + i >= to && y + i < to + PAST * N) || y[i] == CANARY);
+            for (size_t i = 0; i < MANY * N + 32; i++)
+                assert_true((y + i >= to && y + i < to + MANY * N) || y[i] == CANARY);
         }
         release(NULL);
     }
@@ -1620,7 +1620,7 @@ static void embeddings_are_right_every_way(void **state) {
 
 /* The definition, written once more: x cos + rotate_half(x) sin, from the table that is tested
  * beside it. In place, heads of queries and keys side by side, on several threads. */
-static void rope_turns_pairs_every_way(void **state) {
+static void rope_rotates_pairs_every_way(void **state) {
     (void)state;
     enum { P = 90 };
     static const struct {
@@ -2606,11 +2606,11 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         TEST(gemm_is_the_canonical_chain),
         TEST(gemm_is_the_same_every_way),
-        TEST(gemm_reads_far_b),
+        TEST(gemm_reads_b_beyond_l2),
         TEST(gemm_packs_blocks_of_b),
         TEST(gemm_takes_few_rows_along),
         TEST(gemm_takes_bias_and_relu_along),
-        TEST(gemm_turns_rows_of_b_or_sums),
+        TEST(gemm_transposes_rows_of_b_or_sums),
         TEST(gemm_rounds_once),
         TEST(gemm_keeps_special_values_in_place),
         TEST(gemm_leaves_unneeded_operands_alone),
@@ -2619,8 +2619,8 @@ int main(int argc, char **argv) {
         TEST(gemv_is_its_own_order),
         TEST(rows_are_the_same_every_way),
         TEST(rows_do_not_see_the_batch),
-        TEST(far_rows_are_as_they_are_alone),
-        TEST(rows_past_the_caches_are_as_they_are_alone),
+        TEST(rows_beyond_l2_are_as_they_are_alone),
+        TEST(rows_with_streaming_stores_are_as_they_are_alone),
         TEST(softmax_rows_do_not_meet),
         TEST(logsumexp_makes_the_log_softmax),
         TEST(eltwise_is_near_the_truth),
@@ -2633,7 +2633,7 @@ int main(int argc, char **argv) {
         TEST(attention_window_is_a_bias),
         TEST(alignment_changes_nothing),
         TEST(embeddings_are_right_every_way),
-        TEST(rope_turns_pairs_every_way),
+        TEST(rope_rotates_pairs_every_way),
         TEST(rope_tables_are_right_every_way),
         TEST(the_active_set_is_used),
         TEST(gemm_refuses),

@@ -416,7 +416,7 @@ struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
     s.linear = s.prefetch && panels && plan->a_in_place;
     /* Where L1 waits for few lines at a time, those that come from beyond L2 go there first. */
     const int far = b_floats >= ISO_L2_FLOATS && machine->class == ISO_GEMM_SMALL_L1;
-    s.packing_mode = far ? ISO_DIRECT_FAR : 0;
+    s.packing_mode = far ? ISO_DIRECT_BEYOND_L2 : 0;
     s.direct_mode = panels || plan->way == ISO_GEMM_PREFETCH ? s.packing_mode : 0;
     s.beyond_l2 = s.linear && far && b_floats > ISO_L2_FLOATS;
     while (m - s.full * mr >= mr && uneven_rows(&s, machine, mr, m, m - s.full * mr) == mr)

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "avx2/turn.h"
+#include "avx2/transpose.h"
 
 typedef __m256 vf;
 typedef __m256 vm;
@@ -81,7 +81,7 @@ static inline vf vf_ldexp(vf x, vf n) {
     return _mm256_mul_ps(x, _mm256_castsi256_ps(b));
 }
 
-static inline vf vf_ldexp_near(vf x, vf n, vf t) {
+static inline vf vf_ldexp_normal(vf x, vf n, vf t) {
     (void)n;
     __m256i i = _mm256_slli_epi32(_mm256_castps_si256(t), 23);
     return _mm256_mul_ps(x, _mm256_castsi256_ps(_mm256_add_epi32(i, _mm256_set1_epi32(127 << 23))));
@@ -118,10 +118,10 @@ static inline void vf_swap_pairs(vf *v) {
     v[0] = _mm256_permute_ps(v[0], 0xb1), v[1] = _mm256_permute_ps(v[1], 0xb1);
 }
 
-static inline void transpose_8x4(float *dst, size_t dst_stride, size_t n, const __m128 *low,
-                                 const __m128 *high) {
+static inline void store_transposed_8x4(float *dst, size_t dst_stride, size_t n, const __m128 *low,
+                                        const __m128 *high) {
     __m256 r[4];
-    turn_8x4(r, low, high);
+    transpose_8x4(r, low, high);
     ISO_UNROLLED (i, 4)
         vf_store_n(dst + i * dst_stride, r[i], n);
 }
@@ -137,7 +137,7 @@ static ISO_ONE_COPY void vf_transpose(float *dst, size_t dst_stride, const float
                 low[i] = _mm_loadu_ps(src + i * stride + 4 * p);
                 high[i] = _mm_loadu_ps(half + i * stride + 4 * p);
             }
-            transpose_8x4(dst, dst_stride, 8, low, high);
+            store_transposed_8x4(dst, dst_stride, 8, low, high);
             dst += 4 * dst_stride;
             ISO_OPAQUE(dst);
         }
@@ -148,18 +148,18 @@ static ISO_ONE_COPY void vf_transpose(float *dst, size_t dst_stride, const float
             low[i] = _mm_loadu_ps(src + (i < n ? i : n - 1) * stride + p);
             high[i] = _mm_loadu_ps(src + (i + 4 < n ? i + 4 : n - 1) * stride + p);
         }
-        transpose_8x4(dst + p * dst_stride, dst_stride, n, low, high);
+        store_transposed_8x4(dst + p * dst_stride, dst_stride, n, low, high);
     }
 }
 
-#define VF_TURN 4
-static inline void vf_turn(vf *out, const float *src, size_t stride) {
+#define VF_TRANSPOSED 4
+static inline void vf_load_transposed(vf *out, const float *src, size_t stride) {
     __m128 low[4], high[4];
     const float *half = src + 4 * stride;
     ISO_OPAQUE(half);
     ISO_UNROLLED (i, 4)
         low[i] = _mm_loadu_ps(src + i * stride), high[i] = _mm_loadu_ps(half + i * stride);
-    turn_8x4(out, low, high);
+    transpose_8x4(out, low, high);
 }
 
 static inline float fma_one(float a, float b, float c) { return __builtin_fmaf(a, b, c); }

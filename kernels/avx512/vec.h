@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "avx2/turn.h"
+#include "avx2/transpose.h"
 
 typedef __m512 vf;
 typedef __mmask16 vm;
@@ -57,14 +57,14 @@ static inline vm vm_or(vm a, vm b) { return (vm)(a | b); }
 /*
  * scalef takes some 200 cycles on Intel's cores where a result is subnormal, or would be too small
  * even for that: so results that are 0 are masked, as that of each key that attention masks. These
- * words are this set's alone: true also for NaN; 0, or c, in lanes that are not in m.
+ * words only this set has: true also for NaN; 0, or c, in lanes that are not in m.
  */
 #define VF_SCALEF
 static inline vm vf_not_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_NLT_UQ); }
 static inline vf vf_fma_in(vm m, vf a, vf b, vf c) { return _mm512_maskz_fmadd_ps(m, a, b, c); }
 static inline vf vf_ldexp_in(vm m, vf x, vf n) { return _mm512_maskz_scalef_ps(m, x, n); }
 static inline vf vf_fma_else(vm m, vf a, vf b, vf c) { return _mm512_mask3_fmadd_ps(a, b, c, m); }
-static inline vf vf_ldexp_near(vf x, vf n, vf t) {
+static inline vf vf_ldexp_normal(vf x, vf n, vf t) {
     (void)t;
     return _mm512_scalef_ps(x, n);
 }
@@ -99,9 +99,9 @@ static inline void vf_swap_pairs(vf *v) {
 }
 
 /* Halves of rows: row i and row i + 4 of each 8 make a register, so that after the quarters are
- * turned in place only every second one has to move. */
-#define VF_TURN 8
-static inline __attribute__((always_inline)) void turn_in_place(vf *out, const __m512 *r) {
+ * transposed in place only every second one has to move. */
+#define VF_TRANSPOSED 8
+static inline __attribute__((always_inline)) void transpose_in_place(vf *out, const __m512 *r) {
     __m512 t[8];
     ISO_UNROLLED (h, 2) {
         const __m512 a = r[4 * h], b = r[4 * h + 1], c = r[4 * h + 2], d = r[4 * h + 3];
@@ -117,7 +117,7 @@ static inline __attribute__((always_inline)) void turn_in_place(vf *out, const _
     }
 }
 
-static inline void vf_turn(vf *out, const float *src, size_t stride) {
+static inline void vf_load_transposed(vf *out, const float *src, size_t stride) {
     __m512 r[8];
     ISO_UNROLLED (h, 2) {
         const float *low = src + 8 * h * stride, *high = low + 4 * stride;
@@ -128,12 +128,12 @@ static inline void vf_turn(vf *out, const float *src, size_t stride) {
                 _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(low + i * stride)),
                                    _mm256_loadu_ps(high + i * stride), 1);
     }
-    turn_in_place(out, r);
+    transpose_in_place(out, r);
 }
 
 /* Twice as many steps: the line of a row is loaded at once, as it may not stay in L1. */
 #define VF_LINE 16
-static inline void vf_turn_line(vf *out, const float *src, size_t stride) {
+static inline void vf_load_transposed_line(vf *out, const float *src, size_t stride) {
     __m512 r[2][8];
     ISO_UNROLLED (h, 2) {
         const float *low = src + 8 * h * stride, *high = low + 4 * stride;
@@ -152,15 +152,15 @@ static inline void vf_turn_line(vf *out, const float *src, size_t stride) {
             }
         }
     }
-    turn_in_place(out, r[0]);
-    turn_in_place(out + 8, r[1]);
+    transpose_in_place(out, r[0]);
+    transpose_in_place(out + 8, r[1]);
 }
 
 /* Eight rows at most, in registers of 256 bits. */
-static inline void transpose_8x4(float *dst, size_t dst_stride, __mmask8 rows, const __m128 *low,
-                                 const __m128 *high) {
+static inline void store_transposed_8x4(float *dst, size_t dst_stride, __mmask8 rows,
+                                        const __m128 *low, const __m128 *high) {
     __m256 r[4];
-    turn_8x4(r, low, high);
+    transpose_8x4(r, low, high);
     ISO_UNROLLED (i, 4)
         _mm256_mask_storeu_ps(dst + i * dst_stride, rows, r[i]);
 }
@@ -169,7 +169,7 @@ static ISO_ONE_COPY void vf_transpose(float *dst, size_t dst_stride, const float
                                       size_t stride, size_t n) {
     if (n >= 16) {
         vf r[16];
-        vf_turn_line(r, src, stride);
+        vf_load_transposed_line(r, src, stride);
         ISO_UNROLLED (i, 16)
             vf_store(dst + i * dst_stride, r[i]);
         return;
@@ -183,7 +183,7 @@ static ISO_ONE_COPY void vf_transpose(float *dst, size_t dst_stride, const float
             __m128 low[4], high[4];
             ISO_UNROLLED (i, 4)
                 low[i] = _mm_loadu_ps(row[i] + p), high[i] = _mm_loadu_ps(row[i + 4] + p);
-            transpose_8x4(dst + p * dst_stride + h, dst_stride, rows, low, high);
+            store_transposed_8x4(dst + p * dst_stride + h, dst_stride, rows, low, high);
         }
     }
 }

@@ -82,7 +82,7 @@ static inline vf vf_ldexp(vf x, vf n) {
     return vmulq_f32(vmulq_f32(x, vreinterpretq_f32_s32(a)), vreinterpretq_f32_s32(b));
 }
 
-static inline vf vf_ldexp_near(vf x, vf n, vf t) {
+static inline vf vf_ldexp_normal(vf x, vf n, vf t) {
     (void)n;
     int32x4_t i = vshlq_n_s32(vreinterpretq_s32_f32(t), 23);
     return vmulq_f32(x, vreinterpretq_f32_s32(vaddq_s32(i, vdupq_n_s32(127 << 23))));
@@ -118,8 +118,8 @@ static inline float vf_hmax(vf v) {
 
 static inline void vf_swap_pairs(vf *v) { v[0] = vrev64q_f32(v[0]), v[1] = vrev64q_f32(v[1]); }
 
-#define VF_TURN 4
-static inline void vf_turn(vf *out, const float *src, size_t stride) {
+#define VF_TRANSPOSED 4
+static inline void vf_load_transposed(vf *out, const float *src, size_t stride) {
     float32x4x2_t a = vtrnq_f32(vld1q_f32(src), vld1q_f32(src + stride));
     float32x4x2_t b = vtrnq_f32(vld1q_f32(src + 2 * stride), vld1q_f32(src + 3 * stride));
     out[0] = vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0]));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The vector vocabulary with one float a "register", in plain C; and the place where the words are
- * explained. The templates are written in these words alone, so every instruction set computes
+ * explained. The templates are written only in these words, so every instruction set computes
  * exactly what is written here, lane by lane.
  *
  * A target without fused multiply-add in its baseline (x86-64) gets an exact emulation instead of
@@ -77,8 +77,8 @@ static inline void vf_store_n(float *p, vf v, size_t n) {
     if (n)
         *p = v;
 }
-/* Past the caches, to a multiple of the vector's size, and after that no later store comes before
- * these. Where VF_STREAMS is 0 it is a store as any other. */
+/* A non-temporal store, to a multiple of the vector's size, and after that no later store comes
+ * before these. Where VF_STREAMS is 0 it is a store as any other. */
 #define VF_STREAMS 0
 static inline void vf_stream(float *p, vf v) { vf_store(p, v); }
 static inline void vf_streamed(void) {}
@@ -118,10 +118,10 @@ static inline vf vf_ldexp(vf x, vf n) {
 
 /*
  * The same in fewer steps, with t = n + 0x1.8p23f: the low bits of its representation are the
- * integer n. near: for n in [-126, 127] and normal results. down: for n in [-190, 0], |x| in
+ * integer n. normal: for n in [-126, 127] and normal results. down: for n in [-190, 0], |x| in
  * [0.35, 256].
  */
-static inline vf vf_ldexp_near(vf x, vf n, vf t) {
+static inline vf vf_ldexp_normal(vf x, vf n, vf t) {
     (void)n;
     return x * float_of((bits_of(t) << 23) + (127U << 23));
 }
@@ -150,9 +150,9 @@ static inline void vf_swap_pairs(vf *v) {
     v[0] = v[1], v[1] = first;
 }
 
-/* out[j] lane i = src[i*stride + j] for i < VF_N, j < VF_TURN, a multiple of 4. */
-#define VF_TURN 4
-static inline void vf_turn(vf *out, const float *src, size_t stride) {
+/* out[j] lane i = src[i*stride + j] for i < VF_N, j < VF_TRANSPOSED, a multiple of 4. */
+#define VF_TRANSPOSED 4
+static inline void vf_load_transposed(vf *out, const float *src, size_t stride) {
     (void)stride;
     memcpy(out, src, 4 * sizeof *out);
 }

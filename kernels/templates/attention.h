@@ -19,8 +19,8 @@
  * leaving out what is not seen.
  *
  * With a window the first blocks that no query sees are left out. The others begin where they
- * always do: a block that a query does not see changes nothing for it, so it has the same bits in
- * any company.
+ * always do: a block that a query does not see changes nothing for it, so it has the same bits with
+ * any other queries.
  */
 
 /* Rows of the strips that cut n rows evenly. Sums of 64 steps are short: strips of fewer rows begin
@@ -31,9 +31,9 @@ static inline size_t strip_rows(size_t n) {
     return strips ? (n + strips - 1) / strips : 0;
 }
 
-/* Rows that lie apart, so that each is new to the hardware, and of which queries, keys, values and
- * results together are too many for L2. */
-static inline int far_apart(size_t ld, size_t rows, size_t n) {
+/* Rows with gaps between them, where the hardware prefetches none, and of which queries, keys,
+ * values and results together are too many for L2. */
+static inline int is_strided(size_t ld, size_t rows, size_t n) {
     return ld > n && rows > ISO_L2_FLOATS / 4 / ld;
 }
 
@@ -222,19 +222,20 @@ static ISO_ONE_COPY void columns_begin(struct columns *b, const struct iso_atten
         vf_store(b->m + i, vf_set1(-__builtin_inff())), vf_store(b->l + i, vf_set1(0));
 }
 
-/* The bias of VF_N queries, or the first m of them, and VF_TURN keys, or the first n: [n][VF_N],
- * with the queries in the lanes. */
-static ISO_ONE_COPY void bias_turn(float *out, const float *bias, size_t ld, size_t m, size_t n) {
-    float tile[VF_N * VF_TURN];
-    vf x[VF_TURN];
-    if (m < VF_N || n < VF_TURN) { /* there is nothing beyond them */
+/* The bias of VF_N queries, or the first m of them, and VF_TRANSPOSED keys, or the first n:
+ * [n][VF_N], with the queries in the lanes. */
+static ISO_ONE_COPY void bias_transposed(float *out, const float *bias, size_t ld, size_t m,
+                                         size_t n) {
+    float tile[VF_N * VF_TRANSPOSED];
+    vf x[VF_TRANSPOSED];
+    if (m < VF_N || n < VF_TRANSPOSED) { /* there is nothing beyond them */
         memset(tile, 0, sizeof tile);
         for (size_t i = 0; i < m && i < VF_N; i++)
-            memcpy(tile + i * VF_TURN, bias + i * ld, n * sizeof *tile);
-        bias = tile, ld = VF_TURN;
+            memcpy(tile + i * VF_TRANSPOSED, bias + i * ld, n * sizeof *tile);
+        bias = tile, ld = VF_TRANSPOSED;
     }
-    vf_turn(x, bias, ld);
-    ISO_UNROLLED (r, VF_TURN)
+    vf_load_transposed(x, bias, ld);
+    ISO_UNROLLED (r, VF_TRANSPOSED)
         vf_store(out + r * VF_N, x[r]);
 }
 
@@ -248,8 +249,8 @@ ISO_INLINE void bias_add(float *s, const float *bias, vf scale, int careful) {
 }
 
 /*
- * Scales the scores of the n keys from j0 on, and adds their bias. Where it depends on the distance
- * alone, a vector of it is a piece of a row, backwards. `careful`: -Inf removes a key, even one
+ * Scales the scores of the n keys from j0 on, and adds their bias. Where it depends only on the
+ * distance, a vector of it is a piece of a row, backwards. `careful`: -Inf removes a key, even one
  * whose score is NaN; else such a score is left to show up in the output.
  */
 static ISO_ONE_COPY void columns_bias(const struct columns *b, const struct iso_attention *t,
@@ -257,7 +258,7 @@ static ISO_ONE_COPY void columns_bias(const struct columns *b, const struct iso_
     const size_t q0 = b->q0, nq = b->nq;
     const float *bias = t->bias + (ptrdiff_t)q0 * t->ldb + j0;
     const vf scale = vf_set1(t->scale);
-    float turned[VF_TURN * VF_N], line[ISO_KEY_BLOCK + ISO_QUERY_BLOCK] = {0};
+    float transposed[VF_TRANSPOSED * VF_N], line[ISO_KEY_BLOCK + ISO_QUERY_BLOCK] = {0};
     float *const zero = line + ISO_KEY_BLOCK; /* key j of query j */
     if (t->ldb == -1) {
         const float *from = bias + n;
@@ -274,9 +275,10 @@ static ISO_ONE_COPY void columns_bias(const struct columns *b, const struct iso_
         float *si = s + i;
         for (size_t j = 0, here = any; j < any; j += here) {
             if (t->ldb != -1) {
-                here = any - j < VF_TURN ? any - j : VF_TURN;
-                bias_turn(turned, bias + (ptrdiff_t)i * t->ldb + j, (size_t)t->ldb, nq - i, here);
-                x = turned, next = VF_N;
+                here = any - j < VF_TRANSPOSED ? any - j : VF_TRANSPOSED;
+                bias_transposed(transposed, bias + (ptrdiff_t)i * t->ldb + j, (size_t)t->ldb,
+                                nq - i, here);
+                x = transposed, next = VF_N;
             }
             size_t r = 0;
             for (; r + 4 <= here; r += 4, x += 4 * next, si += 4 * ISO_QUERY_BLOCK)
@@ -288,9 +290,9 @@ static ISO_ONE_COPY void columns_bias(const struct columns *b, const struct iso_
     }
 }
 
-/* The block of keys from j0 on. `call`: the next one is called meanwhile. */
+/* The block of keys from j0 on. `prefetch`: the next one is prefetched. */
 static ISO_ONE_COPY void columns_block(const struct columns *b, const struct iso_attention *t,
-                                       size_t j0, float *scratch, int careful, int call) {
+                                       size_t j0, float *scratch, int careful, int prefetch) {
     const size_t dh = t->dh, q0 = b->q0, nq = b->nq, lanes = b->lanes, nk = b->nk;
     float *const qp = b->qp, *const o = b->o, *const m = b->m, *const l = b->l;
     float *s = scratch, *c = s + ISO_QUERY_BLOCK * ISO_KEY_BLOCK, *limit = c + ISO_QUERY_BLOCK;
@@ -322,10 +324,10 @@ static ISO_ONE_COPY void columns_block(const struct columns *b, const struct iso
             gemm_strip(s + j * ISO_QUERY_BLOCK + from, ISO_QUERY_BLOCK, panels + (j - at) * dh + at,
                        ISO_PANEL, qp + from * dh, ISO_PANEL, dh * ISO_PANEL, rows, lanes - from, dh,
                        ISO_STRIP_ASSIGN);
-        if (call && after && t->key_panels)
-            call_rows(panels + (ISO_KEY_BLOCK + j) * dh, dh, rows, dh);
+        if (prefetch && after && t->key_panels)
+            prefetch_rows(panels + (ISO_KEY_BLOCK + j) * dh, dh, rows, dh);
         if (!after && j < nq)
-            call_rows(t->o + (q0 + j) * t->ldo, t->ldo, nq - j < rows ? nq - j : rows, dh);
+            prefetch_rows(t->o + (q0 + j) * t->ldo, t->ldo, nq - j < rows ? nq - j : rows, dh);
     }
     if (t->bias) {
         columns_bias(b, t, j0, n, s, careful);
@@ -386,7 +388,7 @@ static ISO_ONE_COPY void columns_block(const struct columns *b, const struct iso
                               j0 == b->k0);
         return;
     }
-    /* The bias of the next keys: no prefetcher foresees so many rows. */
+    /* The bias of the next keys: the hardware does not prefetch so many rows. */
     const int there = t->bias && t->ldb != -1 && after >= ISO_KEY_BLOCK;
     const float *bias_after = there ? t->bias + q0 * (size_t)t->ldb + j0 + n : NULL;
     for (size_t i = 0, rows = strip_rows(nq); i < nq; i += rows) {
@@ -396,12 +398,12 @@ static ISO_ONE_COPY void columns_block(const struct columns *b, const struct iso
             gemm_strip(o + i * dh, dh, s + i, ISO_QUERY_BLOCK, v, t->ldv, ISO_PANEL, here, dh, keys,
                        j0 > b->k0 ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
         if (bias_after)
-            call_rows(bias_after + i * (size_t)t->ldb, (size_t)t->ldb, here, ISO_KEY_BLOCK);
-        if (call && after > i)
-            call_rows(v + (n + i) * t->ldv, t->ldv, after - i < rows ? after - i : rows, dh);
+            prefetch_rows(bias_after + i * (size_t)t->ldb, (size_t)t->ldb, here, ISO_KEY_BLOCK);
+        if (prefetch && after > i)
+            prefetch_rows(v + (n + i) * t->ldv, t->ldv, after - i < rows ? after - i : rows, dh);
         if (q0 + nq == t->nq && !after && i < t->nq_after)
-            call_rows(t->q + (t->nq + i) * t->ldq, t->ldq,
-                      t->nq_after - i < rows ? t->nq_after - i : rows, dh);
+            prefetch_rows(t->q + (t->nq + i) * t->ldq, t->ldq,
+                          t->nq_after - i < rows ? t->nq_after - i : rows, dh);
     }
 }
 
@@ -416,12 +418,12 @@ static ISO_ONE_COPY int attention_columns(const struct iso_attention *t, int car
     } while (++count * ISO_QUERY_BLOCK < t->nq);
     const struct columns *last = blocks + count - 1;
 
-    /* The last block sees the most keys. It calls the next ones, if they are too many for L2. */
-    const int far = iso_keys_are_far(last->nk, t->dh);
+    /* The last block sees the most keys. It prefetches the next ones, unless L2 has them. */
+    const int exceed_l2 = iso_keys_exceed_l2(last->nk, t->dh);
     for (size_t j0 = blocks->k0; j0 < last->nk; j0 += ISO_KEY_BLOCK)
         for (const struct columns *b = blocks; b <= last; b++)
             if (b->k0 <= j0 && j0 < b->nk)
-                columns_block(b, t, j0, t->scratch, careful, b == last && far);
+                columns_block(b, t, j0, t->scratch, careful, b == last && exceed_l2);
 
     int nan = 0;
     for (const struct columns *b = blocks; b <= last; b++)
@@ -477,8 +479,8 @@ static ISO_ONE_COPY size_t panel_scores(float *s, const float *q, const float *k
 static inline void attention_scores(float *s, const struct iso_attention *t, const float *qp,
                                     size_t nq, size_t j0, size_t nk) {
     const size_t dh = t->dh, n = nk - j0 < ISO_KEY_BLOCK ? nk - j0 : ISO_KEY_BLOCK;
-    if (far_apart(t->ldv, nk, dh))
-        call_rows(t->v + j0 * t->ldv, t->ldv, n, dh);
+    if (is_strided(t->ldv, nk, dh))
+        prefetch_rows(t->v + j0 * t->ldv, t->ldv, n, dh);
     const float *k = t->key_panels + j0 * dh;
     const size_t done = VF_N > 1 && nq == 1 ? panel_scores(s, qp, k, n, dh) : 0;
     if (done < n)
@@ -486,7 +488,7 @@ static inline void attention_scores(float *s, const struct iso_attention *t, con
                    n - done, dh, ISO_STRIP_ASSIGN);
 }
 
-/* What a query keeps from one block of keys to the next, beside its sums. */
+/* What a query keeps from one block of keys to the next, besides its sums. */
 struct row {
     float m, l;
 };
@@ -593,9 +595,9 @@ static ISO_ONE_COPY int attention_rows(const struct iso_attention *t, size_t q0,
         }
 
         if (j0 + n == nk && t->nk_after) {
-            call_rows(t->k_after, ISO_PANEL, (t->nk_after + ISO_PANEL - 1) / ISO_PANEL * dh,
-                      ISO_PANEL);
-            call_rows(t->v_after, t->ldv, t->nk_after, dh);
+            prefetch_rows(t->k_after, ISO_PANEL, (t->nk_after + ISO_PANEL - 1) / ISO_PANEL * dh,
+                          ISO_PANEL);
+            prefetch_rows(t->v_after, t->ldv, t->nk_after, dh);
         }
         if (j0 + n < nk)
             attention_scores(scores[(j0 / ISO_KEY_BLOCK + 1) % 2], t, qp, nq, j0 + n, nk);
@@ -635,13 +637,13 @@ static inline void heads_scores(float *s, const struct iso_attention *t, const f
     const size_t k_next = one ? VF_N * t->ldk : t->k_head;
     const float *q = t->q;
     size_t h = 0;
-    if (n == VF_N * (1 + one) && dh % VF_TURN == 0) {
+    if (n == VF_N * (1 + one) && dh % VF_TRANSPOSED == 0) {
         for (; h + 2 <= parts; h += 2) {
             vf sum[2] = {vf_set1(0), vf_set1(0)};
-            for (size_t d = 0; d < dh; d += VF_TURN)
+            for (size_t d = 0; d < dh; d += VF_TRANSPOSED)
                 ISO_UNROLLED (i, 2)
                     direct_steps_bt(sum + i, NULL, q + i * q_next + d, 1, k + i * k_next + d,
-                                    t->ldk, 1, 1, 1, VF_N, 1, 0, VF_TURN);
+                                    t->ldk, 1, 1, 1, VF_N, 1, 0, VF_TRANSPOSED);
             ISO_UNROLLED (i, 2)
                 vf_store(s + i * s_next, sum[i]);
             s += 2 * s_next, q += 2 * q_next, k += 2 * k_next;
@@ -654,7 +656,7 @@ static inline void heads_scores(float *s, const struct iso_attention *t, const f
 #define HEADS_ROWS 16
 
 /*
- * One query of each of some heads, keys as rows. The heads of a row usually lie side by side, so a
+ * One query of each of some heads, keys as rows. The heads of a row are usually adjacent, so a
  * few rows are used for all of them before the next: memory is read as it lies.
  */
 static ISO_ONE_COPY int attention_heads(const struct iso_attention *t, int careful) {
@@ -742,13 +744,13 @@ static void attention(const struct iso_attention *t) {
 /* Keys into panels of 16, each [dh][16]. */
 static void key_panels(float *panels, size_t first, const float *k, size_t ldk, size_t count,
                        size_t dh) {
-    const int far = far_apart(ldk, count, dh);
+    const int strided = is_strided(ldk, count, dh);
     while (count > 0) {
         size_t at = first % ISO_PANEL, n = ISO_PANEL - at;
         if (n > count)
             n = count;
-        if (far)
-            call_rows(k + n * ldk, ldk, count - n < ISO_PANEL ? count - n : ISO_PANEL, dh);
+        if (strided)
+            prefetch_rows(k + n * ldk, ldk, count - n < ISO_PANEL ? count - n : ISO_PANEL, dh);
         pack_panel(panels + (first - at) * dh + at, k, ldk, 1, n, dh, ISO_PANEL);
         first += n, k += n * ldk, count -= n;
     }

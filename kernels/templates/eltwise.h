@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions of single elements, alone and as gates, embeddings, position tables, and the FMA peak.
+ * Functions of single elements, also as gates, embeddings, position tables, and the FMA peak.
  */
 
 ISO_INLINE void load_group(vf *v, const float *x) {
@@ -10,8 +10,8 @@ ISO_INLINE void load_group(vf *v, const float *x) {
 
 #define GROUP (VF_TOGETHER * VF_N)
 
-/* How many floats further something is called into L1, since prefetchers come too late for streams
- * of which each is worked on for a while, that which is written most of all. 0: it is there.
+/* How many floats ahead something is prefetched into L1, since the hardware prefetches too late
+ * where a stream is worked on for a while, most of all one that is written. 0: it is there.
  * residual: or what a gate is multiplied by. */
 struct ahead {
     size_t x, y, residual;
@@ -25,28 +25,28 @@ static size_t ahead_in(size_t ld, size_t n) {
     return ld == n || n > 4 * AHEAD_FLOATS ? AHEAD_FLOATS : (AHEAD_FLOATS + n - 1) / n * ld;
 }
 
-/* Calls the lines of elements i .. i+floats-1. */
-ISO_INLINE void call_lines(const float *p, size_t i, const size_t floats) {
+/* Prefetches the lines of elements i .. i+floats-1. */
+ISO_INLINE void prefetch_lines(const float *p, size_t i, const size_t floats) {
     if (floats >= LINE_FLOATS || i % LINE_FLOATS < floats)
         for (size_t j = 0; j < floats; j += LINE_FLOATS)
             __builtin_prefetch(p + i + j, 0, 3);
 }
 
-/* Calls the first n elements of each row into L2. */
-static inline void call_rows(const float *x, size_t ld, size_t rows, size_t n) {
+/* Prefetches the first n elements of each row into L2. */
+static inline void prefetch_rows(const float *x, size_t ld, size_t rows, size_t n) {
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < n; j += LINE_FLOATS)
             __builtin_prefetch(x + i * ld + j, 0, 2);
 }
 
 /* b: a third stream, or NULL. */
-ISO_INLINE void call_ahead(const float *y, const float *x, const float *b, size_t i,
-                           const struct ahead *ahead, const size_t floats) {
+ISO_INLINE void prefetch_ahead(const float *y, const float *x, const float *b, size_t i,
+                               const struct ahead *ahead, const size_t floats) {
     if (ahead->x) {
-        call_lines(x + ahead->x, i, floats);
-        call_lines(y + ahead->y, i, floats);
+        prefetch_lines(x + ahead->x, i, floats);
+        prefetch_lines(y + ahead->y, i, floats);
         if (b)
-            call_lines(b + ahead->residual, i, floats);
+            prefetch_lines(b + ahead->residual, i, floats);
     }
 }
 
@@ -63,7 +63,7 @@ ISO_INLINE void gelu_groups(float *y, const float *x, const float *b, size_t n,
     load_group(v, x);
     gelus_begin(h, v, VF_TOGETHER);
     for (size_t i = 0; i < n; i += GROUP) {
-        call_ahead(y, x, b, i, ahead, GROUP);
+        prefetch_ahead(y, x, b, i, ahead, GROUP);
         /* The last one begins twice: that is faster than a branch. */
         load_group(v, x + (i + GROUP < n ? i + GROUP : i));
         gelus_begin(next, v, VF_TOGETHER);
@@ -81,7 +81,7 @@ ISO_INLINE void gelu_groups(float *y, const float *x, const float *b, size_t n,
 ISO_INLINE void unary_group(float *y, const float *x, const float *b, size_t i, const int function,
                             const struct ahead *ahead, const size_t k) {
     vf v[VF_MOST];
-    call_ahead(y, x, b, i, ahead, k * VF_N);
+    prefetch_ahead(y, x, b, i, ahead, k * VF_N);
     ISO_UNROLLED (j, k)
         v[j] = vf_load(x + i + j * VF_N);
     vf_functions(v, v, function, k);
@@ -155,9 +155,9 @@ static ISO_ONE_COPY void gate_row(float *y, const float *a, const float *b, size
 }
 
 static void gate(float *y, size_t ldy, const float *a, size_t lda, const float *b, size_t ldb,
-                 size_t rows, size_t n, int act, int far) {
+                 size_t rows, size_t n, int act, int beyond_l2) {
     struct ahead ahead = {.x = 0};
-    if (far && n > 0)
+    if (beyond_l2 && n > 0)
         ahead = (struct ahead){ahead_in(lda, n), ahead_in(ldy, n), ahead_in(ldb, n)};
     for (size_t i = 0; i < rows; i++)
         gate_row(y + i * ldy, a + i * lda, b + i * ldb, n, act, &ahead);
@@ -165,25 +165,25 @@ static void gate(float *y, size_t ldy, const float *a, size_t lda, const float *
 
 /* y = scale * table[id] + position, by fma; without positions one multiplication. */
 static void embed(float *y, size_t ldy, const uint32_t *ids, size_t count, const float *table,
-                  size_t d, float scale, const float *positions, const uint32_t *rows, int past) {
+                  size_t d, float scale, const float *positions, const uint32_t *rows, int stream) {
     const vf s = vf_set1(scale);
-    past = past && lies_in_vectors(y, ldy);
+    stream = stream && lies_in_vectors(y, ldy);
     for (size_t t = 0; t < count; t++, y += ldy) {
         const float *e = table + (size_t)ids[t] * d;
         const float *p = positions ? positions + (rows ? (size_t)rows[t] : t) * d : NULL;
         size_t i = 0;
         if (p)
             for (; i + VF_N <= d; i += VF_N)
-                stream_w(y + i, vf_fma(vf_load(e + i), s, vf_load(p + i)), VF_N, past);
+                stream_w(y + i, vf_fma(vf_load(e + i), s, vf_load(p + i)), VF_N, stream);
         else
             for (; i + VF_N <= d; i += VF_N)
-                stream_w(y + i, vf_mul(vf_load(e + i), s), VF_N, past);
+                stream_w(y + i, vf_mul(vf_load(e + i), s), VF_N, stream);
         if (i < d) {
             vf v = vf_load_n(e + i, d - i);
             vf_store_n(y + i, p ? vf_fma(v, s, vf_load_n(p + i, d - i)) : vf_mul(v, s), d - i);
         }
     }
-    if (past)
+    if (stream)
         vf_streamed();
 }
 

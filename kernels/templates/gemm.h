@@ -3,7 +3,7 @@
  * Packing, and the epilogue of a matrix product. The product itself is gemm_strip.
  */
 
-#define PACK_ROWS 8 /* of a row-major matrix that are read side by side */
+#define PACK_ROWS 8 /* of a row-major matrix that are read at a time */
 #define PACK_FEW 2  /* rows that are faster without a square of their own */
 
 /* n vectors into a panel that is `width` wide. */
@@ -19,22 +19,22 @@ static ISO_ONE_COPY void pack_panel(float *dst, const float *src, size_t si, siz
         }
         return;
     }
-    size_t turned = 0;
-    if (sp == 1 && k >= VF_N) { /* columns lie contiguous: transpose squares, a few whole columns
-                                   at a time, which may share places in L1 */
-        turned = n % VF_N <= PACK_FEW ? n - n % VF_N : n;
-        for (size_t j = 0; j < turned; j += ISO_PANEL)
+    size_t transposed = 0;
+    if (sp == 1 && k >= VF_N) { /* columns lie contiguous: transpose squares, a few whole columns at
+                                   a time, which may alias in L1 */
+        transposed = n % VF_N <= PACK_FEW ? n - n % VF_N : n;
+        for (size_t j = 0; j < transposed; j += ISO_PANEL)
             for (size_t done = 0; done < k;) {
-                const size_t end = turned - j < ISO_PANEL ? turned : j + ISO_PANEL;
-                const size_t p = done + VF_N < k ? done : k - VF_N; /* some may be turned again */
+                const size_t end = transposed - j < ISO_PANEL ? transposed : j + ISO_PANEL;
+                const size_t p = done + VF_N < k ? done : k - VF_N; /* may overlap the last one */
                 for (size_t i = j; i < end; i += VF_N)
                     vf_transpose(dst + p * width + i, width, src + i * si + p, si,
                                  end - i < VF_N ? end - i : VF_N);
                 done = p + VF_N;
             }
     }
-    for (size_t p = 0; p < k && turned < n; p++)
-        for (size_t i = turned; i < n; i++)
+    for (size_t p = 0; p < k && transposed < n; p++)
+        for (size_t i = transposed; i < n; i++)
             dst[p * width + i] = src[i * si + p * sp];
 }
 
@@ -55,7 +55,7 @@ static ISO_ONE_COPY void gemm_pack(float *dst, const float *src, size_t si, size
                                    size_t k, size_t width) {
     ISO_REQUIRE(width > 0);
     size_t j = 0, p = 0;
-    if (si == 1 && width == ISO_PANEL) { /* along the rows, as prefetchers do */
+    if (si == 1 && width == ISO_PANEL) { /* along the rows, as the hardware prefetches */
         for (; k - p >= PACK_ROWS; p += PACK_ROWS)
             pack_rows(dst + p * width, src + p * sp, sp, n, k, PACK_ROWS);
         for (; p < k; p++)
@@ -75,11 +75,11 @@ static ISO_ONE_COPY void gemm_pack(float *dst, const float *src, size_t si, size
 ISO_INLINE void epilogue_vectors(float *c, const float *t, size_t j, const struct iso_epilogue *e,
                                  const float *residual, const struct ahead *ahead, const int act,
                                  const int scaled, const size_t vectors, const size_t last,
-                                 const int past) {
+                                 const int stream) {
     vf v[VF_MOST];
-    call_ahead(c, t, NULL, j, ahead, vectors * VF_N);
+    prefetch_ahead(c, t, NULL, j, ahead, vectors * VF_N);
     if (residual && ahead->x)
-        call_lines(residual + ahead->residual, j, vectors * VF_N);
+        prefetch_lines(residual + ahead->residual, j, vectors * VF_N);
 #define WIDTH (i + 1 < vectors ? VF_N : last)
     ISO_UNROLLED (i, vectors)
         v[i] = load_w(t + j + i * VF_N, WIDTH);
@@ -97,7 +97,7 @@ ISO_INLINE void epilogue_vectors(float *c, const float *t, size_t j, const struc
         ISO_UNROLLED (i, vectors)
             v[i] = vf_add(v[i], load_w(residual + j + i * VF_N, WIDTH));
     ISO_UNROLLED (i, vectors)
-        stream_w(c + j + i * VF_N, v[i], WIDTH, past);
+        stream_w(c + j + i * VF_N, v[i], WIDTH, stream);
 #undef WIDTH
 }
 
@@ -124,14 +124,14 @@ ISO_INLINE void epilogue_rows(float *c, size_t ldc, const float *t, size_t ldt, 
 
 static struct ahead epilogue_ahead(size_t ldc, size_t ldt, size_t n, const struct iso_epilogue *e) {
     struct ahead ahead = {.x = 0};
-    if (e->far && n > 0)
+    if (e->beyond_l2 && n > 0)
         ahead = (struct ahead){ahead_in(ldt, n), ahead_in(ldc, n), ahead_in(e->ldr, n)};
     return ahead;
 }
 
 /* Without a function, or with ReLU: so short that asking for alpha and beta takes time. A function
  * of which gcc knows nothing: after a call of one that it knows to leave upper halves of registers
- * alone gcc 12 takes them as clean, though epilogue_in_steps may have used them to copy *e. */
+ * untouched gcc 12 takes them as clean, though epilogue_in_steps may have used them to copy *e. */
 #if defined(__GNUC__) && !defined(__clang__)
 __attribute__((noipa))
 #endif
@@ -153,20 +153,20 @@ epilogue_light(float *c, size_t ldc, const float *t, size_t ldt, size_t m, size_
     }
 }
 
-/* Where what is alone has more of it under way at a time than there are registers for with all
+/* Where a function by itself works on more vectors at a time than there are registers for with all
  * else: first the arguments of the function, then the function, then the residual. */
 #define EPILOGUE_STEPS(f)                                                                          \
     (VF_TOGETHER < 2 || (VF_TOGETHER == 2 && ((f) == ISO_UNARY_GELU_ERF || (f) == ISO_UNARY_TANH)))
 #define EPILOGUE_FLOATS 512
 static void epilogue_in_steps(float *c, size_t ldc, const float *t, size_t ldt, size_t m, size_t n,
                               const struct iso_epilogue *e) {
-    float beside[EPILOGUE_FLOATS];
+    float part_sums[EPILOGUE_FLOATS];
     for (size_t i = 0; i < m; i++, c += ldc, t += ldt)
         for (size_t j = 0, w; j < n; j += w) {
             w = n - j < EPILOGUE_FLOATS ? n - j : EPILOGUE_FLOATS;
-            float *to = e->residual ? beside : c + j;
+            float *to = e->residual ? part_sums : c + j;
             if (e->residual && e->beta != 0.0f)
-                memcpy(beside, c + j, w * sizeof(float));
+                memcpy(part_sums, c + j, w * sizeof(float));
             struct iso_epilogue part = *e;
             part.act = ISO_UNARY_NONE, part.residual = NULL;
             part.bias = e->bias ? e->bias + j : NULL;
@@ -175,7 +175,7 @@ static void epilogue_in_steps(float *c, size_t ldc, const float *t, size_t ldt, 
             if (e->residual) {
                 part =
                     (struct iso_epilogue){.alpha = 1.0f, .residual = e->residual + i * e->ldr + j};
-                epilogue_light(c + j, 0, beside, 0, 1, w, &part);
+                epilogue_light(c + j, 0, part_sums, 0, 1, w, &part);
             }
         }
 }
@@ -205,9 +205,9 @@ static ISO_ONE_COPY void epilogue(float *c, size_t ldc, const float *t, size_t l
 #undef EPILOGUE_CASE
 }
 
-/* The whole lines of a row go past the caches; what is before and after them does not. */
-ISO_INLINE void epilogue_past(float *c, size_t ldc, const float *t, size_t ldt, size_t m, size_t n,
-                              const struct iso_epilogue *e, const int act) {
+/* Non-temporal stores for the whole lines of a row, not for what is before and after them. */
+ISO_INLINE void epilogue_stream(float *c, size_t ldc, const float *t, size_t ldt, size_t m,
+                                size_t n, const struct iso_epilogue *e, const int act) {
     static const struct ahead none;
     struct iso_epilogue part = *e;
     for (size_t i = 0; i < m; i++, c += ldc, t += ldt) {
@@ -228,10 +228,10 @@ ISO_INLINE void epilogue_past(float *c, size_t ldc, const float *t, size_t ldt, 
 
 static void gemm_epilogue(float *c, size_t ldc, const float *t, size_t ldt, size_t m, size_t n,
                           const struct iso_epilogue *e) {
-    if (VF_STREAMS && e->past && e->act == ISO_UNARY_NONE)
-        epilogue_past(c, ldc, t, ldt, m, n, e, ISO_UNARY_NONE);
-    else if (VF_STREAMS && e->past && e->act == ISO_UNARY_RELU)
-        epilogue_past(c, ldc, t, ldt, m, n, e, ISO_UNARY_RELU);
+    if (VF_STREAMS && e->stream && e->act == ISO_UNARY_NONE)
+        epilogue_stream(c, ldc, t, ldt, m, n, e, ISO_UNARY_NONE);
+    else if (VF_STREAMS && e->stream && e->act == ISO_UNARY_RELU)
+        epilogue_stream(c, ldc, t, ldt, m, n, e, ISO_UNARY_RELU);
     else
         epilogue(c, ldc, t, ldt, m, n, e);
 }

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * Few rows times a row-major B, along the rows of B: some of them side by side, each in runs of a
+ * Few rows times a row-major B, along the rows of B: several of them at a time, each in runs of a
  * few lines, while the sums pass through C. Tiles that go down the columns of B leave each of its
- * rows after as many lines as they have registers, which prefetchers do not follow. Here each row
- * has load instructions of its own, by which they know it.
+ * rows after as many lines as they have registers, which the hardware does not prefetch. Here each
+ * row has its own load instructions, by which prefetchers tell rows from each other.
  */
 #define ALONG_ROWS 4      /* of C, at most */
 #define ALONG_FLOATS 8192 /* of a B that does not stay in L1 */
-#define ALONG_FAR_STEPS 8 /* rows of B side by side, from where prefetchers follow fewer */
-/* Whether there are 16 from L2, where L1 may have but 8 places for lines 4 KiB apart. */
-#define ALONG_NEAR_STEPS (VF_REGS >= 32)
+#define ALONG_L3_STEPS 8  /* rows of B at a time: as many streams as the hardware prefetches */
+/* Whether there are 16 of a B in L2, though rows 4 KiB apart alias in an L1 of 8 ways. */
+#define ALONG_16_STEPS (VF_REGS >= 32)
 #define ALONG_SUMS 768 /* that are added to C wait on the stack, below attention's own */
 
 /* Vectors of a tile: a power of two, as most widths are multiples of it. Long runs of one row suit
  * L2, shorter ones of all rows the memory. */
-#define ALONG_VECTORS(m, near)                                                                     \
-    ((m) == 1 && (near) && VF_REGS >= 32 ? 16                                                      \
-     : GEMM_VECTORS(m) >= 8              ? 8                                                       \
-     : GEMM_VECTORS(m) >= 4              ? 4                                                       \
-                                         : 2)
+#define ALONG_VECTORS(m, in_l2)                                                                    \
+    ((m) == 1 && (in_l2) && VF_REGS >= 32 ? 16                                                     \
+     : GEMM_VECTORS(m) >= 8               ? 8                                                      \
+     : GEMM_VECTORS(m) >= 4               ? 4                                                      \
+                                          : 2)
 
 #define along_load(p, last) (vectors > 1 ? vf_load(p) : vf_load_n(p, last))
 #define along_store(p, v, last) (vectors > 1 ? vf_store(p, v) : vf_store_n(p, v, last))
@@ -68,8 +68,8 @@ along_tile(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const flo
 static inline __attribute__((always_inline)) void
 along_steps(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const float *b, size_t bs,
             const size_t m, size_t n, const size_t steps, int first, struct along_before before,
-            const int near) {
-    const size_t vectors = ALONG_VECTORS(m, near);
+            const int in_l2) {
+    const size_t vectors = ALONG_VECTORS(m, in_l2);
     /* Up to where B's vectors lie in one line each: those across two take twice as long. */
     const size_t head = m == 1 && bs % VF_N == 0 ? -((uintptr_t)b / sizeof *b) % VF_N : 0;
     size_t j = 0;
@@ -90,19 +90,19 @@ along_steps(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const fl
 }
 
 /* C = the chain over p of fma(a[i*ai + p*ap], b[p*bs + j], .), from +0, or with `more` from C.
- * near: B comes from L2. */
+ * in_l2: B is in L2. */
 static inline __attribute__((always_inline)) void
 along_rows(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const float *b, size_t bs,
-           const size_t m, size_t n, size_t k, int more, int near, struct along_before before) {
+           const size_t m, size_t n, size_t k, int more, int in_l2, struct along_before before) {
     const size_t count = before.count;
     size_t p = 0;
 #define ALONG_STEPS(S)                                                                             \
     for (; k - p >= (S); p += (S)) {                                                               \
         before.count = p + (S) == k ? count : 0;                                                   \
         along_steps(c, ldc, a + p * ap, ai, ap, b + p * bs, bs, m, n, S, !more && p == 0, before,  \
-                    near);                                                                         \
+                    in_l2);                                                                        \
     }
-    if (m <= 2 && near && ALONG_NEAR_STEPS)
+    if (m <= 2 && in_l2 && ALONG_16_STEPS)
         ALONG_STEPS(16)
     ALONG_STEPS(8)
     if (m == 1)
@@ -115,21 +115,21 @@ along_rows(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const flo
 #define ALONG(M)                                                                                   \
     static ISO_ONE_COPY void gemm_along_##M(float *c, size_t ldc, const float *a, size_t ai,       \
                                             size_t ap, const float *b, size_t bs, size_t n,        \
-                                            size_t k, int more, int near,                          \
+                                            size_t k, int more, int in_l2,                         \
                                             struct along_before before) {                          \
         if (ALONG_VECTORS(M, 1) == ALONG_VECTORS(M, 0))                                            \
-            along_rows(c, ldc, a, ai, ap, b, bs, M, n, k, more, near, before);                     \
-        else if (near)                                                                             \
+            along_rows(c, ldc, a, ai, ap, b, bs, M, n, k, more, in_l2, before);                    \
+        else if (in_l2)                                                                            \
             along_rows(c, ldc, a, ai, ap, b, bs, M, n, k, more, 1, before);                        \
         else                                                                                       \
             along_rows(c, ldc, a, ai, ap, b, bs, M, n, k, more, 0, before);                        \
     }
 ALONG(1) ALONG(2) ALONG(3) ALONG(4)
-#define ALONG_CASE(M) case M: gemm_along_##M(c, ldc, a, ai, ap, b, bs, n, k, more, near, none); break;
+#define ALONG_CASE(M) case M: gemm_along_##M(c, ldc, a, ai, ap, b, bs, n, k, more, in_l2, none); break;
 static void along_some(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const float *b,
                        size_t bs, size_t m, size_t n, size_t k, int more) {
     const struct along_before none = {c, 0, 0};
-    const int near = n <= ISO_L2_FLOATS / k;
+    const int in_l2 = n <= ISO_L2_FLOATS / k;
     switch (m) {
         ALONG_CASE(1) ALONG_CASE(2) ALONG_CASE(3) ALONG_CASE(4)
     default: break;
@@ -161,6 +161,6 @@ static void gemm_along(float *c, size_t ldc, const float *a, size_t ai, size_t a
 /* Whether a product goes that way. More than GEMM_ROWS_ALONG rows are faster in tiles, unless B
  * comes from memory and its callers ask for so few steps at a time. */
 static inline int goes_along(size_t m, size_t n, size_t k, size_t bs, size_t bps) {
-    return GEMM_ROWS_ALONG > 0 && m <= (k <= ALONG_FAR_STEPS ? ALONG_ROWS : GEMM_ROWS_ALONG) &&
+    return GEMM_ROWS_ALONG > 0 && m <= (k <= ALONG_L3_STEPS ? ALONG_ROWS : GEMM_ROWS_ALONG) &&
            bps == ISO_PANEL && bs > ISO_PANEL && n >= 8 * ISO_PANEL && n > ALONG_FLOATS / k;
 }

@@ -4,20 +4,20 @@
  * same bits for both layouts of W.
  */
 
-/* Rows that are read side by side, so that their chains hide the latency of the FMA. */
+/* Rows that are read at a time, so that their chains hide the latency of the FMA. */
 #define GEMV_ROWS (VF_REGS / LANE_REGS >= 16 ? 4 : VF_REGS / LANE_REGS >= 4 ? 3 : 1)
 
-/* From so many elements on W comes from L3 or memory, and is read in some places at once. */
-#define GEMV_FAR_FLOATS (LANE_REGS == 2 ? 1048576 : 4194304)
+/* A W of more comes from beyond L2, and is read as several streams. */
+#define GEMV_L2_FLOATS (LANE_REGS == 2 ? 1048576 : 4194304)
 
-/* Whether one row after the other is faster: prefetchers like that, and cores run far enough ahead
+/* Whether one row after the other is faster: it is prefetched best, and cores run far enough ahead
  * to hide the latency of a row's few chains in the next ones. Not from L1, nor with short rows. */
-static inline int gemv_alone(size_t n, size_t k) {
+static inline int gemv_row_by_row(size_t n, size_t k) {
     return (LANE_REGS == 2 && k >= 128 && n * k > 16384) || (LANE_REGS == 4 && n * k > 524288);
 }
 
-/* Rows that lie `apart` rows from each other. */
-ISO_INLINE void gemv_dots(float *y, size_t apart, const float *w, size_t ldw, const float *x,
+/* Every `step`-th row. */
+ISO_INLINE void gemv_dots(float *y, size_t step, const float *w, size_t ldw, const float *x,
                           size_t k, const size_t rows) {
     vf t[GEMV_ROWS * LANE_REGS];
     ISO_UNROLLED (r, rows * LANE_REGS)
@@ -27,26 +27,26 @@ ISO_INLINE void gemv_dots(float *y, size_t apart, const float *w, size_t ldw, co
         const vf xv = load_w(x + (i), wd);                                                         \
         ISO_UNROLLED (j, rows)                                                                     \
             t[j * LANE_REGS + (r)] =                                                               \
-                vf_fma(load_w(w + j * (apart * ldw) + (i), wd), xv, t[j * LANE_REGS + (r)]);       \
+                vf_fma(load_w(w + j * (step * ldw) + (i), wd), xv, t[j * LANE_REGS + (r)]);        \
     } while (0)
     LANES_EACH(k, GEMV_STEP);
 #undef GEMV_STEP
     ISO_UNROLLED (j, rows)
-        y[j * apart] = lanes_tree(t + j * LANE_REGS);
+        y[j * step] = lanes_tree(t + j * LANE_REGS);
 }
 
 static void gemv_rows(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                      int abreast) {
-    const int alone = !abreast && gemv_alone(n, k);
+                      int interleaved) {
+    const int row_by_row = !interleaved && gemv_row_by_row(n, k);
     const size_t together = n - n % GEMV_ROWS;
     size_t j = 0;
-    if (alone && n * k > GEMV_FAR_FLOATS) { /* streams without end are what prefetchers like best */
-        const size_t apart = together / GEMV_ROWS;
-        for (; j < apart; j++)
-            gemv_dots(y + j, apart, w + j * ldw, ldw, x, k, GEMV_ROWS);
+    if (row_by_row && n * k > GEMV_L2_FLOATS) { /* long streams are prefetched best */
+        const size_t step = together / GEMV_ROWS;
+        for (; j < step; j++)
+            gemv_dots(y + j, step, w + j * ldw, ldw, x, k, GEMV_ROWS);
         j = together;
     }
-    for (; j < together && !alone; j += GEMV_ROWS)
+    for (; j < together && !row_by_row; j += GEMV_ROWS)
         gemv_dots(y + j, 1, w + j * ldw, ldw, x, k, GEMV_ROWS);
     for (; j < n; j++)
         gemv_dots(y + j, 1, w + j * ldw, ldw, x, k, 1);
@@ -68,7 +68,7 @@ _Static_assert(GEMV_AT_ONCE == 1 || GEMV_AT_ONCE == 4, "gemv_join knows these");
 #define GEMV_BLOCK_LEVELS (GEMV_LEVELS - (GEMV_AT_ONCE == 4 ? 2 : 0)) /* of one of passes */
 _Static_assert(ISO_GEMV_FLOATS(1) == GEMV_LEVELS * ISO_PANEL, "a row of sums for each level");
 
-#define GEMV_NEAR_FLOATS 16384 /* from which W does not stay in L1 */
+#define GEMV_L1_FLOATS 16384 /* from which W does not stay in L1 */
 
 /* The lane that comes as the i-th, and the level where its sum waits, once those of all levels
  * below are added. */
@@ -94,32 +94,32 @@ static inline __attribute__((always_inline)) void gemv_join(vf *t) {
                           vf_add(t[GEMV_VECTORS + j], t[3 * GEMV_VECTORS + j]));
 }
 
-/* `near`, a constant: the lanes of a pass are those of rows that follow each other, whose sums are
- * added last. Else those that the tree adds first, which spares work but not the prefetchers. */
+/* `adjacent`, a constant: the lanes of a pass are those of rows that follow each other, whose sums
+ * are added last. Else those that the tree adds first: less work, but prefetched worse. */
 static inline __attribute__((always_inline)) void
-gemv_block(float *y, const float *w, size_t ldw, const float *x, size_t k, const int near) {
-    const size_t passes = ISO_LANES / GEMV_AT_ONCE, apart = near ? 1 : passes;
-    const size_t sums = GEMV_AT_ONCE * GEMV_VECTORS, kept = near ? sums : GEMV_VECTORS;
+gemv_block(float *y, const float *w, size_t ldw, const float *x, size_t k, const int adjacent) {
+    const size_t passes = ISO_LANES / GEMV_AT_ONCE, step = adjacent ? 1 : passes;
+    const size_t sums = GEMV_AT_ONCE * GEMV_VECTORS, kept = adjacent ? sums : GEMV_VECTORS;
     float levels[GEMV_BLOCK_LEVELS][GEMV_AT_ONCE * GEMV_BLOCK];
     for (size_t i = 0; i < passes; i++) {
         vf t[GEMV_AT_ONCE * GEMV_VECTORS];
         size_t level, p = gemv_lane(i, &level);
-        if (!near)
+        if (!adjacent)
             p /= GEMV_AT_ONCE;
         ISO_UNROLLED (r, sums)
             t[r] = vf_set1(0);
-        for (; p + (GEMV_AT_ONCE - 1) * apart < k; p += ISO_LANES) {
+        for (; p + (GEMV_AT_ONCE - 1) * step < k; p += ISO_LANES) {
             const float *row = w + p * ldw;
             ISO_UNROLLED (r, GEMV_AT_ONCE) {
-                gemv_step(t + r * GEMV_VECTORS, row, x[p + r * apart]);
-                row += apart * ldw;
+                gemv_step(t + r * GEMV_VECTORS, row, x[p + r * step]);
+                row += step * ldw;
                 ISO_OPAQUE(row);
             }
         }
         ISO_UNROLLED (r, GEMV_AT_ONCE)
-            if (p + r * apart < k)
-                gemv_step(t + r * GEMV_VECTORS, w + (p + r * apart) * ldw, x[p + r * apart]);
-        if (!near)
+            if (p + r * step < k)
+                gemv_step(t + r * GEMV_VECTORS, w + (p + r * step) * ldw, x[p + r * step]);
+        if (!adjacent)
             gemv_join(t);
         for (size_t from = 0; from < level; from++)
             ISO_UNROLLED (j, kept)
@@ -129,7 +129,7 @@ gemv_block(float *y, const float *w, size_t ldw, const float *x, size_t k, const
                 vf_store(levels[level] + j * VF_N, t[j]);
             continue;
         }
-        if (near)
+        if (adjacent)
             gemv_join(t);
         ISO_UNROLLED (j, GEMV_VECTORS)
             vf_store(y + j * VF_N, t[j]);
@@ -143,13 +143,13 @@ gemv_block(float *y, const float *w, size_t ldw, const float *x, size_t k, const
 #define GEMV_RUN 128 /* with levels on the stack, 2.5 KiB */
 
 static void gemv_run(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                     float *levels, size_t run, int near) {
+                     float *levels, size_t run, int in_l2) {
     for (size_t i = 0; i < ISO_LANES; i++) {
         size_t level;
         const size_t lane = gemv_lane(i, &level);
         gemm_along_1(i + 1 < ISO_LANES ? levels + level * run : y, n, x + lane, 0, ISO_LANES,
                      w + lane * ldw, ISO_LANES * ldw, n, (k - lane + ISO_LANES - 1) / ISO_LANES, 0,
-                     near, (struct along_before){levels, run, level});
+                     in_l2, (struct along_before){levels, run, level});
     }
 }
 
@@ -189,15 +189,15 @@ static void gemv_columns(float *y, const float *w, size_t ldw, const float *x, s
 static void gemv(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
                  int layout, float *levels) {
     if (layout != ISO_GEMV_COLUMNS) {
-        gemv_rows(y, w, ldw, x, n, k, layout == ISO_GEMV_ABREAST);
+        gemv_rows(y, w, ldw, x, n, k, layout == ISO_GEMV_INTERLEAVED);
         return;
     }
     size_t j = 0;
     if (GEMV_WIDE && iso_gemv_runs(n, k))
         j = gemv_runs(y, w, ldw, x, n, k, levels);
-    const int near = GEMV_AT_ONCE > 1 && n * k > GEMV_NEAR_FLOATS;
+    const int adjacent = GEMV_AT_ONCE > 1 && n * k > GEMV_L1_FLOATS;
     for (; GEMV_WIDE && n - j >= GEMV_BLOCK; j += GEMV_BLOCK)
-        if (near)
+        if (adjacent)
             gemv_block(y + j, w + j, ldw, x, k, 1);
         else
             gemv_block(y + j, w + j, ldw, x, k, 0);

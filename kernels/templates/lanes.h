@@ -44,14 +44,14 @@ static inline __attribute__((always_inline)) void store_w(float *p, vf v, size_t
     else
         vf_store_n(p, v, w);
 }
-/* Past the caches, if so. */
-static inline __attribute__((always_inline)) void stream_w(float *p, vf v, size_t w, int past) {
-    if (VF_STREAMS && w == VF_N && past)
+/* With non-temporal stores, if `stream`. */
+static inline __attribute__((always_inline)) void stream_w(float *p, vf v, size_t w, int stream) {
+    if (VF_STREAMS && w == VF_N && stream)
         vf_stream(p, v);
     else
         store_w(p, v, w);
 }
-/* Whether all rows of a matrix can go past the caches. */
+/* Whether all rows of a matrix can be written by non-temporal stores. */
 static inline int lies_in_vectors(const float *p, size_t ld) {
     return VF_STREAMS && (uintptr_t)p % sizeof(vf) == 0 && ld % VF_N == 0;
 }

@@ -129,7 +129,7 @@ ISO_INLINE void times_sigmoid(vf *q, const vf *x, const vf *z, const vf *y, cons
     /* 1 + exp(-64) is 1 already. What lies below -85 comes in the end: so 2^n is a float here. */
     EACH a[j] = vf_min(vf_neg(deep), vf_max(vf_set1(-64.0f), vf_neg(y[j])));
     exp_parts(p, n, t, a, k);
-    EACH r[j] = vf_add(vf_set1(1.0f), vf_ldexp_near(p[j], n[j], t[j]));
+    EACH r[j] = vf_add(vf_set1(1.0f), vf_ldexp_normal(p[j], n[j], t[j]));
     EACH r[j] = vf_div(x[j], r[j]);
     vm any = vf_lt(y[0], deep);
     ISO_UNROLL
@@ -303,7 +303,7 @@ ISO_INLINE void vf_tanhs(vf *y, const vf *v, const size_t k) {
     EACH near[j] = vf_fma(s[j], p[j], x[j]);
     EACH h[j] = vf_set1(0x1.715476p+1f);
     exp2_product(s, n, t, x, h, NULL, 1.0f, k);
-    EACH s[j] = vf_ldexp_near(s[j], n[j], t[j]);
+    EACH s[j] = vf_ldexp_normal(s[j], n[j], t[j]);
     EACH p[j] = vf_fma(vf_set1(0x1.5f0842p+0f), s[j], vf_set1(-0x1.ea21f0p+0f));
     HORNER(s, 0x1.fe98fap+0f);
     HORNER(s, -0x1.fff5d2p+0f);

@@ -16,17 +16,17 @@
 #define NORM_ROWS (LANE_REGS <= VF_REGS / 16 ? 4 : LANE_REGS <= VF_REGS / 4 ? 2 : 1)
 #define NORM_N 2048
 #define NORM_N_OF_4 512
-/* With a residual each row has three streams, or four where the sum is written too, and prefetchers
- * follow few. So from so many floats on long rows go one by one: those of layer norm, whose chains
- * need company, and AVX2's of three if they come from memory. So do rows that go past the caches:
- * fewer lines are written at a time. */
-#define NORM_ALONE_FLOATS (NORM_ROWS < 4 ? (size_t)1 << 18 : (size_t)1 << 13)
-#define NORM_ALONE_FAR ((size_t)1 << 21)
-#define NORM_ALONE_N 256
-/* Lines that are written in parts while they lie in no cache hold up what follows. So, if they are
- * far, y is called before, while x is read; and rows of so many elements go one by one. */
+/* With a residual each row has three streams, or four where the sum is written too, and the
+ * hardware prefetches few. So from so many floats on long rows go one by one: those of layer norm,
+ * whose chains need other work to overlap with, and AVX2's of three if they come from memory. So do
+ * rows with non-temporal stores: fewer lines are written at a time. */
+#define NORM_ONE_FLOATS (NORM_ROWS < 4 ? (size_t)1 << 18 : (size_t)1 << 13)
+#define NORM_ONE_MEMORY ((size_t)1 << 21)
+#define NORM_ONE_N 256
+/* Lines that are written in parts while they lie in no cache hold up what follows. So y from beyond
+ * L2 is prefetched while x is read; and rows of so many elements go one by one. */
 #define NORM_PARTS (VF_N * sizeof(float) < 64)
-#define NORM_FAR_N 1024
+#define NORM_PARTS_N 1024
 
 #define EACH_ROW ISO_UNROLLED (q, k)
 
@@ -35,14 +35,14 @@ struct norm_group {
     float *y, *t;
     const float *x, *residual;
     size_t ldy, ldt, ldx, ldr;
-    const float *next_x, *next_residual; /* rows to call, the same again where no others follow */
-    int far;                             /* whether y is called, see NORM_PARTS */
+    const float *next_x, *next_residual; /* to prefetch; the same again where no rows follow */
+    int beyond_l2;                       /* whether y is prefetched, see NORM_PARTS */
 };
 
-/* Calls elements i .. i+15 of k rows: sums that wait for no cache leave time for it. The variance
- * calls the next rows of x, the output those of a residual, since both at a time are too many. RMS
- * norm has no other place for x than the output. */
-ISO_INLINE void norm_call(const float *row, size_t ld, size_t i, const size_t k) {
+/* Prefetches elements i .. i+15 of k rows. The variance prefetches the next rows of x, the output
+ * those of a residual, since both at a time are too many. RMS norm has no other place for x than
+ * the output. */
+ISO_INLINE void norm_prefetch(const float *row, size_t ld, size_t i, const size_t k) {
     if (i % 16 == 0) {
         row += i;
         EACH_ROW {
@@ -55,15 +55,15 @@ ISO_INLINE void norm_call(const float *row, size_t ld, size_t i, const size_t k)
 /* Elements i .. i+w-1 of each row: ((t - mean) r) gamma + beta. */
 ISO_INLINE void norm_output_step(const struct norm_group *g, const vf *minus_mean, const vf *r,
                                  const float *gamma, const float *beta, size_t i, size_t w,
-                                 const int centred, const int affine, const int past,
+                                 const int centred, const int affine, const int stream,
                                  const size_t k) {
     vf scale = vf_set1(0), shift = vf_set1(0);
     if (affine & 1)
         scale = load_w(gamma + i, w);
     if (affine & 2)
         shift = load_w(beta + i, w);
-    /* All loads before the stores: rows often lie a multiple of 4 KiB apart, where CPUs take a load
-     * for one of what was just stored. */
+    /* All loads before the stores: the stride of rows is often a multiple of 4 KiB, where CPUs take
+     * a load for one of what was just stored. */
     vf d[NORM_ROWS];
     EACH_ROW d[q] = load_w(g->t + q * g->ldt + i, w);
     EACH_ROW {
@@ -77,19 +77,19 @@ ISO_INLINE void norm_output_step(const struct norm_group *g, const vf *minus_mea
         else if (affine == 2)
             d[q] = vf_add(d[q], shift);
     }
-    EACH_ROW stream_w(g->y + q * g->ldy + i, d[q], w, past);
+    EACH_ROW stream_w(g->y + q * g->ldy + i, d[q], w, stream);
 }
 
 ISO_INLINE void norm_output(const struct norm_group *g, const vf *minus_mean, const vf *r,
                             const float *gamma, const float *beta, size_t n, const int centred,
-                            const int affine, const int past, const size_t k) {
+                            const int affine, const int stream, const size_t k) {
     size_t i = 0;
     for (; i + VF_N <= n; i += VF_N) {
         if (!centred)
-            norm_call(g->next_x, g->ldx, i, k);
+            norm_prefetch(g->next_x, g->ldx, i, k);
         if (g->residual)
-            norm_call(g->next_residual, g->ldr, i, k);
-        norm_output_step(g, minus_mean, r, gamma, beta, i, VF_N, centred, affine, past, k);
+            norm_prefetch(g->next_residual, g->ldr, i, k);
+        norm_output_step(g, minus_mean, r, gamma, beta, i, VF_N, centred, affine, stream, k);
     }
     if (i < n)
         norm_output_step(g, minus_mean, r, gamma, beta, i, n - i, centred, affine, 0, k);
@@ -111,8 +111,8 @@ ISO_INLINE void norm_first_sum(vf (*acc)[LANE_REGS], const struct norm_group *g,
             EACH_ROW acc[q][l] = vf_add(acc[q][l], keep_w(vf_add(v[q], minus_first[q]), w));       \
         else                                                                                       \
             EACH_ROW acc[q][l] = vf_fma(v[q], v[q], acc[q][l]);                                    \
-        if (g->far)                                                                                \
-            norm_call(g->y, g->ldy, i, k);                                                         \
+        if (g->beyond_l2)                                                                          \
+            norm_prefetch(g->y, g->ldy, i, k);                                                     \
     } while (0)
     EACH_ROW ISO_UNROLLED (l, LANE_REGS) acc[q][l] = vf_set1(0);
     LANES_EACH_COMPACT(n, FIRST_STEP);
@@ -120,7 +120,7 @@ ISO_INLINE void norm_first_sum(vf (*acc)[LANE_REGS], const struct norm_group *g,
 }
 
 ISO_INLINE void norm_rows(const struct norm_group *rows, size_t n, const struct iso_norm *o,
-                          const int centred, int past, const size_t k) {
+                          const int centred, int stream, const size_t k) {
     const struct norm_group local = *rows, *g = &local;
     vf acc[NORM_ROWS][LANE_REGS], minus_first[NORM_ROWS], minus_mean[NORM_ROWS], r[NORM_ROWS];
     if (g->residual) {
@@ -139,16 +139,16 @@ ISO_INLINE void norm_rows(const struct norm_group *rows, size_t n, const struct 
         EACH_ROW d[q] = load_w(g->t + q * g->ldt + (i), w);                                        \
         EACH_ROW d[q] = keep_w(vf_add(d[q], minus_mean[q]), w);                                    \
         EACH_ROW acc[q][l] = vf_fma(d[q], d[q], acc[q][l]);                                        \
-        norm_call(g->next_x, g->ldx, i, k);                                                        \
+        norm_prefetch(g->next_x, g->ldx, i, k);                                                    \
     } while (0)
         LANES_EACH_COMPACT(n, VARIANCE_STEP);
 #undef VARIANCE_STEP
     }
     EACH_ROW r[q] = vf_set1(1.0f / __builtin_sqrtf(lanes_tree(acc[q]) / (float)n + o->eps));
     const float *beta = centred ? o->beta : NULL;
-    if (past && beta)
+    if (stream && beta)
         norm_output(g, minus_mean, r, o->gamma, beta, n, centred, 3, VF_STREAMS, k);
-    else if (past)
+    else if (stream)
         norm_output(g, minus_mean, r, o->gamma, NULL, n, centred, 1, VF_STREAMS, k);
     else if (o->gamma && beta)
         norm_output(g, minus_mean, r, o->gamma, beta, n, centred, 3, 0, k);
@@ -162,16 +162,16 @@ ISO_INLINE void norm_rows(const struct norm_group *rows, size_t n, const struct 
 
 ISO_INLINE void norm(float *y, size_t ldy, const float *x, size_t ldx, size_t rows, size_t n,
                      const struct iso_norm *o, const int centred) {
-    const size_t many = centred || (!o->sum && NORM_ROWS < 4) ? NORM_ALONE_FAR : NORM_ALONE_FLOATS;
-    const int alone = o->residual && (o->sum || !centred) && n >= NORM_ALONE_N && rows >= many / n;
-    const int far = NORM_PARTS && o->far && n <= NORM_N;
+    const size_t many = centred || (!o->sum && NORM_ROWS < 4) ? NORM_ONE_MEMORY : NORM_ONE_FLOATS;
+    const int single = o->residual && (o->sum || !centred) && n >= NORM_ONE_N && rows >= many / n;
+    const int beyond_l2 = NORM_PARTS && o->beyond_l2 && n <= NORM_N;
     /* x + residual has to wait somewhere, and without gamma there is no such loop. */
-    const int past = VF_STREAMS && o->past && o->gamma && lies_in_vectors(y, ldy) &&
-                     (o->sum || !o->residual || n <= ISO_PAST_FLOATS);
-    const size_t together = alone || past || (far && n >= NORM_FAR_N) || n > NORM_N || NORM_ROWS < 2
-                                ? 1
-                            : n <= NORM_N_OF_4 ? NORM_ROWS
-                                               : 2;
+    const int stream = VF_STREAMS && o->stream && o->gamma && lies_in_vectors(y, ldy) &&
+                       (o->sum || !o->residual || n <= ISO_STREAM_FLOATS);
+    const size_t together =
+        single || stream || (beyond_l2 && n >= NORM_PARTS_N) || n > NORM_N || NORM_ROWS < 2 ? 1
+        : n <= NORM_N_OF_4 ? NORM_ROWS
+                           : 2;
     for (size_t row = 0; row < rows;) {
         size_t k = together;
         while (k > rows - row)
@@ -179,9 +179,9 @@ ISO_INLINE void norm(float *y, size_t ldy, const float *x, size_t ldx, size_t ro
         struct norm_group g = {.y = y + row * ldy, .ldy = ldy, .x = x + row * ldx, .ldx = ldx};
         const size_t next = rows - row >= 2 * k ? k : 0;
         g.next_x = g.x + next * ldx;
-        g.far = far && y != x && y != o->residual;
-        g.t = o->sum ? o->sum + row * o->lds : past ? o->past : g.y;
-        g.ldt = o->sum ? o->lds : past ? n : ldy;
+        g.beyond_l2 = beyond_l2 && y != x && y != o->residual;
+        g.t = o->sum ? o->sum + row * o->lds : stream ? o->stream : g.y;
+        g.ldt = o->sum ? o->lds : stream ? n : ldy;
         if (o->residual) {
             g.residual = o->residual + row * o->ldr, g.ldr = o->ldr;
             g.next_residual = g.residual + next * g.ldr;
@@ -195,10 +195,10 @@ ISO_INLINE void norm(float *y, size_t ldy, const float *x, size_t ldx, size_t ro
         else if (NORM_ROWS >= 2 && k == 2)
             norm_rows(&g, n, o, centred, 0, NORM_ROWS >= 2 ? 2 : 1);
         else
-            norm_rows(&g, n, o, centred, past, 1);
+            norm_rows(&g, n, o, centred, stream, 1);
         row += k;
     }
-    if (past)
+    if (stream)
         vf_streamed();
 }
 

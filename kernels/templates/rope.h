@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rotary position embeddings (Su et al. 2021): pairs of components of a head turned by an angle
+ * Rotary position embeddings (Su et al. 2021): pairs of components of a head rotated by an angle
  * that grows with the position. Three roundings for each result and no fused product: so it has the
  * bits of x cos + rotate_half(x) sin, as models are trained with it, and the scalar set need not
  * emulate anything.
@@ -91,9 +91,9 @@ static void rope_table(float *table, size_t ld, size_t first, size_t count, cons
     for (size_t t = 0; t < count; t++, table += ld) {
         for (size_t i = 0; i < half; i++) {
             const double angle = (double)(first + t) * (double)inv_freq[i];
-            const Sleef_double_2 turn = Sleef_cinz_sincosd1_u10purec(angle); /* sine, cosine */
-            table[i] = (float)(turn.y * (double)scaling);
-            table[half + i] = (float)(turn.x * (double)scaling);
+            const Sleef_double_2 sine_cosine = Sleef_cinz_sincosd1_u10purec(angle);
+            table[i] = (float)(sine_cosine.y * (double)scaling);
+            table[half + i] = (float)(sine_cosine.x * (double)scaling);
         }
     }
 }

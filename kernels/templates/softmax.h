@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Softmax and log-softmax of rows. Order: m = max; e_i = exp(x_i - m); s = sum of e over the
- * virtual lanes; y_i = e_i * (1/s), or (x_i - m) - log(s). logsumexp gives m and log(s) alone.
+ * virtual lanes; y_i = e_i * (1/s), or (x_i - m) - log(s). logsumexp gives m and log(s) only.
  *
  * The maximum passes over NaN, but exp(NaN - m) is NaN, so the sum and the row become NaN.
  * Elements that do not take part enter as -Inf and leave as 0 (log: -Inf).
@@ -21,7 +21,7 @@ static inline __attribute__((always_inline)) vf softmax_load(const float *x, con
 /*
  * exp(x - m) of k vectors or, in the last call, of the first w lanes of one, with 0 for what does
  * not take part. Written to e and added to the lanes, unless these are NULL. `next`: a row that is
- * called into L1 meanwhile, since sums wait for no cache but maxima do; or NULL.
+ * prefetched into L1 meanwhile, since sums wait for no cache but maxima do; or NULL.
  */
 ISO_INLINE void softmax_exp_step(vf *t, size_t first, float *e, const float *x, const uint8_t *mask,
                                  const float *next, vf m, size_t i, size_t w, const size_t k) {
@@ -106,7 +106,7 @@ ISO_INLINE int softmax_is_empty(const float *x, const uint8_t *mask, size_t n) {
 }
 
 /* log(s). A vector of it: SLEEF's scalar function computes on the garbage that a register holds
- * beside its argument, and may raise INVALID. */
+ * next to its argument, and may raise INVALID. */
 ISO_INLINE vf softmax_log_sum(const float *x, const uint8_t *mask, const float *next, vf m,
                               size_t n) {
     vf t[LANE_REGS];

@@ -197,7 +197,7 @@ static void attention_cases(struct iso_check_cases *l) {
                     nks[i], dhs[d], d % 3 ? 0 : nks[i] / 2 + 1, i % 4 == 1, d % 4 == 2, i % 3,
                     ROWS + ((i + d) % 2 ? 0 : 1 + d % 3), 0, d % 5, i % 5, 0);
     iso_add(l, 1, ISO_CHECK_FILL_UNIFORM, ISO_CHECK_CASE_TRAPLESS, 1, 1100, 64, 0, 0, 0, 2, ROWS, 0,
-            300, 200, 0); /* many, far apart */
+            300, 200, 0); /* many, strided */
     for (size_t heads = 2; heads <= ISO_HEADS; heads++)
         for (size_t i = 0; i < 3; i++)
             iso_add(l, 10, ISO_CHECK_FILL_UNIFORM, i ? 0 : ISO_CHECK_CASE_TRAPLESS, heads,

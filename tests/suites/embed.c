@@ -50,7 +50,7 @@ static void embed_cases(struct iso_check_cases *l) {
         for (size_t d = 15; d <= 66; d += 17)
             iso_add(l, 4, 0, ISO_CHECK_CASE_TRAPLESS, 6, d, 1, kind % 3, iso_stride_gap(kind, d));
     }
-    for (size_t positions = 0; positions < 3; positions++) /* whole lines, past the caches */
+    for (size_t positions = 0; positions < 3; positions++) /* whole lines, non-temporal stores */
         iso_add(l, 3, 0, ISO_CHECK_CASE_TRAPLESS, 3, 90 + positions, 1, positions, 6 - positions);
 }
 

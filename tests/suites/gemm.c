@@ -408,7 +408,7 @@ static void epilogue_cases(struct iso_check_cases *l) {
                 i % 6, 1, 0, iso_stride_gap(i % ISO_STRIDES, n),
                 iso_stride_gap(i / 2 % ISO_STRIDES, n), iso_stride_gap(i / 3 % ISO_STRIDES, n));
     }
-    /* Past the caches: rows that begin anywhere in a line, and end before the next one. */
+    /* Non-temporal stores: rows that begin anywhere in a line, and end before the next one. */
     for (size_t act = 0; act <= ISOBIT_ACT_TANH; act++) {
         for (size_t gap = 0; gap < 4; gap++)
             iso_add(l, 40, ISO_CHECK_FILL_NORMAL, 0, 6, 160, 1, 0, gap / 2, act, gap / 2, 0,
@@ -451,8 +451,8 @@ static void epilogue_call(const void *table, const struct iso_check_case *c,
                              .act = (int)c->p[E_ACT],
                              .residual = own ? v[E_C].at : v[E_RESIDUAL_AT].at,
                              .ldr = own ? v[E_C].ld : v[E_RESIDUAL_AT].ld,
-                             .far = (c->p[E_M] + c->p[E_N]) % 2,
-                             .past = !same && !own && (c->p[E_M] + c->p[E_N]) / 2 % 2};
+                             .beyond_l2 = (c->p[E_M] + c->p[E_N]) % 2,
+                             .stream = !same && !own && (c->p[E_M] + c->p[E_N]) / 2 % 2};
     t->gemm_epilogue(v[E_C].at, v[E_C].ld, same ? v[E_C].at : v[E_T].at,
                      same ? v[E_C].ld : v[E_T].ld, c->p[E_M], c->p[E_N], &e);
 }
@@ -571,11 +571,11 @@ static void gemv_cases(struct iso_check_cases *l) {
             iso_add(l, 9, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, sizes[i][0], sizes[i][1],
                     trans, 0);
         /* Matrices that L2 does not hold are read in another order. */
-        static const size_t far[][2] = {{770, 344}, {1027, 257}, {1024, 512}, {2100, 133},
-                                        {64, 520},  {4100, 257}, {4165, 249}, {97, 700}};
-        for (size_t i = 0; i < 2 * iso_count(far); i++)
-            iso_add(l, 10, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, far[i / 2][0],
-                    far[i / 2][1], trans, gaps[i / 2 % 5], i % 2);
+        static const size_t large[][2] = {{770, 344}, {1027, 257}, {1024, 512}, {2100, 133},
+                                          {64, 520},  {4100, 257}, {4165, 249}, {97, 700}};
+        for (size_t i = 0; i < 2 * iso_count(large); i++)
+            iso_add(l, 10, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, large[i / 2][0],
+                    large[i / 2][1], trans, gaps[i / 2 % 5], i % 2);
         for (size_t n = 1; n <= 65; n++)
             iso_add(l, 12, ISO_CHECK_FILL_UNIFORM, ISO_CHECK_CASE_TRAPLESS, n, 37, trans, n % 2);
         ISO_EACH_NEW_FILL(fill) {
@@ -592,10 +592,11 @@ static void gemv_cases(struct iso_check_cases *l) {
                     iso_stride_gap(i % ISO_STRIDES, trans ? n : k));
         }
     }
-    static const size_t abreast[][2] = {{3, 40}, {130, 128}, {129, 257}, {37, 500}, {1027, 1025}};
-    for (size_t i = 0; i < iso_count(abreast); i++)
-        iso_add(l, 1, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, abreast[i][0], abreast[i][1],
-                ISO_GEMV_ABREAST, i % 2);
+    static const size_t interleaved[][2] = {
+        {3, 40}, {130, 128}, {129, 257}, {37, 500}, {1027, 1025}};
+    for (size_t i = 0; i < iso_count(interleaved); i++)
+        iso_add(l, 1, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, interleaved[i][0],
+                interleaved[i][1], ISO_GEMV_INTERLEAVED, i % 2);
     /* Beyond what is read as one stream, and beyond a run of columns. */
     iso_add(l, 1, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, 2051, 2050, ISO_GEMV_ROWS, 1);
     iso_add(l, 1, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, 16501, 263, ISO_GEMV_COLUMNS, 3,
@@ -666,7 +667,7 @@ static void gemv_random(struct iso_check_case *c, struct iso_check_random *r) {
     c->p[V_GAP] = iso_check_random_gap(r);
     c->p[V_LEVELS] = iso_check_random_below(r, 2);
     if (c->p[V_LAYOUT] == ISO_GEMV_ROWS && c->p[V_LEVELS])
-        c->p[V_LAYOUT] = ISO_GEMV_ABREAST;
+        c->p[V_LAYOUT] = ISO_GEMV_INTERLEAVED;
     c->fill = (unsigned)iso_check_random_below(r, ISO_CHECK_FILL_ALL);
     if (c->fill == ISO_CHECK_FILL_UNIFORM || c->fill == ISO_CHECK_FILL_NORMAL ||
         c->fill == ISO_CHECK_FILL_INTEGER)

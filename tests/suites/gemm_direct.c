@@ -28,11 +28,11 @@ struct direct {
     bool add;
 };
 
-static struct direct direct_of(const struct iso_check_case *c, bool turned) {
+static struct direct direct_of(const struct iso_check_case *c, bool transposed) {
     const size_t *p = c->p;
     struct direct d = {.m = p[D_M], .n = p[D_N], .k = p[D_K], .add = p[D_ADD] != 0};
     d.step = p[D_STEP], d.ldc = d.n + p[D_CGAP];
-    if (turned) {
+    if (transposed) {
         d.ai = 1, d.ap = d.m + p[D_AGAP];
         d.bj = d.k + p[D_BGAP], d.bs = 1, d.bps = ISO_PANEL * d.bj;
         return d;
@@ -58,10 +58,10 @@ static void sums_setup(struct iso_check_operands *o, const struct direct *d, uns
 }
 
 static void direct_setup(struct iso_check_operands *o, const struct iso_check_case *c,
-                         bool turned) {
-    struct direct d = direct_of(c, turned);
+                         bool transposed) {
+    struct direct d = direct_of(c, transposed);
     sums_setup(o, &d, c->fill);
-    if (turned) {
+    if (transposed) {
         iso_check_in_f32(o, "a", d.k, d.m, d.ap, c->fill);
         iso_check_in_f32(o, "b", d.n, d.k, d.bj, c->fill);
         return;
@@ -109,8 +109,8 @@ static void products_reference(struct iso_check_operands *o, const struct direct
 }
 
 static void direct_reference(struct iso_check_operands *o, const struct iso_check_case *c,
-                             bool turned) {
-    const struct direct d = direct_of(c, turned);
+                             bool transposed) {
+    const struct direct d = direct_of(c, transposed);
     products_reference(o, &d, c->fill);
 }
 
@@ -183,7 +183,7 @@ static void direct_cases(struct iso_check_cases *l) {
         iso_add(l, 5, ISO_CHECK_FILL_UNIFORM, 0, 1, n, 67, n % 2, 1, 2, n % 3, 0, 0);
         iso_add(l, 5, ISO_CHECK_FILL_INTEGER, 0, 13, n, 21, n % 2, 99, 0, n % 3, 0, 0);
     }
-    /* rows a multiple of a page apart, or a prime number of floats */
+    /* strides of a multiple of a page, or a prime number of floats */
     for (size_t layout = 0; layout < 2; layout++) {
         iso_add(l, 2, ISO_CHECK_FILL_UNIFORM, 0, 8, 35, 24, layout, 99, 1000, 1, 989, 989);
         iso_add(l, 2, ISO_CHECK_FILL_UNIFORM, 0, 8, 35, 24, layout, 99, 1013, 1, 1013, 1013);
@@ -213,7 +213,7 @@ static void direct_cases(struct iso_check_cases *l) {
                 iso_add(l, 6, t % 3 ? ISO_CHECK_FILL_UNIFORM : ISO_CHECK_FILL_INTEGER,
                         ISO_CHECK_CASE_TRAPLESS, m, wide[i], 9000 / wide[i] + 1 + t % 16, add, 99,
                         gaps[t % 5], 1, gaps[t / 2 % 5], gaps[t / 3 % 5]);
-    for (size_t m = 6; m <= 17; m++) /* many rows of few columns; long rows are called in advance */
+    for (size_t m = 6; m <= 17; m++) /* many rows of few columns; long rows are prefetched */
         for (size_t i = 0; i < 9; i++)
             iso_add(l, 9, ISO_CHECK_FILL_UNIFORM, ISO_CHECK_CASE_TRAPLESS, m,
                     4 + i % 3 * 4 + i % 3 / 2 * 4, i / 3 * 64 + m % 5, i % 2, 99, gaps[i % 5],
@@ -225,7 +225,7 @@ static void direct_cases(struct iso_check_cases *l) {
                     1, 0, 1, 1);
     /* A transposed B in memory. */
     iso_add(l, 1, ISO_CHECK_FILL_UNIFORM, ISO_CHECK_CASE_TRAPLESS, 3, 6300, 501, 0, 99, 0, 0, 1, 0);
-    /* Its rows share few places in L1: whole lines of them, and not, full tiles and more. */
+    /* Its rows alias in L1: whole lines of them, and not, full tiles and more. */
     for (size_t m = 1; m <= 6; m++)
         for (size_t i = 0; i < 9; i++, t++)
             iso_add(l, 20, t % 3 ? ISO_CHECK_FILL_UNIFORM : ISO_CHECK_FILL_INTEGER,
@@ -256,7 +256,8 @@ static void rows_call(const void *table, const struct iso_check_case *c,
         t->gemm_direct(ISO_CHECK_AT(float, o, D_C) + i * d.ldc, d.ldc,
                        ISO_CHECK_AT(const float, o, D_A) + i * d.ai, d.ai,
                        ISO_CHECK_AT(const float, o, D_B), d.bs, d.bps, m, d.n, d.k,
-                       d.add | (d.k % 2 ? ISO_DIRECT_FAR : 0) | (d.k % 3 ? ISO_DIRECT_NEXT : 0));
+                       d.add | (d.k % 2 ? ISO_DIRECT_BEYOND_L2 : 0) |
+                           (d.k % 3 ? ISO_DIRECT_NEXT : 0));
         i += m;
     } while (i < d.m);
 }
@@ -446,7 +447,7 @@ static void packing_call(const void *table, const struct iso_check_case *c,
         t->gemm_packing(ISO_CHECK_AT(float, o, D_C) + i * d.ldc, d.ldc,
                         ISO_CHECK_AT(const float, o, D_A) + i * d.ai, d.ai,
                         ISO_CHECK_AT(const float, o, D_B), d.bs, ISO_CHECK_AT(float, o, K_PANELS),
-                        d.n, d.k, d.add | (d.k % 2 ? ISO_DIRECT_FAR : 0));
+                        d.n, d.k, d.add | (d.k % 2 ? ISO_DIRECT_BEYOND_L2 : 0));
 }
 
 static void packing_reference(struct iso_check_operands *o, const struct iso_check_case *c) {
@@ -481,7 +482,7 @@ static void packing_random(struct iso_check_case *c, struct iso_check_random *r)
     c->flags = iso_check_fill_is_finite(c->fill) ? ISO_CHECK_CASE_TRAPLESS : 0;
 }
 
-/* Rows of B are called 48 ahead: k below, at and above that. */
+/* Rows of B are prefetched 48 ahead: k below, at and above that. */
 static void packing_cases(struct iso_check_cases *l) {
     static const size_t ks[] = {1, 2, 3, 5, 8, 16, 17, 33, 47, 48, 49, 50, 64, 97, 130, 512};
     static const size_t gaps[] = {0, 1, 3, 13, 64};

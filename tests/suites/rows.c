@@ -447,9 +447,8 @@ static void norm_cases(struct iso_check_cases *l) {
                     f / 4, f % 2, 0, f % 3);
 }
 
-/* Rows of whole lines, which may go past the caches; the last ones are longer than what has room
- * beside. */
-static void past_cases(struct iso_check_cases *l) {
+/* Rows of whole lines, for non-temporal stores; the last ones are longer than the scratch. */
+static void stream_cases(struct iso_check_cases *l) {
     static const size_t widths[] = {96, 512, 992, 1984, 2000};
     for (size_t i = 0; i < iso_count(widths) && l->plan != ISO_CHECK_PLAN_BENCH; i++)
         for (size_t rows = 2; rows <= 7; rows += rows == 3 ? 3 : 1)
@@ -460,7 +459,7 @@ static void past_cases(struct iso_check_cases *l) {
 
 static void layernorm_cases(struct iso_check_cases *l) {
     norm_cases(l);
-    past_cases(l);
+    stream_cases(l);
 }
 
 static void rms_cases(struct iso_check_cases *l) {
@@ -469,7 +468,7 @@ static void rms_cases(struct iso_check_cases *l) {
         iso_add(l, 1, ISO_CHECK_FILL_HUGE, ISO_CHECK_CASE_GOLDEN, 2, 70, 3, 0, 0, 0, 0, 1);
         iso_add(l, 1, ISO_CHECK_FILL_HUGE, 0, 2, 513, 1, 0, 1, 0, 0, 1);
     }
-    past_cases(l);
+    stream_cases(l);
 }
 
 static void norm_setup(struct iso_check_operands *o, const struct iso_check_case *c) {
@@ -511,16 +510,16 @@ static unsigned norm_sum(const struct iso_check_case *c) {
     return c->p[N_SUM] == 1 ? N_SUM_AT : c->p[N_SUM] == 2 ? N_X_AT : N_R_AT;
 }
 
-/* beside: ISO_PAST_FLOATS floats. */
+/* scratch: ISO_STREAM_FLOATS floats. */
 static struct iso_norm norm_of(const struct iso_check_case *c, const struct iso_check_operands *o,
-                               float *beside) {
+                               float *scratch) {
     struct iso_norm v = {.gamma = o->v[N_GAMMA].at,
                          .beta = o->v[N_BETA].at,
                          .eps = norm_eps[c->p[N_EPS]],
                          .residual = o->v[N_R_AT].at,
                          .ldr = o->v[N_R_AT].ld,
-                         .far = c->p[N_ROWS] % 2,
-                         .past = c->p[N_Y] == 0 && c->p[N_ROWS] / 2 % 2 ? beside : NULL};
+                         .beyond_l2 = c->p[N_ROWS] % 2,
+                         .stream = c->p[N_Y] == 0 && c->p[N_ROWS] / 2 % 2 ? scratch : NULL};
     if (c->p[N_SUM]) {
         v.sum = o->v[norm_sum(c)].at;
         v.lds = o->v[norm_sum(c)].ld;
@@ -531,8 +530,8 @@ static struct iso_norm norm_of(const struct iso_check_case *c, const struct iso_
 static void layernorm_call(const void *table, const struct iso_check_case *c,
                            const struct iso_check_operands *o) {
     const struct iso_kernels *t = table;
-    float beside[ISO_PAST_FLOATS];
-    struct iso_norm v = norm_of(c, o, beside);
+    float scratch[ISO_STREAM_FLOATS];
+    struct iso_norm v = norm_of(c, o, scratch);
     t->layernorm(o->v[norm_y(c)].at, o->v[norm_y(c)].ld, o->v[N_X_AT].at, o->v[N_X_AT].ld,
                  c->p[N_ROWS], c->p[N_N], &v);
 }
@@ -540,8 +539,8 @@ static void layernorm_call(const void *table, const struct iso_check_case *c,
 static void rmsnorm_call(const void *table, const struct iso_check_case *c,
                          const struct iso_check_operands *o) {
     const struct iso_kernels *t = table;
-    float beside[ISO_PAST_FLOATS];
-    struct iso_norm v = norm_of(c, o, beside);
+    float scratch[ISO_STREAM_FLOATS];
+    struct iso_norm v = norm_of(c, o, scratch);
     t->rmsnorm(o->v[norm_y(c)].at, o->v[norm_y(c)].ld, o->v[N_X_AT].at, o->v[N_X_AT].ld,
                c->p[N_ROWS], c->p[N_N], &v);
 }

@@ -2,15 +2,15 @@
  *
  * The transposition of 8 rows by 4 steps, in registers of 256 bits; AVX-512 packs with it too.
  */
-#ifndef ISOBIT_TURN_H
-#define ISOBIT_TURN_H
+#ifndef ISOBIT_TRANSPOSE_H
+#define ISOBIT_TRANSPOSE_H
 
 #include <immintrin.h>
 
 /* out[j] lane i = row i at step j: rows 0 .. 3 are low, 4 .. 7 are high. Rows i and i + 4 make the
  * halves of a register: what is left to do stays inside of the halves. */
-static inline __attribute__((always_inline)) void turn_8x4(__m256 *out, const __m128 *low,
-                                                           const __m128 *high) {
+static inline __attribute__((always_inline)) void transpose_8x4(__m256 *out, const __m128 *low,
+                                                                const __m128 *high) {
     __m256 r[4], t[4];
     ISO_UNROLLED (i, 4)
         r[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(low[i]), high[i], 1);
