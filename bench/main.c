@@ -257,8 +257,8 @@ static double time_rival(const struct rival *rival, const struct bench_job *job,
  * has packed weights of his own would seem slower than those who share the plain ones.
  */
 static void warm_up(const struct rival *rival, const struct bench_job *job, const struct row *r) {
-    const int far = r->spec->bound != BENCH_FMA && job->bytes > 4 << 20;
-    for (int i = 0; i < (far ? 8 : 1); i++)
+    const int large = r->spec->bound != BENCH_FMA && job->bytes > 4 << 20;
+    for (int i = 0; i < (large ? 8 : 1); i++)
         if (rival)
             call_rival(rival, job);
         else

@@ -2,7 +2,7 @@
  *
  * See peaks.h. Reading is written with GCC's vector types, compiled for each instruction set by a
  * function attribute: a loop for the baseline CPU could not keep up with the caches. Copying is the
- * best of libc's memcpy, two plain loops, and on x86 one that writes past the caches.
+ * best of libc's memcpy, two plain loops, and on x86 one with non-temporal stores.
  */
 #include "peaks.h"
 
@@ -22,7 +22,7 @@ double bench_now(void) {
 
 /*
  * Memory and caches give the most to one access pattern here, to another there: one stream, or
- * several that lie far apart, so that more than one prefetcher works. Each measurement takes the
+ * several with a large stride, so that more than one prefetcher works. Each measurement takes the
  * next pattern, and who asks keeps the best.
  */
 enum { READ_PATTERNS = 3, COPY_PATTERNS = 4 };
@@ -32,12 +32,12 @@ enum { READ_PATTERNS = 3, COPY_PATTERNS = 4 };
     attributes static uint64_t name(const char *p, size_t bytes) {                                 \
         typedef uint64_t v __attribute__((vector_size(width), may_alias));                         \
         enum { EACH = 8 / (streams) };                                                             \
-        const size_t apart = bytes / (streams);                                                    \
+        const size_t stride = bytes / (streams);                                                   \
         v t[8] = {{0}};                                                                            \
-        for (const char *end = p + apart; p < end; p += EACH * (width)) {                          \
+        for (const char *end = p + stride; p < end; p += EACH * (width)) {                         \
             const char *q[8];                                                                      \
             ISO_UNROLLED (i, 8)                                                                    \
-                q[i] = p + i / EACH * apart + i % EACH * (width);                                  \
+                q[i] = p + i / EACH * stride + i % EACH * (width);                                 \
             ISO_UNROLLED (i, 8)                                                                    \
                 t[i] ^= *(const v *)q[i];                                                          \
         }                                                                                          \
@@ -47,13 +47,13 @@ enum { READ_PATTERNS = 3, COPY_PATTERNS = 4 };
     attributes static void name(char *to, const char *p, size_t bytes) {                           \
         typedef uint64_t v __attribute__((vector_size(width), may_alias));                         \
         enum { EACH = 4 / (streams) };                                                             \
-        const size_t apart = bytes / (streams);                                                    \
-        for (size_t at = 0; at < apart; at += EACH * (width)) {                                    \
+        const size_t stride = bytes / (streams);                                                   \
+        for (size_t at = 0; at < stride; at += EACH * (width)) {                                   \
             v t[4];                                                                                \
             ISO_UNROLLED (i, 4)                                                                    \
-                t[i] = *(const v *)(p + at + i / EACH * apart + i % EACH * (width));               \
+                t[i] = *(const v *)(p + at + i / EACH * stride + i % EACH * (width));              \
             ISO_UNROLLED (i, 4)                                                                    \
-                *(v *)(to + at + i / EACH * apart + i % EACH * (width)) = t[i];                    \
+                *(v *)(to + at + i / EACH * stride + i % EACH * (width)) = t[i];                   \
         }                                                                                          \
     }
 #define FUNCTIONS(set, width, attributes)                                                          \

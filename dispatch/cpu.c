@@ -306,7 +306,7 @@ const char *iso_cpuid_version(void) { return ""; }
 
 #else
 
-/* Elsewhere there is the scalar set alone, which asks nothing of the CPU. */
+/* Elsewhere there is only the scalar set, which asks nothing of the CPU. */
 void iso_cpu_detect(struct iso_cpu *cpu) {
     memset(cpu, 0, sizeof(*cpu));
 #if defined(__s390x__)

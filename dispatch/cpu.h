@@ -2,10 +2,10 @@
  *
  * What the machine can do: feature bits, cache sizes, a name to show.
  *
- * Reading the machine and making sense of what was read are apart: iso_cpu_decode_x86 and
+ * Reading the machine and making sense of what was read are separate: iso_cpu_decode_x86 and
  * iso_cpu_decode_arm are pure functions of plain structs and exist on every architecture, so that
- * the tests can show any CPU to any machine. Features are decided by feature bits and by the
- * state that the operating system saves, never by vendor, family or model.
+ * the tests can show any CPU to any machine. Features are decided by feature bits and by the state
+ * that the operating system saves, never by vendor, family or model.
  */
 #ifndef ISOBIT_CPU_H
 #define ISOBIT_CPU_H

@@ -68,7 +68,7 @@ static void tiny_product(const struct iso_kernels *kernels, float *c, size_t ldc
     }
 }
 
-/* With a transposed B, whose panels fit the stack: apart, so that others do not set it up. */
+/* With a transposed B, whose panels fit the stack: not inlined, so that others do not set it up. */
 static __attribute__((noinline)) void tiny_product_bt(const struct iso_kernels *kernels, float *c,
                                                       size_t ldc, const float *a, size_t lda,
                                                       const float *b, size_t ldb, size_t m,
@@ -153,7 +153,7 @@ iso_status iso_gemm_f32_workspace_bytes(size_t *bytes, size_t m, size_t n, size_
     return status;
 }
 
-/* Apart from iso_gemm_f32, so that tiny products do not set up its stack. */
+/* Not in iso_gemm_f32, so that tiny products do not set up its stack. */
 static __attribute__((noinline)) iso_status
 run_gemm(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t ldb, size_t m,
          size_t n, size_t k, const iso_gemm_options *options, const iso_context *context) {

@@ -54,9 +54,9 @@ static iso_status gemv_call(struct gemv_job *t, float *y, const float *w, size_t
         return ISOBIT_OK;
     }
     const struct iso_gemm_machine machine = iso_gemm_this_machine(t->kernels);
-    t->layout = trans_w                    ? ISO_GEMV_COLUMNS
-                : TUNED(&machine, abreast) ? ISO_GEMV_INTERLEAVED
-                                           : ISO_GEMV_ROWS;
+    t->layout = trans_w                        ? ISO_GEMV_COLUMNS
+                : TUNED(&machine, interleaved) ? ISO_GEMV_INTERLEAVED
+                                               : ISO_GEMV_ROWS;
     t->tasks = n * k / n == k && n * k < ISO_GEMM_SMALL_WORK / 4 ? 1 : iso_context_threads(context);
     void *owned = NULL;
     if (trans_w && iso_gemv_runs(n, k)) { /* where there is no memory for it levels is NULL */

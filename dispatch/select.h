@@ -27,14 +27,14 @@ struct iso_machine {
 };
 const struct iso_machine *iso_machine(void);
 
-/* Cores with much L2 have, as a rule, an L3 that is far away: servers of Intel read it at a third
- * of what Zen 5 does. */
+/* Cores with much L2 have, as a rule, a slow L3: servers of Intel read it at a third of what Zen 5
+ * does. */
 static inline int iso_l3_is_slow(void) {
     return iso_machine()->cpu.l2 > ISO_L2_FLOATS * sizeof(float);
 }
 
-/* L1 caches of 32 KiB have 8 places for lines that lie 4 KiB apart, larger ones 12. */
-static inline int iso_l1_has_few_ways(void) { return iso_machine()->cpu.l1d <= 32768; }
+/* L1 caches of 32 KiB have 8 ways, larger ones 12. */
+static inline int iso_l1_has_low_associativity(void) { return iso_machine()->cpu.l1d <= 32768; }
 
 /*
  * The choice as a pure function: the best set that the features allow (wanted is NULL), or the

@@ -44,7 +44,7 @@ static void prefetch_share(const struct iso_product *t, const struct part_of_b *
  * each row. */
 struct shares {
     const float *from; /* the next run of lines */
-    size_t runs, next; /* so many are left, so many floats apart */
+    size_t runs, next; /* so many are left, with this stride in floats */
     size_t each, done; /* shares of a run, and how many of them are done */
     size_t floats, ld; /* of a share; between lines, if they do not follow each other */
 };
@@ -114,7 +114,7 @@ static void linear_strip(const struct block *w, const struct part_of_b *here, st
         kernels->gemm_linear(c, w->ld, a, w->next, b, bps, done, k, here->p != 0,
                              bias ? bias + here->j : NULL, relu, any ? share : NULL,
                              shares->floats * sizeof(float), shares->ld,
-                             (int)TUNED(&t->machine, abreast));
+                             (int)TUNED(&t->machine, interleaved));
     }
     if (left)
         kernels->gemm_direct(c + done, w->ld, a, w->next, b + done / ISO_PANEL * bps, ISO_PANEL,
@@ -125,21 +125,21 @@ static void linear_strip(const struct block *w, const struct part_of_b *here, st
     }
 }
 
-/* The same, any strip, with b as it lies. The first `along` columns are packed on the way. */
+/* The same, any strip, with b as it lies. The first `packed` columns are packed on the way. */
 static void strip(const struct block *w, const struct part_of_b *here, const float *b, size_t bs,
-                  size_t bps, size_t along, size_t i, size_t m) {
+                  size_t bps, size_t packed, size_t i, size_t m) {
     const struct iso_product *t = w->t;
     const struct iso_kernels *kernels = t->machine.kernels;
     const size_t n = here->n, k = here->k;
     const int add = here->p != 0;
     const float *a = w->a + i * w->next;
     float *c = w->sums + i * w->ld + (here->j - w->j0);
-    if (along)
+    if (packed)
         kernels->gemm_packing(c, w->ld, a, w->next, t->b + here->j + here->p * t->bs, t->bs,
-                              w->own_b, along, k, w->strips.packing_mode | add);
+                              w->own_b, packed, k, w->strips.packing_mode | add);
     if (t->plan.a_in_place)
-        kernels->gemm_direct(c + along, w->ld, a, w->next, b + along / ISO_PANEL * bps, bs, bps, m,
-                             n - along, k, w->strips.direct_mode | add);
+        kernels->gemm_direct(c + packed, w->ld, a, w->next, b + packed / ISO_PANEL * bps, bs, bps,
+                             m, n - packed, k, w->strips.direct_mode | add);
     else if (t->plan.way == ISO_GEMM_TRANSPOSED_B)
         kernels->gemm_strip_bt(c, w->ld, a, w->width, b, bps, m, n, k, add);
     else
@@ -156,14 +156,14 @@ static void part(const struct block *w, const struct part_of_b *here,
     const struct iso_gemm_strips *s = &w->strips;
     const size_t k = here->k;
     const float *b = t->b + (t->trans_b ? here->j : here->j / ISO_PANEL) * t->bps + here->p * t->bs;
-    size_t bs = t->bs, bps = t->bps, along = 0;
+    size_t bs = t->bs, bps = t->bps, packed = 0;
     if (t->plan.way == ISO_GEMM_PACK) {
         const size_t bj = t->trans_b ? t->bps : 1, bp = t->trans_b ? 1 : t->bs;
         if (s->packing)
-            along = here->n - here->n % ISO_LINEAR_COLUMNS;
-        t->machine.kernels->gemm_pack(w->own_b + along * k,
-                                      t->b + (here->j + along) * bj + here->p * bp, bj, bp,
-                                      here->n - along, k, ISO_PANEL);
+            packed = here->n - here->n % ISO_LINEAR_COLUMNS;
+        t->machine.kernels->gemm_pack(w->own_b + packed * k,
+                                      t->b + (here->j + packed) * bj + here->p * bp, bj, bp,
+                                      here->n - packed, k, ISO_PANEL);
         b = w->own_b, bs = ISO_PANEL, bps = k * ISO_PANEL;
     }
     const size_t tiles = s->prefetching * (here->n / ISO_LINEAR_COLUMNS);
@@ -176,7 +176,7 @@ static void part(const struct block *w, const struct part_of_b *here,
             linear_strip(w, here, &shares, b, bps, i, rows);
             continue;
         }
-        strip(w, here, b, bs, bps, i == 0 ? along : 0, i, rows);
+        strip(w, here, b, bs, bps, i == 0 ? packed : 0, i, rows);
         if (s->prefetch && after->k > 0 && tiles == 0)
             prefetch_share(t, after, number, s->count);
     }

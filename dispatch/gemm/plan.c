@@ -42,13 +42,12 @@ struct iso_gemm_machine iso_gemm_machine_of(const struct iso_kernels *kernels,
     return (struct iso_gemm_machine){kernels, &tunings[kernels->isa], class};
 }
 
-/* Cores with much L2 have, as a rule, an L3 that is far away: servers of Intel read it at a third
- * of what Zen 5 does. L1 caches of 32 KiB have 8 places for lines that lie 4 KiB apart, larger ones
- * 12, and wait for few lines at a time. */
+/* Cores with much L2 have, as a rule, a slow L3: servers of Intel read it at a third of what Zen 5
+ * does. L1 caches of 32 KiB have 8 ways, larger ones 12, and few misses at a time. */
 struct iso_gemm_machine iso_gemm_this_machine(const struct iso_kernels *kernels) {
-    return iso_gemm_machine_of(kernels, iso_l3_is_slow()        ? ISO_GEMM_SERVER
-                                        : iso_l1_has_few_ways() ? ISO_GEMM_SMALL_L1
-                                                                : ISO_GEMM_OTHER);
+    return iso_gemm_machine_of(kernels, iso_l3_is_slow()                 ? ISO_GEMM_SERVER
+                                        : iso_l1_has_low_associativity() ? ISO_GEMM_SMALL_L1
+                                                                         : ISO_GEMM_OTHER);
 }
 
 /* ------------------------------------------------------------------------ where B comes from */
@@ -62,7 +61,7 @@ enum iso_gemm_level iso_gemm_level_of_b(const struct iso_gemm_shape *s) {
                                       : ISO_GEMM_L2;
 }
 
-/* Whether its rows share few sets of the caches. */
+/* Whether its rows map to few sets of the caches. */
 static int is_aliased(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine) {
     return s->ldb % machine->kernels->aliased == 0;
 }
@@ -84,9 +83,9 @@ size_t iso_gemm_rows_in_place(const struct iso_gemm_shape *s,
 
 /* ------------------------------------------------------------------------------------ the way */
 
-/* Where L1 waits for few lines at a time, and vectors are as wide as a line: one strip of more than
- * four rows reads a B from beyond L2 in place, once, prefetches its rows into L2, and has its sums
- * in registers. */
+/* Where L1 has few misses at a time, and vectors are as wide as a line: one strip of more than four
+ * rows reads a B from beyond L2 in place, once, prefetches its rows into L2, and has its sums in
+ * registers. */
 static int is_prefetched(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
                          int aliased) {
     const size_t most = machine->kernels->direct_mr;
@@ -98,8 +97,8 @@ static size_t stream_rows(const struct iso_gemm_machine *machine, size_t k) {
     return k > ISO_K_BLOCK ? TUNED(machine, stream_rows_long) : ISO_GEMM_STREAM_ROWS;
 }
 
-/* Where L3 is slow tiles wait even for a B that is no further away, if its rows share few sets of
- * L1 and L2, and lie so far apart that nothing fetches ahead. */
+/* Where L3 is slow tiles wait even for a smaller B, if its rows alias in L1 and L2, with a stride
+ * that the hardware does not prefetch. */
 static int is_strided(const struct iso_gemm_machine *machine, size_t n, size_t k, int aliased) {
     return aliased && TUNED(machine, rows_strided) && n >= ISO_GEMM_STRIDED_RUN &&
            n < ISO_GEMM_STREAM_COLUMNS && n > ISO_L2_FLOATS / k;
@@ -131,7 +130,7 @@ static enum iso_gemm_way row_major_way(const struct iso_gemm_shape *s,
 }
 
 /* Whole vectors of rows, and a last one if it is full enough, or makes two where the others would
- * have to read rows of B that share few places in L1. */
+ * have to read rows of B that alias in L1. */
 size_t iso_gemm_rows_in_lanes(const struct iso_kernels *kernels, size_t m, size_t ldb) {
     const size_t rest = m % kernels->vector_floats;
     if (kernels->pairs_across && m / kernels->vector_floats % 2 && ldb % ISO_GEMM_ALIASED_BT == 0)
@@ -208,14 +207,14 @@ static size_t tasks_of(size_t m, size_t n, size_t k, size_t threads) {
     return threads > 1 && work >= ISO_GEMM_SMALL_WORK ? threads : 1;
 }
 
-/* PACK: columns that a task packs and uses up at a time, so that all have as many. A vector beside
+/* PACK: columns that a task packs and uses up at a time, so that all have as many. A vector next to
  * the tiles takes longer than its share. */
 static size_t own_columns(size_t n, size_t tasks) {
     size_t best = ISO_LINEAR_COLUMNS, least = SIZE_MAX;
     for (size_t columns = best; columns <= 2 * ISO_GEMM_COLUMN_BLOCK; columns += ISO_PANEL) {
         const size_t chunks = (n + columns - 1) / columns, each = (chunks + tasks - 1) / tasks;
-        const size_t beside = columns % ISO_LINEAR_COLUMNS;
-        const size_t time = each * (columns + (beside == ISO_PANEL ? 4 : beside ? 1 : 0));
+        const size_t rest = columns % ISO_LINEAR_COLUMNS;
+        const size_t time = each * (columns + (rest == ISO_PANEL ? 4 : rest ? 1 : 0));
         if (time <= least)
             best = columns, least = time;
     }
@@ -231,8 +230,8 @@ static size_t columns_of(const struct iso_gemm_plan *p, const struct iso_gemm_sh
         return ISO_GEMM_COLUMN_BLOCK;
     if (p->a_in_place && long_k) /* the sums of all blocks of k stay in L2 */
         return iso_min_size(n, ISO_L2_FLOATS / 2 / iso_min_size(s->m, ISO_GEMM_ROW_BLOCK));
-    /* All blocks of k for some columns at a time, of a B from beyond L2: what prefetchers read past
-     * a block of k is the next one. */
+    /* All blocks of k for some columns at a time, of a B from beyond L2: what the hardware
+     * prefetches beyond a block of k is the next one. */
     if (p->way == ISO_GEMM_TRANSPOSED_B && long_k && n > ISO_L2_FLOATS / s->k)
         return s->m == 1 ? ISO_PANEL : ISO_GEMM_K_COLUMNS_BT;
     return n;
@@ -261,20 +260,21 @@ static void set_blocks(struct iso_gemm_plan *p, const struct iso_gemm_shape *s,
 static size_t strip_mr(const struct iso_gemm_plan *p, const struct iso_gemm_shape *s,
                        const struct iso_gemm_machine *machine) {
     const struct iso_kernels *kernels = machine->kernels;
-    const int along = p->way == ISO_GEMM_STREAMS;
-    size_t most = p->a_in_place && !along ? kernels->direct_mr : kernels->mr;
-    if (!along && !(p->a_in_place && (p->way == ISO_GEMM_IN_PLACE || p->way == ISO_GEMM_PREFETCH)))
+    const int in_streams = p->way == ISO_GEMM_STREAMS;
+    size_t most = p->a_in_place && !in_streams ? kernels->direct_mr : kernels->mr;
+    if (!in_streams &&
+        !(p->a_in_place && (p->way == ISO_GEMM_IN_PLACE || p->way == ISO_GEMM_PREFETCH)))
         return most;
     if (is_aliased(s, machine) && s->n > TUNED(machine, floats_in_place) / s->k)
         most = iso_min_size(most, TUNED(machine, aliased_mr));
-    if (along && is_in_memory(s->n, s->k))
+    if (in_streams && is_in_memory(s->n, s->k))
         most = iso_min_size(most, TUNED(machine, memory_mr));
     return most;
 }
 
 /* Rows of B side by side: from L3, and with many rows of A, more, so that sums pass through C less
  * often, but not as many where two of them pass, that of this block of k and the others'. Nor where
- * an L3 is fast as long as neighbours leave it alone: down many rows, a few lines of each, tiles
+ * an L3 is fast as long as other cores do not use it: down many rows, a few lines of each, tiles
  * would take three times as long when they do not. */
 static size_t streams_of(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine) {
     if (s->m == 1)
@@ -412,13 +412,13 @@ struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
     /* Reading B from beyond L2 takes no time when it is prefetched. */
     s.prefetch = s.count > 1 && b_floats > ISO_GEMM_CACHED_FLOATS && (panels || !trans_b);
     s.packing = plan->way == ISO_GEMM_PACK && !trans_b && plan->a_in_place && m >= mr &&
-                TUNED(machine, packs_along);
+                TUNED(machine, packs_in_strip);
     s.linear = s.prefetch && panels && plan->a_in_place;
-    /* Where L1 waits for few lines at a time, those that come from beyond L2 go there first. */
-    const int far = b_floats >= ISO_L2_FLOATS && machine->class == ISO_GEMM_SMALL_L1;
-    s.packing_mode = far ? ISO_DIRECT_BEYOND_L2 : 0;
+    /* Where L1 has few misses at a time, lines from beyond L2 are prefetched into L2 first. */
+    const int via_l2 = b_floats >= ISO_L2_FLOATS && machine->class == ISO_GEMM_SMALL_L1;
+    s.packing_mode = via_l2 ? ISO_DIRECT_BEYOND_L2 : 0;
     s.direct_mode = panels || plan->way == ISO_GEMM_PREFETCH ? s.packing_mode : 0;
-    s.beyond_l2 = s.linear && far && b_floats > ISO_L2_FLOATS;
+    s.beyond_l2 = s.linear && via_l2 && b_floats > ISO_L2_FLOATS;
     while (m - s.full * mr >= mr && uneven_rows(&s, machine, mr, m, m - s.full * mr) == mr)
         s.full++;
     s.linear &= s.full > 0;
@@ -427,7 +427,7 @@ struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
     else if (s.count > 1)
         s.columns = ISO_GEMM_WIDE_BLOCK;
     s.whole = s.linear && s.columns == ISO_GEMM_COLUMN_BLOCK;
-    /* What the rows before have left in cache is near enough. */
+    /* What the rows before have left in L2 needs no prefetch. */
     if (s.linear && (first || b_floats > ISO_L2_FLOATS))
         s.prefetching = s.full;
     else if (s.packing && s.full > 0)

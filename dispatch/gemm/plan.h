@@ -56,7 +56,7 @@ enum iso_gemm_way {
     ISO_GEMM_PANELS,       /* B in packed panels */
     ISO_GEMM_IN_PLACE,     /* a row-major B, read where it lies */
     ISO_GEMM_PREFETCH,     /* the same, prefetched into L2 */
-    ISO_GEMM_STREAMS,      /* the same, along its rows, some of them side by side */
+    ISO_GEMM_STREAMS,      /* the same, along its rows, several of them at a time */
     ISO_GEMM_PACK,         /* each task packs the blocks of B that it needs */
     ISO_GEMM_PACK_SHARED,  /* all tasks pack columns of B, then use them */
     ISO_GEMM_TRANSPOSED_B, /* a transposed B, read where it lies and transposed in registers */
@@ -71,7 +71,7 @@ struct iso_gemm_plan {
     size_t tasks;
     size_t task_floats; /* scratch of each task */
     size_t mr;          /* rows of a strip, at most */
-    size_t streams;     /* STREAMS: rows of B side by side */
+    size_t streams;     /* STREAMS: rows of B at a time */
     int single;         /* one block without scratch */
 };
 
@@ -99,7 +99,7 @@ struct iso_gemm_strips {
     int whole;          /* the last parts have columns enough to prefetch the next one in time */
     int linear;         /* gemm_linear runs the full strips */
     int packing;        /* the first strip packs B as it goes */
-    int beyond_l2;      /* panels come from there, and L1 waits for few lines at a time */
+    int beyond_l2;      /* panels come from there, and L1 has few misses at a time */
     int direct_mode, packing_mode; /* ISO_DIRECT_BEYOND_L2 or 0 */
 };
 struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
@@ -115,14 +115,14 @@ size_t iso_gemm_part_columns(const struct iso_gemm_strips *s, size_t left);
 
 /*
  * Whether n columns are so few that vectors along them would be half empty, or more, and the rows
- * many enough for vectors along those. Beside other columns they share a tile with a full vector,
+ * many enough for vectors along those. Next to other columns they share a tile with a full vector,
  * which is faster unless they are fewer, and the product is not tiny.
  */
 static inline int iso_gemm_is_narrow(const struct iso_kernels *kernels, size_t m, size_t n,
-                                     size_t k, int beside) {
-    return n > 0 && n <= (beside ? ISO_GEMM_NARROWEST / 2 : ISO_GEMM_NARROWEST) &&
+                                     size_t k, int others) {
+    return n > 0 && n <= (others ? ISO_GEMM_NARROWEST / 2 : ISO_GEMM_NARROWEST) &&
            2 * n <= kernels->vector_floats && m >= kernels->vector_floats &&
-           (!beside || m >= ISO_GEMM_NARROW_FLOATS / k);
+           (!others || m >= ISO_GEMM_NARROW_FLOATS / k);
 }
 
 /* What a text about a plan says: where B comes from, and most rows of A that read it in place. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Few rows of A with a large row-major B: along the rows of B, some of them side by side, so that
+ * Few rows of A with a large row-major B: along the rows of B, several of them at a time, so that
  * memory is read in long runs. The sums of a chain wait in C meanwhile.
  */
 #include "product.h"
@@ -10,11 +10,11 @@ void iso_product_streams(const struct iso_product *t, size_t j0, size_t n, float
     const size_t mr = t->plan.mr, strips = (t->m + mr - 1) / mr;
     const size_t rows = (t->m + strips - 1) / strips, streams = t->plan.streams;
     float *c = t->c + j0;
-    float *beside = t->k > ISO_K_BLOCK ? scratch + iso_gemm_stream_floats(t->m, t->k) : NULL;
+    float *later_sums = t->k > ISO_K_BLOCK ? scratch + iso_gemm_stream_floats(t->m, t->k) : NULL;
     for (size_t p0 = 0; p0 < t->k; p0 += ISO_K_BLOCK) {
         const size_t k = iso_min_size(t->k - p0, ISO_K_BLOCK), ld = p0 ? n : t->ldc;
         const float *a = t->a + p0 * t->ap;
-        float *sums = p0 ? beside : c;
+        float *sums = p0 ? later_sums : c;
         size_t width = t->ap;
         if (t->m > 1) {
             kernels->gemm_pack(scratch, a, t->ai, t->ap, t->m, k, rows);
