@@ -69,7 +69,7 @@ static inline size_t lane_sees(const struct iso_attention *t, size_t q0, size_t 
 }
 
 /* o[i] *= c[i], where that does anything: for rows that are listed first, because a branch for each
- * would be foretold wrongly for many. */
+ * would be mispredicted for many. */
 static ISO_ONE_COPY void attention_rescale(float *o, const float *c, size_t nq, size_t dh) {
     size_t rows[ISO_QUERY_BLOCK], count = 0;
     for (size_t i = 0; i < nq; i++) {
@@ -449,9 +449,8 @@ static ISO_ONE_COPY void attention_weights(float *w, size_t k0, size_t nk, size_
         w[j] = 0;
 }
 
-/* The scores of a query and whole panels of keys; returns how many. One panel comes after the
- * other: so memory is read as it lies, and a core runs ahead into the next panels while a chain
- * waits. */
+/* The scores of a query and whole panels of keys; returns how many. One panel after the other:
+ * memory is read in sequence, and out-of-order cores begin the next panels while a chain waits. */
 static ISO_ONE_COPY size_t panel_scores(float *s, const float *q, const float *k, size_t n,
                                         size_t dh) {
     enum { VECTORS = ISO_PANEL / VF_N, STEPS = 8 };
@@ -553,7 +552,7 @@ static ISO_ONE_COPY float attention_row(struct row *row, float *s, size_t n, siz
 }
 
 /* Keys in the lanes: at most GEMM_MR queries. The scores of a block are computed before those of
- * the block before it meet the values: exponentials of few scores are a chain that others hide.
+ * the block before it meet the values: the latency of few exponentials is hidden by the product.
  * Returns whether a NaN came out. */
 static ISO_ONE_COPY int attention_rows(const struct iso_attention *t, size_t q0, size_t nq,
                                        int careful) {

@@ -56,7 +56,7 @@ ISO_INLINE void prefetch_ahead(const float *y, const float *x, const float *b, s
  */
 
 /* GELU of whole groups. The first part of a group comes before the second part of the group before
- * it: a core has no room for as many waiting operations as two groups of such long chains have. */
+ * it: two groups of such long chains do not fit into the scheduler of a core. */
 ISO_INLINE void gelu_groups(float *y, const float *x, const float *b, size_t n,
                             const struct ahead *ahead) {
     vf v[VF_TOGETHER], h[VF_TOGETHER], next[VF_TOGETHER];

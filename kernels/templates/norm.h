@@ -23,8 +23,8 @@
 #define NORM_ONE_FLOATS (NORM_ROWS < 4 ? (size_t)1 << 18 : (size_t)1 << 13)
 #define NORM_ONE_MEMORY ((size_t)1 << 21)
 #define NORM_ONE_N 256
-/* Lines that are written in parts while they lie in no cache hold up what follows. So y from beyond
- * L2 is prefetched while x is read; and rows of so many elements go one by one. */
+/* Stores to a part of a line that is in no cache stall what follows. So y from beyond L2 is
+ * prefetched while x is read; and rows of so many elements go one by one. */
 #define NORM_PARTS (VF_N * sizeof(float) < 64)
 #define NORM_PARTS_N 1024
 
@@ -62,8 +62,8 @@ ISO_INLINE void norm_output_step(const struct norm_group *g, const vf *minus_mea
         scale = load_w(gamma + i, w);
     if (affine & 2)
         shift = load_w(beta + i, w);
-    /* All loads before the stores: the stride of rows is often a multiple of 4 KiB, where CPUs take
-     * a load for one of what was just stored. */
+    /* All loads before the stores: the stride of rows is often a multiple of 4 KiB, where loads
+     * wait for stores (4K aliasing). */
     vf d[NORM_ROWS];
     EACH_ROW d[q] = load_w(g->t + q * g->ldt + i, w);
     EACH_ROW {
