@@ -10,6 +10,10 @@
 /* A W of more comes from beyond L2, and is read as several streams. */
 #define GEMV_L2_FLOATS (LANE_REGS == 2 ? 1048576 : 4194304)
 
+/* Whether loads across two lines are worth avoiding: each second one of vectors half as wide is
+ * none. */
+#define GEMV_ALIGNS (VF_N == 16)
+
 /* Whether one row after the other is faster: it is prefetched best, and cores run far enough ahead
  * to hide the latency of a row's few chains in the next ones. Not from L1, nor with short rows. */
 static inline int gemv_row_by_row(size_t n, size_t k) {
@@ -35,11 +39,54 @@ ISO_INLINE void gemv_dots(float *y, size_t step, const float *w, size_t ldw, con
         y[j * step] = lanes_tree(t + j * LANE_REGS);
 }
 
+/*
+ * The same where rows do not begin at a vector, as NumPy's: loads across two lines take twice as
+ * long. So the first `head` elements, up to the first vector of W, come first, in the last places
+ * of the last register, and a register holds lanes head, head + 1 ... from then on. A lane's chain
+ * is the same. Rows of a multiple of a vector all lie alike.
+ */
+ISO_INLINE void gemv_dots_aligned(float *y, size_t step, const float *w, size_t ldw, const float *x,
+                                  size_t k, const size_t rows, size_t head) {
+    vf t[GEMV_ROWS * LANE_REGS];
+    float heads[GEMV_ROWS][2 * VF_N];
+    ISO_UNROLLED (r, rows * LANE_REGS)
+        t[r] = vf_set1(0);
+    const vf first = vf_load_n(x, head);
+    ISO_UNROLLED (j, rows) { /* the head: lane i is at VF_N - head + i */
+        vf_store(heads[j], t[0]);
+        vf_store(heads[j] + VF_N - head,
+                 vf_fma(vf_load_n(w + j * (step * ldw), head), first, t[0]));
+    }
+    ISO_UNROLLED (j, rows)
+        t[j * LANE_REGS + LANE_REGS - 1] = vf_load(heads[j]);
+    w += head, x += head;
+#define GEMV_STEP(r, i, wd)                                                                        \
+    do {                                                                                           \
+        const vf xv = load_w(x + (i), wd);                                                         \
+        ISO_UNROLLED (j, rows)                                                                     \
+            t[j * LANE_REGS + (r)] =                                                               \
+                vf_fma(load_w(w + j * (step * ldw) + (i), wd), xv, t[j * LANE_REGS + (r)]);        \
+    } while (0)
+    LANES_EACH(k - head, GEMV_STEP);
+#undef GEMV_STEP
+    /* Lanes that the tree adds are as far from each other as ever, and addition commutes. */
+    ISO_UNROLLED (j, rows)
+        y[j * step] = lanes_tree(t + j * LANE_REGS);
+}
+
 static void gemv_rows(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
                       int interleaved) {
     const int row_by_row = !interleaved && gemv_row_by_row(n, k);
     const size_t together = n - n % GEMV_ROWS;
     size_t j = 0;
+    const size_t head = -((uintptr_t)w / sizeof *w) % VF_N;
+    if (GEMV_ALIGNS && interleaved && head && ldw % VF_N == 0 && k >= 4 * ISO_LANES) {
+        for (; j < together; j += GEMV_ROWS)
+            gemv_dots_aligned(y + j, 1, w + j * ldw, ldw, x, k, GEMV_ROWS, head);
+        for (; j < n; j++)
+            gemv_dots_aligned(y + j, 1, w + j * ldw, ldw, x, k, 1, head);
+        return;
+    }
     if (row_by_row && n * k > GEMV_L2_FLOATS) { /* long streams are prefetched best */
         const size_t step = together / GEMV_ROWS;
         for (; j < step; j++)

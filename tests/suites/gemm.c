@@ -597,6 +597,12 @@ static void gemv_cases(struct iso_check_cases *l) {
     for (size_t i = 0; i < iso_count(interleaved); i++)
         iso_add(l, 1, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, interleaved[i][0],
                 interleaved[i][1], ISO_GEMV_INTERLEAVED, i % 2);
+    /* Strides of whole vectors: rows that begin anywhere are read from their first vector on. */
+    static const size_t strides[][3] = {{6, 129, 15}, {7, 200, 8}, {5, 333, 3},  {9, 496, 0},
+                                        {6, 500, 12}, {3, 159, 1}, {4, 1008, 0}, {1, 513, 15}};
+    for (size_t i = 0; i < iso_count(strides); i++)
+        iso_add(l, 2, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, strides[i][0], strides[i][1],
+                ISO_GEMV_INTERLEAVED, strides[i][2]);
     /* Beyond what is read as one stream, and beyond a run of columns. */
     iso_add(l, 1, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, 2051, 2050, ISO_GEMV_ROWS, 1);
     iso_add(l, 1, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, 16501, 263, ISO_GEMV_COLUMNS, 3,
