@@ -20,12 +20,30 @@ static inline int gemv_row_by_row(size_t n, size_t k) {
     return (LANE_REGS == 2 && k >= 128 && n * k > 16384) || (LANE_REGS == 4 && n * k > 524288);
 }
 
-/* Every `step`-th row. */
+/*
+ * Every `step`-th row. Rows may not begin at a vector, as NumPy's, and loads across two lines take
+ * twice as long. Then the `head` elements up to the first vector of W come first, in the last
+ * places of the last register, and a register holds lanes head, head + 1 ... from then on. A lane's
+ * chain is the same. So is the tree: lanes that it adds are as far from each other as ever, and
+ * addition commutes. All rows lie alike.
+ */
 ISO_INLINE void gemv_dots(float *y, size_t step, const float *w, size_t ldw, const float *x,
-                          size_t k, const size_t rows) {
+                          size_t k, const size_t rows, size_t head) {
     vf t[GEMV_ROWS * LANE_REGS];
+    float heads[GEMV_ROWS][2 * VF_N];
     ISO_UNROLLED (r, rows * LANE_REGS)
         t[r] = vf_set1(0);
+    if (head > 0) {
+        const vf first = vf_load_n(x, head);
+        ISO_UNROLLED (j, rows) { /* lane i is at VF_N - head + i */
+            const vf wv = vf_load_n(w + j * (step * ldw), head);
+            vf_store(heads[j], t[0]);
+            vf_store(heads[j] + VF_N - head, vf_fma(wv, first, t[0]));
+        }
+        ISO_UNROLLED (j, rows)
+            t[j * LANE_REGS + LANE_REGS - 1] = vf_load(heads[j]);
+        w += head, x += head, k -= head;
+    }
 #define GEMV_STEP(r, i, wd)                                                                        \
     do {                                                                                           \
         const vf xv = load_w(x + (i), wd);                                                         \
@@ -39,64 +57,30 @@ ISO_INLINE void gemv_dots(float *y, size_t step, const float *w, size_t ldw, con
         y[j * step] = lanes_tree(t + j * LANE_REGS);
 }
 
-/*
- * The same where rows do not begin at a vector, as NumPy's: loads across two lines take twice as
- * long. So the first `head` elements, up to the first vector of W, come first, in the last places
- * of the last register, and a register holds lanes head, head + 1 ... from then on. A lane's chain
- * is the same. Rows of a multiple of a vector all lie alike.
- */
-ISO_INLINE void gemv_dots_aligned(float *y, size_t step, const float *w, size_t ldw, const float *x,
-                                  size_t k, const size_t rows, size_t head) {
-    vf t[GEMV_ROWS * LANE_REGS];
-    float heads[GEMV_ROWS][2 * VF_N];
-    ISO_UNROLLED (r, rows * LANE_REGS)
-        t[r] = vf_set1(0);
-    const vf first = vf_load_n(x, head);
-    ISO_UNROLLED (j, rows) { /* the head: lane i is at VF_N - head + i */
-        vf_store(heads[j], t[0]);
-        vf_store(heads[j] + VF_N - head,
-                 vf_fma(vf_load_n(w + j * (step * ldw), head), first, t[0]));
-    }
-    ISO_UNROLLED (j, rows)
-        t[j * LANE_REGS + LANE_REGS - 1] = vf_load(heads[j]);
-    w += head, x += head;
-#define GEMV_STEP(r, i, wd)                                                                        \
-    do {                                                                                           \
-        const vf xv = load_w(x + (i), wd);                                                         \
-        ISO_UNROLLED (j, rows)                                                                     \
-            t[j * LANE_REGS + (r)] =                                                               \
-                vf_fma(load_w(w + j * (step * ldw) + (i), wd), xv, t[j * LANE_REGS + (r)]);        \
-    } while (0)
-    LANES_EACH(k - head, GEMV_STEP);
-#undef GEMV_STEP
-    /* Lanes that the tree adds are as far from each other as ever, and addition commutes. */
-    ISO_UNROLLED (j, rows)
-        y[j * step] = lanes_tree(t + j * LANE_REGS);
-}
-
 static void gemv_rows(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
                       int interleaved) {
     const int row_by_row = !interleaved && gemv_row_by_row(n, k);
     const size_t together = n - n % GEMV_ROWS;
     size_t j = 0;
-    const size_t head = -((uintptr_t)w / sizeof *w) % VF_N;
-    if (GEMV_ALIGNS && interleaved && head && ldw % VF_N == 0 && k >= 4 * ISO_LANES) {
+    if (GEMV_ALIGNS && interleaved && (uintptr_t)w % sizeof(vf) && ldw % VF_N == 0 &&
+        k >= 4 * ISO_LANES) {
+        const size_t head = -((uintptr_t)w / sizeof *w) % VF_N;
         for (; j < together; j += GEMV_ROWS)
-            gemv_dots_aligned(y + j, 1, w + j * ldw, ldw, x, k, GEMV_ROWS, head);
+            gemv_dots(y + j, 1, w + j * ldw, ldw, x, k, GEMV_ROWS, head);
         for (; j < n; j++)
-            gemv_dots_aligned(y + j, 1, w + j * ldw, ldw, x, k, 1, head);
+            gemv_dots(y + j, 1, w + j * ldw, ldw, x, k, 1, head);
         return;
     }
     if (row_by_row && n * k > GEMV_L2_FLOATS) { /* long streams are prefetched best */
         const size_t step = together / GEMV_ROWS;
         for (; j < step; j++)
-            gemv_dots(y + j, step, w + j * ldw, ldw, x, k, GEMV_ROWS);
+            gemv_dots(y + j, step, w + j * ldw, ldw, x, k, GEMV_ROWS, 0);
         j = together;
     }
     for (; j < together && !row_by_row; j += GEMV_ROWS)
-        gemv_dots(y + j, 1, w + j * ldw, ldw, x, k, GEMV_ROWS);
+        gemv_dots(y + j, 1, w + j * ldw, ldw, x, k, GEMV_ROWS, 0);
     for (; j < n; j++)
-        gemv_dots(y + j, 1, w + j * ldw, ldw, x, k, 1);
+        gemv_dots(y + j, 1, w + j * ldw, ldw, x, k, 1, 0);
 }
 
 /*
