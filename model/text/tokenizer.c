@@ -60,7 +60,7 @@ static iso_status find_class(const text_class **of, const char *directory, const
         if (status)
             return status;
         if (!model)
-            return model_fail(error, ISOBIT_E_MISSING,
+            return model_fail(error, ISOBIT_E_UNSUPPORTED,
                               "%s has no tokenizer_config.json with a tokenizer_class, and no "
                               "config.json",
                               directory);
