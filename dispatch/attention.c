@@ -392,7 +392,7 @@ static const char *why(const struct job *t) {
     if (t->rows)
         return "keys of one query are read once";
     if (!t->panels_head)
-        return "keys in panels pay for more than 192 queries";
+        return "keys in panels pay for more queries";
     if (t->opt->weights)
         return "keys in panels are what weights are computed from";
     if (iso_keys_exceed_l2(t->s->Sk, t->s->dh))

@@ -8,8 +8,6 @@
 
 #include <stdio.h>
 
-#define LOCAL_SCRATCH 1024 /* floats that are taken from the stack */
-
 _Static_assert((int)ISO_UNARY_RELU == (int)ISOBIT_ACT_RELU &&
                    (int)ISO_UNARY_GELU_ERF == (int)ISOBIT_ACT_GELU_ERF &&
                    (int)ISO_UNARY_TANH == (int)ISOBIT_ACT_TANH,
@@ -73,7 +71,7 @@ static __attribute__((noinline)) void tiny_product_bt(const struct iso_kernels *
                                                       size_t ldc, const float *a, size_t lda,
                                                       const float *b, size_t ldb, size_t m,
                                                       size_t n, size_t k) {
-    float panels[LOCAL_SCRATCH] __attribute__((aligned(64)));
+    float panels[ISO_LOCAL_SCRATCH] __attribute__((aligned(64)));
     kernels->gemm_pack(panels, b, ldb, 1, n, k, ISO_PANEL);
     tiny_product(kernels, c, ldc, a, lda, panels, ISO_PANEL, k * ISO_PANEL, m, n, k);
 }
@@ -98,7 +96,7 @@ static inline __attribute__((always_inline)) int run_tiny(float *c, size_t ldc, 
     if ((end_of(a, m, k, lda) > (uintptr_t)c && (uintptr_t)a < c_end) ||
         (end_of(b, b_rows, b_columns, ldb) > (uintptr_t)c && (uintptr_t)b < c_end) ||
         iso_context_kernels(&kernels, context) ||
-        (trans_b && (iso_round_up(n, ISO_PANEL) * k > LOCAL_SCRATCH || maybe_refused(context))))
+        (trans_b && (iso_round_up(n, ISO_PANEL) * k > ISO_LOCAL_SCRATCH || maybe_refused(context))))
         return 0;
     const size_t last = n & (kernels->vector_floats - 1);
     if (iso_gemm_is_narrow(kernels, m, last, k, last < n))
@@ -119,16 +117,6 @@ static struct iso_gemm_shape shape_of(size_t m, size_t n, size_t k, size_t ldb, 
                                    .threads = iso_context_threads(context),
                                    .trans_a = trans_a,
                                    .trans_b = trans_b};
-}
-
-/* What the caller's workspace must hold: too small a one is refused also where less would do. */
-static iso_status check_promise(const struct iso_gemm_shape *shape,
-                                const struct iso_gemm_machine *machine,
-                                const struct iso_epilogue *e, const iso_context *context) {
-    size_t floats;
-    const iso_status status =
-        iso_gemm_promise(&floats, shape, machine, e->beta != 0.0f || e->residual);
-    return status ? status : iso_check_workspace(context, floats);
 }
 
 iso_status iso_gemm_f32_workspace_bytes(size_t *bytes, size_t m, size_t n, size_t k,
@@ -189,28 +177,14 @@ run_gemm(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_
         return ISOBIT_E_ALIAS;
 
     struct iso_gemm_shape shape = shape_of(m, n, k, ldb, trans_a, trans_b, context);
-    if (context && context->workspace && (status = check_promise(&shape, &t.machine, &e, context)))
+    status = iso_check_workspace(context, &shape, &t.machine, e.beta != 0.0f || e.residual);
+    if (status)
         return status;
     shape.own_sums = iso_needs_own_sums(&e, c);
     t.plan = iso_gemm_plan(&shape, &t.machine);
     t.a = a, t.ai = trans_a ? 1 : lda, t.ap = trans_a ? lda : 1;
     t.b = b, t.bs = trans_b ? 1 : ldb, t.bps = trans_b ? ldb : ISO_PANEL, t.trans_b = trans_b;
-    if (t.plan.single) {
-        iso_product_block(&t, 0, m, 0, n, NULL);
-        return ISOBIT_OK;
-    }
-    float local[LOCAL_SCRATCH] __attribute__((aligned(64)));
-    void *owned = NULL;
-    size_t floats;
-    t.scratch = local;
-    status = iso_gemm_plan_floats(&floats, &t.plan, k);
-    if (!status && (floats > LOCAL_SCRATCH || (context && context->workspace)))
-        status = iso_scratch(&t.scratch, &owned, context, floats);
-    if (status)
-        return status;
-    iso_product_run(context, &t);
-    free(owned);
-    return ISOBIT_OK;
+    return iso_product_run(context, &t);
 }
 
 /* The plan of a product in words. */
@@ -228,10 +202,7 @@ static void say_plan(char *text, size_t bytes, const float *c, size_t ldb, size_
     const struct iso_gemm_machine machine = iso_gemm_this_machine(kernels);
     struct iso_gemm_shape shape = shape_of(m, n, k, ldb, trans_a, trans_b, context);
     shape.own_sums = iso_needs_own_sums(&e, c);
-    const struct iso_gemm_plan plan = iso_gemm_plan(&shape, &machine);
-    struct iso_text t = {text, bytes, 0};
-    iso_gemm_plan_text(&t, &shape, &plan, &machine);
-    iso_gemm_why_text(&t, &shape, &plan, &machine);
+    iso_gemm_say(text, bytes, &shape, &machine);
 }
 
 /* iso_gemm_f32 with a line about it. */

@@ -121,24 +121,11 @@ static iso_status linear_call(float *y, size_t ldy, const float *x, size_t ldx, 
         return ISOBIT_OK;
     }
     struct iso_gemm_shape shape = shape_of(w, m, context);
-    size_t floats;
-    if (context && context->workspace &&
-        ((status = iso_gemm_promise(&floats, &shape, &t.machine, 1)) ||
-         (status = iso_check_workspace(context, floats))))
+    if ((status = iso_check_workspace(context, &shape, &t.machine, 1)))
         return status;
     shape.own_sums = iso_needs_own_sums(&e, y);
     t.plan = iso_gemm_plan(&shape, &t.machine);
-    if (t.plan.single) {
-        iso_product_block(&t, 0, m, 0, n, NULL);
-        return ISOBIT_OK;
-    }
-    void *owned;
-    if ((status = iso_gemm_plan_floats(&floats, &t.plan, k)) ||
-        (status = iso_scratch(&t.scratch, &owned, context, floats)))
-        return status;
-    iso_product_run(context, &t);
-    free(owned);
-    return ISOBIT_OK;
+    return iso_product_run(context, &t);
 }
 
 /* The plan in words. */
@@ -151,10 +138,7 @@ static void say_plan(char *text, size_t bytes, const float *y, const iso_packed 
     const struct iso_gemm_machine machine = iso_gemm_this_machine(kernels);
     struct iso_gemm_shape shape = shape_of(w, m, context);
     shape.own_sums = iso_needs_own_sums(&e, y);
-    const struct iso_gemm_plan plan = iso_gemm_plan(&shape, &machine);
-    struct iso_text t = {text, bytes, 0};
-    iso_gemm_plan_text(&t, &shape, &plan, &machine);
-    iso_gemm_why_text(&t, &shape, &plan, &machine);
+    iso_gemm_say(text, bytes, &shape, &machine);
 }
 
 iso_status iso_linear_f32(float *y, size_t ldy, const float *x, size_t ldx, const iso_packed *w,

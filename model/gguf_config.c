@@ -188,12 +188,14 @@ static iso_status refuse_others(const model_gguf *g, const architecture *a, cons
         "attention.scale"};
     const gguf_value *scaling = find_own(g, a, "rope.scaling.type");
     const int longrope = a->keys->rope_theta && scaling && model_gguf_is(scaling, "longrope");
-    /* The last three are no variant where the configuration has them. */
-    static const char *const tensors[] = {
-        "blk.0.attn_sub_norm.weight", "blk.0.ffn_gate_inp.weight", "blk.0.attn_rot_embd.weight",
-        "blk.0.ffn_norm_exps.weight", "blk.0.attn_norm_2.weight",  "blk.0.attn_q_norm.weight",
-        "rope_factors_long.weight",   "rope_factors_short.weight"};
-    enum { TENSORS = sizeof tensors / sizeof *tensors };
+    const struct {
+        const char *name;
+        int fine; /* the configuration has it */
+    } tensors[] = {
+        {"blk.0.attn_sub_norm.weight", 0},      {"blk.0.ffn_gate_inp.weight", 0},
+        {"blk.0.attn_rot_embd.weight", 0},      {"blk.0.ffn_norm_exps.weight", 0},
+        {"blk.0.attn_norm_2.weight", 0},        {"blk.0.attn_q_norm.weight", row->head_norm},
+        {"rope_factors_long.weight", longrope}, {"rope_factors_short.weight", longrope}};
     for (size_t i = 0; i < sizeof zero / sizeof *zero; i++) {
         const gguf_value *v = find_own(g, a, zero[i]);
         if (v && !is_zero(v))
@@ -206,12 +208,11 @@ static iso_status refuse_others(const model_gguf *g, const architecture *a, cons
         return model_fail(g->error, ISOBIT_E_UNSUPPORTED,
                           "%s: \"%s.attention.causal\" is not as the family has it", g->file,
                           a->name);
-    for (size_t i = 0; i < TENSORS; i++)
-        if (!(i + 2 >= TENSORS ? longrope : i + 3 == TENSORS && row->head_norm) &&
-            model_checkpoint_find(checkpoint, tensors[i]))
+    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
+        if (!tensors[i].fine && model_checkpoint_find(checkpoint, tensors[i].name))
             return model_fail(g->error, ISOBIT_E_UNSUPPORTED,
                               "%s: tensor \"%s\" is of a variant that isobit does not have",
-                              g->file, tensors[i]);
+                              g->file, tensors[i].name);
     return ISOBIT_OK;
 }
 
@@ -326,15 +327,18 @@ static iso_status copy_scaling(const model_gguf *g, const architecture *a, int l
 
 /* What else llama.cpp has for yarn, where it would change something. */
 static iso_status refuse_scaling(const model_gguf *g, const architecture *a) {
-    static const char *const parts[] = {"rope.scaling.yarn_ext_factor", "rope.scaling.attn_factor",
-                                        "rope.scaling.yarn_log_multiplier"};
+    static const struct {
+        const char *key;
+        int one; /* what it must be: 1, or 0 */
+    } parts[] = {{"rope.scaling.yarn_ext_factor", 1},
+                 {"rope.scaling.attn_factor", 1},
+                 {"rope.scaling.yarn_log_multiplier", 0}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        const gguf_value *v = find_own(g, a, parts[i]);
-        const int last = i + 1 == sizeof parts / sizeof *parts;
-        if (v && !(last ? is_zero(v) : is_one(v)))
+        const gguf_value *v = find_own(g, a, parts[i].key);
+        if (v && !(parts[i].one ? is_one(v) : is_zero(v)))
             return model_fail(g->error, ISOBIT_E_UNSUPPORTED,
                               "%s: \"%s.%s\" is not %d; isobit has nothing for it", g->file,
-                              a->name, parts[i], !last);
+                              a->name, parts[i].key, parts[i].one);
     }
     return ISOBIT_OK;
 }
@@ -358,8 +362,9 @@ static iso_status set_factors(const model_gguf *g, const model_checkpoint *check
         status = model_checkpoint_read(checkpoint, t, &factor, 4 * i, 4, g->error);
         json_t *number = status ? NULL : json_real((double)factor);
         if (!status && !number && !isfinite(factor))
-            status = model_fail(g->error, ISOBIT_E_RANGE, "%s: tensor \"%s\": element %llu is %s",
-                                g->file, tensor, (unsigned long long)i, "not finite");
+            status = model_fail(g->error, ISOBIT_E_RANGE,
+                                "%s: tensor \"%s\": element %llu is not finite", g->file, tensor,
+                                (unsigned long long)i);
         else if (!status && (!number || json_array_append_new(list, number)))
             status = no_memory(g);
     }

@@ -640,6 +640,9 @@ works 'explain gemm' "$@" explain gemm 130x100x70 --threads 1 --isa scalar --sec
 says 'gemm 130x100x70: scalar, 1 thread' 'explain gemm'
 grep -q '^  why     B of 27 KiB from L2' "$work/out" || problem 'explain: no reason'
 grep -q '^  here    [0-9.e-]* ms, ' "$work/out" || problem 'explain: no time'
+works 'explain of a larger product' "$@" explain gemm 2x1024x1024 --threads 1 --isa scalar \
+    --seconds 0.001
+grep -q '^  why     B of 4096 KiB from L3' "$work/out" || problem 'explain: 4 MiB are not in L2'
 works 'explain linear' "$@" explain linear 4x64x64 --threads 2 --seconds 0.001
 grep -q '^  plan    packed B; tasks ' "$work/out" || problem 'explain linear: no plan'
 works 'explain attention' "$@" explain attention 1x2x300x300x8 --threads 1 --seconds 0.001 --causal

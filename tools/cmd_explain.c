@@ -185,7 +185,7 @@ static int measure(struct explain *x) {
     return read_lines(x);
 }
 
-/* The plan, and behind "; B of" or "; because" the reason. */
+/* The plan, and behind it the reason, which begins with where B lies or with keys. */
 static char *split_reason(char *plan) {
     char *reason = strstr(plan, "; B of ");
     if (reason == NULL)

@@ -58,7 +58,7 @@ static int is_in_memory(size_t n, size_t k) { return n > ISO_GEMM_MEMORY_FLOATS 
 enum iso_gemm_level iso_gemm_level_of_b(const struct iso_gemm_shape *s) {
     return is_in_memory(s->n, s->k)   ? ISO_GEMM_MEMORY
            : is_beyond_l2(s->n, s->k) ? ISO_GEMM_L3
-                                      : ISO_GEMM_L2;
+                                      : ISO_GEMM_SMALL;
 }
 
 /* Whether its rows map to few sets of the caches. */
@@ -69,7 +69,8 @@ static int is_aliased(const struct iso_gemm_shape *s, const struct iso_gemm_mach
 static size_t rows_in_place(const struct iso_gemm_machine *machine, enum iso_gemm_level level,
                             int aliased) {
     switch (level) {
-    case ISO_GEMM_L2: return aliased ? TUNED(machine, rows_l2_aliased) : TUNED(machine, rows_l2);
+    case ISO_GEMM_SMALL:
+        return aliased ? TUNED(machine, rows_small_aliased) : TUNED(machine, rows_small);
     case ISO_GEMM_L3: return aliased ? TUNED(machine, rows_l3_aliased) : TUNED(machine, rows_l3);
     default: return aliased ? TUNED(machine, rows_memory_aliased) : TUNED(machine, rows_memory);
     }

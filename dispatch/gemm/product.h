@@ -11,6 +11,8 @@
 
 #include <stdatomic.h>
 
+#define ISO_LOCAL_SCRATCH 1024 /* floats that are taken from the stack */
+
 struct iso_product {
     struct iso_gemm_machine machine;
     struct iso_gemm_plan plan;
@@ -53,8 +55,8 @@ void iso_product_transposed_c(const struct iso_product *t, size_t j, size_t n, f
 void iso_product_narrow(const struct iso_product *t, size_t i, size_t m, size_t j, size_t n,
                         float *scratch);
 
-/* Runs the plan. The scratch is there. */
-void iso_product_run(const iso_context *context, struct iso_product *t);
+/* Runs the plan, in the caller's workspace or in memory of its own. */
+iso_status iso_product_run(const iso_context *context, struct iso_product *t);
 
 /* Packs n columns of B, element (p, j) at b[j * bj + p * bp], into panels, in `tasks` tasks. */
 void iso_pack_panels(const iso_context *context, const struct iso_kernels *kernels, float *panels,
@@ -63,11 +65,9 @@ void iso_pack_panels(const iso_context *context, const struct iso_kernels *kerne
 /* Arguments that the entry points share. */
 iso_status iso_check_epilogue(float *c, size_t ldc, size_t m, size_t n,
                               const struct iso_epilogue *e);
-/* Refuses a workspace that is smaller than promised, also where less would do. */
-static inline iso_status iso_check_workspace(const iso_context *context, size_t floats) {
-    return context && context->workspace && context->workspace_bytes < iso_scratch_bytes(floats)
-               ? ISOBIT_E_WORKSPACE
-               : ISOBIT_OK;
-}
+/* Refuses a workspace that is smaller than promised (see iso_gemm_promise), also where less would
+ * do. */
+iso_status iso_check_workspace(const iso_context *context, const struct iso_gemm_shape *shape,
+                               const struct iso_gemm_machine *machine, int sums);
 
 #endif

@@ -70,11 +70,7 @@ static void run_all(const iso_context *context, struct iso_product *t) {
     iso_parallel(context, t->plan.tasks, run_blocks, t);
 }
 
-void iso_product_run(const iso_context *context, struct iso_product *t) {
-    if (!t->plan.shared) {
-        run_all(context, t);
-        return;
-    }
+static void run_shared(const iso_context *context, const struct iso_product *t) {
     float *panels = t->scratch + t->plan.tasks * t->plan.task_floats;
     const size_t bj = t->trans_b ? t->bps : 1, bp = t->trans_b ? 1 : t->bs;
     for (size_t j = 0; j < t->n; j += t->plan.shared) {
@@ -90,6 +86,43 @@ void iso_product_run(const iso_context *context, struct iso_product *t) {
         some.e = &e;
         run_all(context, &some);
     }
+}
+
+/* Not in iso_product_run, so that small products do not set up its stack. */
+static __attribute__((noinline)) iso_status run_with_scratch(const iso_context *context,
+                                                             struct iso_product *t) {
+    float local[ISO_LOCAL_SCRATCH] __attribute__((aligned(64)));
+    void *owned = NULL;
+    size_t floats;
+    t->scratch = local;
+    iso_status status = iso_gemm_plan_floats(&floats, &t->plan, t->k);
+    if (!status && (floats > ISO_LOCAL_SCRATCH || (context && context->workspace)))
+        status = iso_scratch(&t->scratch, &owned, context, floats);
+    if (status)
+        return status;
+    if (t->plan.shared)
+        run_shared(context, t);
+    else
+        run_all(context, t);
+    free(owned);
+    return ISOBIT_OK;
+}
+
+iso_status iso_product_run(const iso_context *context, struct iso_product *t) {
+    if (!t->plan.single)
+        return run_with_scratch(context, t);
+    iso_product_block(t, 0, t->m, 0, t->n, NULL);
+    return ISOBIT_OK;
+}
+
+iso_status iso_check_workspace(const iso_context *context, const struct iso_gemm_shape *shape,
+                               const struct iso_gemm_machine *machine, int sums) {
+    size_t floats;
+    if (!context || !context->workspace)
+        return ISOBIT_OK;
+    const iso_status status = iso_gemm_promise(&floats, shape, machine, sums);
+    return !status && context->workspace_bytes < iso_scratch_bytes(floats) ? ISOBIT_E_WORKSPACE
+                                                                           : status;
 }
 
 struct packing {

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-const char *iso_gemm_way_text(enum iso_gemm_way way) {
+static const char *way_text(enum iso_gemm_way way) {
     switch (way) {
     case ISO_GEMM_PANELS: return "packed B";
     case ISO_GEMM_IN_PLACE: return "B in place";
@@ -21,7 +21,7 @@ const char *iso_gemm_way_text(enum iso_gemm_way way) {
     return "";
 }
 
-void iso_text_add(struct iso_text *t, const char *format, ...) {
+static __attribute__((format(printf, 2, 3))) void add(struct iso_text *t, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     const size_t left = t->used < t->bytes ? t->bytes - t->used : 0;
@@ -38,10 +38,10 @@ static void add_strips(struct iso_text *t, const struct iso_gemm_strips *s,
     for (size_t i = 0, rows; i < m; i += rows) {
         rows = i == 0 && s->packing ? plan->mr : iso_gemm_strip_rows(s, plan, machine, m, m - i);
         if (rows != height && count)
-            iso_text_add(t, count > 1 ? " %zux%zu" : " %.0zu%zu", count > 1 ? count : 0, height);
+            add(t, count > 1 ? " %zux%zu" : " %.0zu%zu", count > 1 ? count : 0, height);
         count = rows == height ? count + 1 : 1, height = rows;
     }
-    iso_text_add(t, count > 1 ? " %zux%zu" : " %.0zu%zu", count > 1 ? count : 0, height);
+    add(t, count > 1 ? " %zux%zu" : " %.0zu%zu", count > 1 ? count : 0, height);
 }
 
 static void add_block(struct iso_text *t, const struct iso_gemm_shape *shape,
@@ -50,64 +50,78 @@ static void add_block(struct iso_text *t, const struct iso_gemm_shape *shape,
     const size_t m = iso_min_size(shape->m, plan->rows), columns = iso_min_size(n, plan->columns);
     const struct iso_gemm_strips s = iso_gemm_strips(plan, machine, m, columns, n * shape->k,
                                                      shape->trans_b && !plan->shared, 1);
-    iso_text_add(t, "; strips of rows");
+    add(t, "; strips of rows");
     add_strips(t, &s, plan, machine, m);
     if (s.columns < columns)
-        iso_text_add(t, "; %zu columns of B at a time", s.columns);
+        add(t, "; %zu columns of B at a time", s.columns);
     if (s.packing)
-        iso_text_add(t, "; the first strip packs");
+        add(t, "; the first strip packs");
     if (s.prefetching)
-        iso_text_add(t, "; %zu of them prefetch", s.prefetching);
+        add(t, "; %zu of them prefetch", s.prefetching);
     else if (s.prefetch)
-        iso_text_add(t, "; prefetch between them");
+        add(t, "; prefetch between them");
 }
 
 void iso_gemm_plan_text(struct iso_text *t, const struct iso_gemm_shape *shape,
                         const struct iso_gemm_plan *plan, const struct iso_gemm_machine *machine) {
     const struct iso_kernels *kernels = machine->kernels;
-    iso_text_add(t, "%s; tasks %zu", iso_gemm_way_text(plan->way), plan->tasks);
+    add(t, "%s; tasks %zu", way_text(plan->way), plan->tasks);
     if (plan->shared)
-        iso_text_add(t, "; %zu columns packed at a time", plan->shared);
+        add(t, "; %zu columns packed at a time", plan->shared);
     if (plan->way == ISO_GEMM_TRANSPOSED_C)
-        iso_text_add(t, "; blocks of %zu columns; %zu rows of A in lanes", plan->columns,
-                     iso_gemm_rows_in_lanes(kernels, shape->m, shape->ldb));
+        add(t, "; blocks of %zu columns; %zu rows of A in lanes", plan->columns,
+            iso_gemm_rows_in_lanes(kernels, shape->m, shape->ldb));
     else if (plan->way == ISO_GEMM_STREAMS)
-        iso_text_add(t, "; blocks of %zu columns; strips of %zu rows; %zu rows of B side by side",
-                     plan->columns, plan->mr, plan->streams);
+        add(t, "; blocks of %zu columns; strips of %zu rows; %zu rows of B side by side",
+            plan->columns, plan->mr, plan->streams);
     else if (!plan->single)
-        iso_text_add(t, "; blocks of %zu x %zu", plan->rows, plan->columns);
+        add(t, "; blocks of %zu x %zu", plan->rows, plan->columns);
     if (plan->way != ISO_GEMM_TRANSPOSED_C && plan->way != ISO_GEMM_STREAMS)
         add_block(t, shape, plan, machine);
     if (!plan->a_in_place && plan->way != ISO_GEMM_TRANSPOSED_C)
-        iso_text_add(t, "; A in strips");
+        add(t, "; A in strips");
 }
 
-void iso_gemm_why_text(struct iso_text *t, const struct iso_gemm_shape *s,
-                       const struct iso_gemm_plan *plan, const struct iso_gemm_machine *machine) {
-    static const char *const levels[] = {"L2", "L3", "memory"};
+/* A B of less than L3_FLOATS that is not in L2 is told as what it is. */
+static const char *place_of_b(const struct iso_gemm_shape *s) {
+    const enum iso_gemm_level level = iso_gemm_level_of_b(s);
+    return level == ISO_GEMM_MEMORY                                  ? "memory"
+           : level == ISO_GEMM_SMALL && s->n <= ISO_L2_FLOATS / s->k ? "L2"
+                                                                     : "L3";
+}
+
+static void add_why(struct iso_text *t, const struct iso_gemm_shape *s,
+                    const struct iso_gemm_plan *plan, const struct iso_gemm_machine *machine) {
     const size_t most = iso_gemm_rows_in_place(s, machine);
     const char *plural = most == 1 ? "" : "s";
-    iso_text_add(t, "; B of %zu KiB from %s", s->n * s->k * sizeof(float) / 1024,
-                 levels[iso_gemm_level_of_b(s)]);
+    add(t, "; B of %zu KiB from %s", s->n * s->k * sizeof(float) / 1024, place_of_b(s));
     switch (plan->way) {
     case ISO_GEMM_PANELS: break;
     case ISO_GEMM_IN_PLACE:
     case ISO_GEMM_PREFETCH:
     case ISO_GEMM_TRANSPOSED_B:
         if (s->m <= most)
-            iso_text_add(t, "; packing it pays for more than %zu row%s of A", most, plural);
+            add(t, "; packing it pays for more than %zu row%s of A", most, plural);
         else
-            iso_text_add(t, "; it is too small for packing to pay");
+            add(t, "; it is too small for packing to pay");
         break;
-    case ISO_GEMM_STREAMS: iso_text_add(t, "; few rows of A read it in long runs"); break;
+    case ISO_GEMM_STREAMS: add(t, "; few rows of A read it in long runs"); break;
     case ISO_GEMM_PACK:
-        iso_text_add(t, "; packing it pays for more than %zu row%s of A", most, plural);
+        add(t, "; packing it pays for more than %zu row%s of A", most, plural);
         break;
     case ISO_GEMM_PACK_SHARED:
-        iso_text_add(t, s->trans_a || s->own_sums
-                            ? "; a transposed A or an epilogue that reads C uses it more than once"
-                            : "; each thread has few columns of its own");
+        add(t, s->trans_a || s->own_sums
+                   ? "; a transposed A or an epilogue that reads C uses it more than once"
+                   : "; each thread has few columns of its own");
         break;
-    case ISO_GEMM_TRANSPOSED_C: iso_text_add(t, "; A and C are small beside it"); break;
+    case ISO_GEMM_TRANSPOSED_C: add(t, "; A and C are small beside it"); break;
     }
+}
+
+void iso_gemm_say(char *text, size_t bytes, const struct iso_gemm_shape *shape,
+                  const struct iso_gemm_machine *machine) {
+    struct iso_text t = {text, bytes, 0};
+    const struct iso_gemm_plan plan = iso_gemm_plan(shape, machine);
+    iso_gemm_plan_text(&t, shape, &plan, machine);
+    add_why(&t, shape, &plan, machine);
 }

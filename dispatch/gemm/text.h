@@ -9,19 +9,15 @@ struct iso_text {
     char *text;
     size_t bytes, used;
 };
-void iso_text_add(struct iso_text *t, const char *format, ...)
-    __attribute__((cold, format(printf, 2, 3)));
-
-const char *iso_gemm_way_text(enum iso_gemm_way way) __attribute__((cold));
 
 /* "B in place; tasks 1; strips of rows 8 8" */
 void iso_gemm_plan_text(struct iso_text *t, const struct iso_gemm_shape *shape,
                         const struct iso_gemm_plan *plan, const struct iso_gemm_machine *machine)
     __attribute__((cold));
 
-/* "; B of 73728 KiB from memory; packing it pays for more than 7 rows of A" */
-void iso_gemm_why_text(struct iso_text *t, const struct iso_gemm_shape *shape,
-                       const struct iso_gemm_plan *plan, const struct iso_gemm_machine *machine)
-    __attribute__((cold));
+/* The plan of such a product, and why: "...; B of 73728 KiB from memory; packing it pays for more
+ * than 7 rows of A". */
+void iso_gemm_say(char *text, size_t bytes, const struct iso_gemm_shape *shape,
+                  const struct iso_gemm_machine *machine) __attribute__((cold));
 
 #endif

@@ -69,12 +69,14 @@ typedef struct iso_load_options {
  * any executor.
  * Nothing of the files stays open, unless `map` is set. The files are untrusted: whatever they
  * hold, the call fails cleanly or gives a usable model. The families, by model_type, all as
- * transformers computes them: encoder-decoders  "isobit-transformer" (the paper's), "marian",
- * "bart", "mbart", "pegasus", "m2m_100" (M2M100, NLLB-200), "t5" (FLAN-T5, MADLAD-400 too), "mt5",
- * "umt5" encoders          "bert" (MiniLM too), "roberta", "xlm-roberta", "camembert", "distilbert"
- *   decoders          "gpt2", "llama" (2 and 3 too), "mistral", "qwen2", "qwen3", "phi3"
- * (Phi-3, Phi-4-mini), "gemma" (the first one), "opt" (but that of 350 million parameters, which
- * has norms behind its layers and narrower embeddings).
+ * transformers computes them:
+ *   encoder-decoders  "isobit-transformer" (the paper's), "marian", "bart", "mbart", "pegasus",
+ *                     "m2m_100" (M2M100, NLLB-200), "t5" (FLAN-T5, MADLAD-400 too), "mt5", "umt5"
+ *   encoders          "bert" (MiniLM too), "roberta", "xlm-roberta", "camembert", "distilbert"
+ *   decoders          "gpt2", "llama" (2 and 3 too), "mistral", "qwen2", "qwen3",
+ *                     "phi3" (Phi-3, Phi-4-mini), "gemma" (the first one), "opt"
+ * Of "opt" the one of 350 million parameters is refused: it has norms behind its layers, and
+ * narrower embeddings.
  * Of "gemma" the hidden_act "gelu" is the approximation by tanh, as its makers meant it and
  * transformers 5 has it; transformers 4.51 takes it at its word.
  *
