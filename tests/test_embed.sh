@@ -7,10 +7,11 @@
 # emulator.
 set -u
 
-models=$1/tests/data/models
-# shellcheck source=tests/command.sh
-. "$1/tests/command.sh"
+source=$1
 shift
+models=$source/tests/data/models
+# shellcheck source=tests/command.sh
+. "$source/tests/command.sh"
 minilm=$models/minilm
 texts=$minilm/texts.txt
 : >"$work/in"
