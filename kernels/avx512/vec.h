@@ -28,6 +28,11 @@ static inline void vf_store(float *p, vf v) { _mm512_storeu_ps(p, v); }
 static inline vf vf_load_n(const float *p, size_t n) {
     return _mm512_maskz_loadu_ps(vm_first(n), p);
 }
+/* The n floats before p, in the last lanes; only this set has the word. */
+#define VF_LOAD_BEFORE
+static inline vf vf_load_before(const float *p, size_t n) {
+    return _mm512_maskz_loadu_ps((vm)~vm_first(VF_N - n), p - VF_N);
+}
 static inline void vf_store_n(float *p, vf v, size_t n) {
     _mm512_mask_storeu_ps(p, vm_first(n), v);
 }

@@ -12,7 +12,13 @@
 
 /* Whether loads across two lines are worth avoiding: each second one of vectors half as wide is
  * none. */
-#define GEMV_ALIGNS (VF_N == 16)
+#ifdef VF_LOAD_BEFORE
+#define GEMV_HEAD(w, ldw, k)                                                                       \
+    ((ldw) % VF_N == 0 && (k) >= 4 * ISO_LANES ? -((uintptr_t)(w) / sizeof *(w)) % VF_N : 0)
+#else
+#define GEMV_HEAD(w, ldw, k) 0
+#define vf_load_before(p, n) vf_set1(0)
+#endif
 
 /* Whether one row after the other is faster: it is prefetched best, and cores run far enough ahead
  * to hide the latency of a row's few chains in the next ones. Not from L1, nor with short rows. */
@@ -30,19 +36,14 @@ static inline int gemv_row_by_row(size_t n, size_t k) {
 ISO_INLINE void gemv_dots(float *y, size_t step, const float *w, size_t ldw, const float *x,
                           size_t k, const size_t rows, size_t head) {
     vf t[GEMV_ROWS * LANE_REGS];
-    float heads[GEMV_ROWS][2 * VF_N];
     ISO_UNROLLED (r, rows * LANE_REGS)
         t[r] = vf_set1(0);
     if (head > 0) {
-        const vf first = vf_load_n(x, head);
-        ISO_UNROLLED (j, rows) { /* lane i is at VF_N - head + i */
-            const vf wv = vf_load_n(w + j * (step * ldw), head);
-            vf_store(heads[j], t[0]);
-            vf_store(heads[j] + VF_N - head, vf_fma(wv, first, t[0]));
-        }
-        ISO_UNROLLED (j, rows)
-            t[j * LANE_REGS + LANE_REGS - 1] = vf_load(heads[j]);
         w += head, x += head, k -= head;
+        const vf first = vf_load_before(x, head);
+        ISO_UNROLLED (j, rows)
+            t[j * LANE_REGS + LANE_REGS - 1] =
+                vf_fma(vf_load_before(w + j * (step * ldw), head), first, vf_set1(0));
     }
 #define GEMV_STEP(r, i, wd)                                                                        \
     do {                                                                                           \
@@ -57,30 +58,32 @@ ISO_INLINE void gemv_dots(float *y, size_t step, const float *w, size_t ldw, con
         y[j * step] = lanes_tree(t + j * LANE_REGS);
 }
 
-static void gemv_rows(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                      int interleaved) {
-    const int row_by_row = !interleaved && gemv_row_by_row(n, k);
+static inline __attribute__((always_inline)) void gemv_rows_from(float *y, const float *w,
+                                                                 size_t ldw, const float *x,
+                                                                 size_t n, size_t k, int row_by_row,
+                                                                 size_t head) {
     const size_t together = n - n % GEMV_ROWS;
     size_t j = 0;
-    if (GEMV_ALIGNS && interleaved && (uintptr_t)w % sizeof(vf) && ldw % VF_N == 0 &&
-        k >= 4 * ISO_LANES) {
-        const size_t head = -((uintptr_t)w / sizeof *w) % VF_N;
-        for (; j < together; j += GEMV_ROWS)
-            gemv_dots(y + j, 1, w + j * ldw, ldw, x, k, GEMV_ROWS, head);
-        for (; j < n; j++)
-            gemv_dots(y + j, 1, w + j * ldw, ldw, x, k, 1, head);
-        return;
-    }
     if (row_by_row && n * k > GEMV_L2_FLOATS) { /* long streams are prefetched best */
         const size_t step = together / GEMV_ROWS;
         for (; j < step; j++)
-            gemv_dots(y + j, step, w + j * ldw, ldw, x, k, GEMV_ROWS, 0);
+            gemv_dots(y + j, step, w + j * ldw, ldw, x, k, GEMV_ROWS, head);
         j = together;
     }
     for (; j < together && !row_by_row; j += GEMV_ROWS)
-        gemv_dots(y + j, 1, w + j * ldw, ldw, x, k, GEMV_ROWS, 0);
+        gemv_dots(y + j, 1, w + j * ldw, ldw, x, k, GEMV_ROWS, head);
     for (; j < n; j++)
-        gemv_dots(y + j, 1, w + j * ldw, ldw, x, k, 1, 0);
+        gemv_dots(y + j, 1, w + j * ldw, ldw, x, k, 1, head);
+}
+
+static void gemv_rows(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
+                      int interleaved) {
+    const int row_by_row = !interleaved && gemv_row_by_row(n, k);
+    const size_t head = GEMV_HEAD(w, ldw, k);
+    if (head > 0)
+        gemv_rows_from(y, w, ldw, x, n, k, row_by_row, head);
+    else
+        gemv_rows_from(y, w, ldw, x, n, k, row_by_row, 0);
 }
 
 /*
