@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define K_BLOCK 512    /* of the order of a product, docs/numerics.md */
-#define SYRK_BLOCK 128 /* rows of a triangle that is computed as a square */
-#define SYRK_LOCAL 32  /* the same, where there is no memory for a square: 4 KiB of stack */
+#define K_BLOCK 512   /* of the order of a product, docs/numerics.md */
+#define SYRK_BLOCK 32 /* rows of a triangle that is computed as a square, 4 KiB of stack */
 
 /* ------------------------------------------------------------------------------ by definition */
 
@@ -159,20 +158,19 @@ struct triangle {
     struct product p; /* n is m, b is a */
     int upper;
     const iso_context *context;
-    float *square;
-    size_t most; /* rows of it */
 };
 
 /* One triangle of a square on the diagonal, by way of a square beside it: what lies in the other
  * triangle of C is neither read nor written. */
 static void diagonal(const struct triangle *t, size_t first, size_t n) {
+    float square[SYRK_BLOCK * SYRK_BLOCK];
     struct product q = t->p;
     const size_t step = q.trans_a ? first : first * q.lda;
     float *c = q.c + first * q.ldc + first;
     q.m = q.n = n;
     if (q.a) /* NULL where it is not read */
         q.a += step, q.b += step;
-    q.c = t->square, q.ldc = n;
+    q.c = square, q.ldc = n;
     for (size_t i = 0; i < n; i++) {
         const size_t j = t->upper ? i : 0, count = t->upper ? n - i : i + 1;
         if (q.beta != 0) {
@@ -190,12 +188,11 @@ static void diagonal(const struct triangle *t, size_t first, size_t n) {
 /* Halves: two triangles, and the rectangle between them, which is most of the work, in one piece.
  */
 static void triangle(const struct triangle *t, size_t first, size_t n) {
-    if (n <= t->most) {
+    if (n <= SYRK_BLOCK) {
         diagonal(t, first, n);
         return;
     }
-    const size_t upper_half = (n / 2 + t->most - 1) / t->most * t->most;
-    const size_t half = upper_half < n ? upper_half : n / 2, left = n - half;
+    const size_t half = (n / 2 + SYRK_BLOCK - 1) / SYRK_BLOCK * SYRK_BLOCK, left = n - half;
     struct product q = t->p;
     const size_t top = first, bottom = first + half;
     const size_t rows = t->upper ? top : bottom, columns = t->upper ? bottom : top;
@@ -239,7 +236,6 @@ void iso_blas_syrk(int upper, int trans, size_t n, size_t k, float alpha, const 
                                .ldb = lda,
                                .ldc = ldc},
                          .upper = upper};
-    float local[SYRK_LOCAL * SYRK_LOCAL];
     struct call call;
     const double begin = iso_blas_begin();
     const int nothing = is_nothing(&t.p);
@@ -255,15 +251,7 @@ void iso_blas_syrk(int upper, int trans, size_t n, size_t k, float alpha, const 
         iso_blas_plain(&t.p, &l);
     } else if (!nothing) {
         t.context = iso_blas_context(&call, work_of(&t.p) / 2);
-        t.most = n < SYRK_BLOCK ? n : SYRK_BLOCK;
-        t.square = t.most > SYRK_LOCAL ? malloc(t.most * t.most * sizeof(float)) : NULL;
-        float *owned = t.square;
-        if (!owned) {
-            t.square = local;
-            t.most = n < SYRK_LOCAL ? n : SYRK_LOCAL;
-        }
         triangle(&t, 0, n);
-        free(owned);
     }
     if (begin > 0)
         iso_blas_end(begin, "ssyrk", t.context, "n%zuk%zu:%s:%c:lda%zu:ldc%zu", n, k,
