@@ -3,10 +3,10 @@
 #
 # isobit check --blas finds the defects of tests/blas_broken/naive.c, one at a time: the right
 # property, the right words, and a line that replays it. Without a defect it finds nothing.
-# usage: blas_broken.sh MACHINE LIBRARY CHECK-COMMAND...
+# usage: blas_broken.sh MACHINE LIBRARY LIBRARY-AS-BLIS CHECK-COMMAND...
 # ISOBIT_EMULATED=1: a few of them.
-machine=$1 lib=$2
-shift 2
+machine=$1 lib=$2 blis=$3
+shift 3
 failed=0
 tried=0
 work=$(mktemp -d) || exit 1
@@ -121,6 +121,13 @@ BROKEN=load-crash check "$@" >"$work/out" 2>&1
 code=$?
 [ $code = 1 ] || fail "exit code $code instead of 1"
 grep 'while loaded: ended the process by signal 6' "$work/out" >/dev/null || fail "other words"
+
+# A CPU type that the library was built without is none of its types; one that crashes is a finding.
+lib=$blis defect=none
+if ! check "$@" --op sdot >"$work/out" 2>&1 || ! grep -q '^sdot .* bits: CPU types .* same$' "$work/out"; then
+    fail "a correct BLIS has findings, or no CPU type"
+fi
+found type-abort sdot returns "ended the process by signal 6" "$@"
 
 echo "$tried defects, $failed failures"
 [ $failed = 0 ]

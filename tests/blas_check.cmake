@@ -5,12 +5,15 @@
 if(ISOBIT_SANITIZE)
   return()
 endif()
-add_library(blas_naive SHARED blas_broken/naive.c spoil_x86_64.S spoil_aarch64.S)
-target_link_libraries(blas_naive PRIVATE isobit_flags m)
-target_compile_definitions(blas_naive PRIVATE _GNU_SOURCE)
-target_include_directories(blas_naive PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-set_target_properties(blas_naive PROPERTIES C_VISIBILITY_PRESET hidden
-  LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests)
+foreach(naive blas_naive blas_naive_blis) # the second one presents itself as a BLIS
+  add_library(${naive} SHARED blas_broken/naive.c spoil_x86_64.S spoil_aarch64.S)
+  target_link_libraries(${naive} PRIVATE isobit_flags m)
+  target_compile_definitions(${naive} PRIVATE _GNU_SOURCE)
+  target_include_directories(${naive} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  set_target_properties(${naive} PROPERTIES C_VISIBILITY_PRESET hidden
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests)
+endforeach()
+target_compile_definitions(blas_naive_blis PRIVATE AS_BLIS)
 set(plan --quick)
 set(emulated)
 if(CMAKE_CROSSCOMPILING_EMULATOR)
@@ -21,7 +24,7 @@ endif()
 # flags; and it takes some of the defects apart. Some defects are in assembly.
 if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|aarch64")
   isobit_test(check_blas.broken sh ${CMAKE_CURRENT_SOURCE_DIR}/blas_broken.sh
-    ${CMAKE_SYSTEM_PROCESSOR} $<TARGET_FILE:blas_naive> ${CMAKE_CROSSCOMPILING_EMULATOR}
+    ${CMAKE_SYSTEM_PROCESSOR} $<TARGET_FILE:blas_naive> $<TARGET_FILE:blas_naive_blis> ${CMAKE_CROSSCOMPILING_EMULATOR}
     $<TARGET_FILE:test_kernels>)
   set_tests_properties(check_blas.broken PROPERTIES ENVIRONMENT "${emulated}")
   if(NOT CMAKE_CROSSCOMPILING)

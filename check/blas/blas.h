@@ -116,6 +116,9 @@ struct blas_library {
 
 /* Loads it into this process; the table's functions may be NULL. NULL or a reason. */
 void blas_load(const char *file, struct blas_table *table, struct blas_library *library);
+/* Makes a BLIS choose its kernels, which otherwise the first call does. For a CPU type that it was
+ * built without it aborts here. */
+void blas_choose_type(void);
 /* By the library's own function; false when it has none. */
 bool blas_set_threads(int threads);
 

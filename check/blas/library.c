@@ -83,6 +83,14 @@ bool blas_set_threads(int threads) {
     return false;
 }
 
+void blas_choose_type(void) {
+    blas_function init = function("bli_init"), choose = function("bli_arch_query_id");
+    if (init)
+        ((void (*)(void))init)();
+    if (choose)
+        ((int (*)(void))choose)();
+}
+
 void blas_load(const char *file, struct blas_table *table, struct blas_library *library) {
     bool any = false;
     const struct iso_check_target *target = blas_target();

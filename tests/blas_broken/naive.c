@@ -33,6 +33,35 @@ __attribute__((weak)) void cblas_xerbla(int info, const char *routine, const cha
     (void)info, (void)routine, (void)form;
 }
 
+#ifdef AS_BLIS
+/* As BLIS does: numbers for CPU types, the last of them "generic", which it was built without. */
+const char *bli_arch_string(int type);
+char *bli_info_get_version_str(void);
+void bli_init(void);
+int bli_arch_query_id(void);
+const char *bli_arch_string(int type) {
+    static const char *const names[] = {"penryn", "cortexa57", "generic"};
+    return names[type];
+}
+char *bli_info_get_version_str(void) {
+    static char text[] = "that is naive";
+    return text;
+}
+void bli_init(void) {}
+int bli_arch_query_id(void) {
+    const char *type = getenv("BLIS_ARCH_TYPE");
+    if (type && !strcmp(type, "2"))
+        abort();
+    return 0;
+}
+static void choose_type(void) {
+    (void)bli_arch_query_id();
+    IF("type-abort") if (getenv("BLIS_ARCH_TYPE")) abort();
+}
+#else
+static void choose_type(void) {}
+#endif
+
 /* ---------------------------------------------------------------------------------- sums */
 
 /* Element i of n, with the increment of the Fortran routines. */
@@ -134,6 +163,7 @@ static void syrk(bool upper, int n, int k, float alpha, struct view a, float bet
 }
 
 static float dot(int n, const float *x, int incx, const float *y, int incy) {
+    choose_type();
     int blocks = 1;
     IF("crash") if (n == 4) *nowhere = 1;
     IF("abort") if (n == 4) abort();
@@ -449,6 +479,7 @@ static void choose_spoiler(void) {
 
 /* ------------------------------------------------------------------- what an OpenBLAS exports */
 
+#ifndef AS_BLIS
 char *openblas_get_config(void);
 void openblas_set_num_threads(int n);
 char *openblas_get_config(void) {
@@ -456,6 +487,7 @@ char *openblas_get_config(void) {
     return text;
 }
 void openblas_set_num_threads(int n) { threads = n; }
+#endif
 
 __attribute__((constructor)) static void begin(void) {
     const char *name = getenv("BROKEN");
