@@ -38,7 +38,13 @@ gcc -std=c11 -Wall -Wextra -Werror -o model.bin model.c $(pkg-config --cflags --
 
 # The harness: isobit's kernels, a program of one's own, and plug-ins, one of them wrong.
 isobit check --op embed >check.out || fail "isobit check: $(cat check.out)"
-isobit check --blas libisobit_blas.so.0 --quick --op sgemv >check.out || fail "--blas: $(cat check.out)"
+isobit check --op softmax --record kernels.record >check.out || fail "--record: $(cat check.out)"
+isobit check --compare kernels.record >check.out || fail "--compare: $(cat check.out)"
+grep -q '^machines: equal$' check.out || fail "--compare: $(cat check.out)"
+isobit check --blas libisobit_blas.so.0 --quick >check.out || fail "--blas: $(cat check.out)"
+# Debian's reference BLAS: docs/checked.md has its findings.
+! isobit check --blas libblas.so.3 --quick --op ssyrk >check.out || fail "--blas has no finding"
+grep -q '^ssyrk *bad arguments .* FAILS$' check.out || fail "--blas: $(cat check.out)"
 # shellcheck disable=SC2046
 gcc -std=c11 -Wall -Wextra -Werror -o own check.c $(pkg-config --cflags --libs isobit_check) -lm
 ./own --digest >own.out 2>own.notes
@@ -55,10 +61,22 @@ done
 isobit check --plugin right.so >check.out || fail "a good plug-in: $(cat check.out)"
 isobit check --plugin right.so --record right.record >check.out || fail "--record: $(cat check.out)"
 isobit check --plugin right.so --compare right.record >check.out || fail "--compare: $(cat check.out)"
+grep -q '^machines: equal$' check.out || fail "--compare: $(cat check.out)"
 if grep -q 'avx2 .* PASS' check.out; then
     ! isobit check --plugin wrong.so >check.out || fail "a wrong plug-in passed"
     grep -q '^FAIL softmax avx2: .* times the bound' check.out || fail "$(cat check.out)"
+    ! isobit check --plugin wrong.so --compare right.record >check.out || fail "--compare: equal"
+    grep -q '^machines: wrong$' check.out || fail "--compare: $(cat check.out)"
 fi
+# What cannot be used: one line, exit code 2.
+head -c 100 right.record >cut.record
+for use in "--blas check.c" "--plugin check.c" "--plugin right.so --compare cut.record"; do
+    status=0
+    # shellcheck disable=SC2086 # words
+    isobit check $use >check.out 2>check.err || status=$?
+    [ "$status" -eq 2 ] || fail "$use: exit code $status"
+    [ "$(wc -l <check.err)" -eq 1 ] || fail "$use: $(cat check.err)"
+done
 
 if command -v isobit-blas >/dev/null; then
     # shellcheck disable=SC2046

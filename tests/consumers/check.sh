@@ -3,9 +3,12 @@
 #
 # The project consumers/check, built against an installed isobit: its two softmax pass, the one that
 # is wrong on purpose is found, where n % 8 is 7 and nowhere else, and the line that is printed
-# reproduces it. Usage: check.sh SOURCE-DIR BUILD-DIR CC
+# reproduces it; recorded files, and the BLAS, with the installed command. A cross build is run by its
+# emulator: the scalar softmax, a part of the cases.
+# Usage: check.sh SOURCE-DIR BUILD-DIR CC [EMULATOR...]
 set -eu
 source=$1 build=$2 cc=$3
+shift 3
 unset LD_LIBRARY_PATH CMAKE_PREFIX_PATH || true
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -24,11 +27,34 @@ exits() {
 }
 
 exits 0 cmake --install "$build" --prefix "$work/prefix"
+config=$(dirname "$(find "$work/prefix" -name isobitConfig.cmake)")
+toolchain=$(sed -n 's/^CMAKE_TOOLCHAIN_FILE:[A-Z]*=//p' "$build/CMakeCache.txt")
 exits 0 cmake -S "$source/tests/consumers/check" -B "$work/project" -DCMAKE_C_COMPILER="$cc" \
-    -DCMAKE_PREFIX_PATH="$work/prefix"
+    -Disobit_DIR="$config" ${toolchain:+"-DCMAKE_TOOLCHAIN_FILE=$toolchain"}
 exits 0 cmake --build "$work/project"
 isobit=$work/prefix/bin/isobit
 cd "$work/project"
+
+# The example of docs/check.md
+awk '/^```c$/ { code = 1; next } /^```$/ { code = 0 } code' "$source/docs/check.md" >mine.c
+PKG_CONFIG_PATH=$(dirname "$(find "$work/prefix" -name isobit_check.pc)")
+export PKG_CONFIG_PATH
+# shellcheck disable=SC2046 # flags are words
+exits 0 "$cc" -O2 -Wall -Wextra -Werror -shared -fPIC $(pkg-config --cflags isobit_check) \
+    -o mine.so mine.c -lm
+exits 0 "$@" "$isobit" check --plugin mine.so ${1:+--quick}
+grep -q '^softmax  *scalar .* PASS$' "$work/out" || fail "the example of docs/check.md"
+
+exits 0 "$@" "$isobit" check --plugin softmax.so --quick --seed 3 --iters 40 --record here
+exits 0 "$@" "$isobit" check --plugin softmax.so --compare here
+grep -q '^machines: equal$' "$work/out" || fail "recorded, and not equal"
+blas=$(find "$work/prefix" -name libisobit_blas.so.0)
+[ -z "$blas" ] || exits 0 "$@" "$isobit" check --blas "$blas" --quick --op sdot
+if [ $# -gt 0 ]; then
+    [ "$(grep -c '^sdot ' "$work/out")" -gt 10 ] || [ -z "$blas" ] || fail "--blas: few lines"
+    echo "check.sh: --plugin, --record, --compare${blas:+, --blas} on the emulated machine"
+    exit 0
+fi
 
 exits 0 "$isobit" check --plugin softmax.so --seed 1 --iters 300
 if grep -q 'avx2 *SKIPPED' "$work/out"; then
@@ -49,16 +75,8 @@ sed 's/.* n=\([0-9]*\) .*/\1/' replays | while read -r n; do
 done
 grep -q '<failure' junit.xml || fail "junit: no failure"
 grep -q '| softmax | avx2 |.*FAIL' table.md || fail "markdown: no failure"
-
-# The example of docs/check.md
-awk '/^```c$/ { code = 1; next } /^```$/ { code = 0 } code' "$source/docs/check.md" >mine.c
-PKG_CONFIG_PATH=$(dirname "$(find "$work/prefix" -name isobit_check.pc)")
-export PKG_CONFIG_PATH
-# shellcheck disable=SC2046 # flags are words
-exits 0 "$cc" -O2 -Wall -Wextra -Werror -shared -fPIC $(pkg-config --cflags isobit_check) \
-    -o mine.so mine.c -lm
-exits 0 "$isobit" check --plugin mine.so
-grep -q '^softmax  *scalar .* PASS$' "$work/out" || fail "the example of docs/check.md"
+exits 1 "$isobit" check --plugin wrong.so --compare here
+grep -q '^machines: wrong$' "$work/out" || fail "recorded by the right one, and not wrong"
 exits 1 "$isobit" check --plugin wrong.so --seed 1 --max-fail 1000
 
 finding=$(grep '^FAIL' "$work/out" | head -n 1)
