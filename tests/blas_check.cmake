@@ -18,7 +18,7 @@ set(plan --quick)
 set(emulated)
 if(CMAKE_CROSSCOMPILING_EMULATOR)
   set(emulated ISOBIT_EMULATED=1)
-  list(APPEND plan --no-bits --op sgemv)
+  list(APPEND plan --threads 2)
 endif()
 # With gcc alone: a correct BLAS that clang compiles may compute both sides of a select, and so raise
 # flags; and it takes some of the defects apart. Some defects are in assembly.

@@ -128,11 +128,14 @@ static const struct cpu_type cpu_types[] = {
     {BLAS_KIND_OPENBLAS, "OPENBLAS_CORETYPE", "Haswell", "avx2"},
     {BLAS_KIND_OPENBLAS, "OPENBLAS_CORETYPE", "Zen", "avx2"},
     {BLAS_KIND_OPENBLAS, "OPENBLAS_CORETYPE", "SkylakeX", "avx512"},
+    {BLAS_KIND_OPENBLAS, "OPENBLAS_CORETYPE", "Cooperlake", "bf16"},
     {BLAS_KIND_BLIS, "BLIS_ARCH_TYPE", "generic", NULL},
     {BLAS_KIND_BLIS, "BLIS_ARCH_TYPE", "penryn", "sse4.2"},
     {BLAS_KIND_BLIS, "BLIS_ARCH_TYPE", "sandybridge", "avx"},
     {BLAS_KIND_BLIS, "BLIS_ARCH_TYPE", "haswell", "avx2"},
     {BLAS_KIND_BLIS, "BLIS_ARCH_TYPE", "zen", "avx2"},
+    {BLAS_KIND_BLIS, "BLIS_ARCH_TYPE", "zen2", "avx2"},
+    {BLAS_KIND_BLIS, "BLIS_ARCH_TYPE", "zen3", "avx2"},
     {BLAS_KIND_BLIS, "BLIS_ARCH_TYPE", "skx", "avx512"},
     {BLAS_KIND_MKL, "MKL_CBWR", "COMPATIBLE", NULL},
     {BLAS_KIND_MKL, "MKL_CBWR", "SSE4_2", "sse4.2"},
@@ -169,6 +172,8 @@ static bool cpu_has(const char *needs) {
         return __builtin_cpu_supports("avx") != 0;
     if (needs && !strcmp(needs, "avx2"))
         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (needs && !strcmp(needs, "bf16") && !__builtin_cpu_supports("avx512bf16"))
+        return false;
     if (needs)
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
