@@ -124,7 +124,8 @@ grep 'while loaded: ended the process by signal 6' "$work/out" >/dev/null || fai
 
 # A CPU type that the library was built without is none of its types; one that crashes is a finding.
 lib=$blis defect=none
-if ! check "$@" --op sdot >"$work/out" 2>&1 || ! grep -q '^sdot .* bits: CPU types .* same$' "$work/out"; then
+if ! check "$@" --op sdot >"$work/out" 2>&1 ||
+    ! grep -q '^sdot .* bits: CPU types .* same$' "$work/out"; then
     fail "a correct BLIS has findings, or no CPU type"
 fi
 found type-abort sdot returns "ended the process by signal 6" "$@"

@@ -24,8 +24,8 @@ endif()
 # flags; and it takes some of the defects apart. Some defects are in assembly.
 if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|aarch64")
   isobit_test(check_blas.broken sh ${CMAKE_CURRENT_SOURCE_DIR}/blas_broken.sh
-    ${CMAKE_SYSTEM_PROCESSOR} $<TARGET_FILE:blas_naive> $<TARGET_FILE:blas_naive_blis> ${CMAKE_CROSSCOMPILING_EMULATOR}
-    $<TARGET_FILE:test_kernels>)
+    ${CMAKE_SYSTEM_PROCESSOR} $<TARGET_FILE:blas_naive> $<TARGET_FILE:blas_naive_blis>
+    ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:test_kernels>)
   set_tests_properties(check_blas.broken PROPERTIES ENVIRONMENT "${emulated}")
   if(NOT CMAKE_CROSSCOMPILING)
     isobit_test(check_blas.usage sh ${CMAKE_CURRENT_SOURCE_DIR}/blas_usage.sh

@@ -118,7 +118,8 @@ if(NOT CMAKE_CROSSCOMPILING AND NOT ISOBIT_SANITIZE AND CMAKE_C_COMPILER_ID STRE
   endif()
 endif()
 # The harness as it is installed, on another architecture.
-if(CMAKE_CROSSCOMPILING_EMULATOR AND CMAKE_SIZEOF_VOID_P EQUAL 8 AND TARGET isobit_cli AND TARGET isobit_check)
+if(CMAKE_CROSSCOMPILING_EMULATOR AND ISOBIT_CROSS_ISA STREQUAL "neon" AND TARGET isobit_cli
+    AND TARGET isobit_check)
   isobit_test(consumer_check sh ${CMAKE_CURRENT_SOURCE_DIR}/consumers/check.sh ${PROJECT_SOURCE_DIR}
               ${PROJECT_BINARY_DIR} ${CMAKE_C_COMPILER} ${CMAKE_CROSSCOMPILING_EMULATOR})
 endif()
