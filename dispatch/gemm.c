@@ -8,14 +8,14 @@
 
 #include <stdio.h>
 
-_Static_assert((int)ISO_UNARY_RELU == (int)ISOBIT_ACT_RELU &&
-                   (int)ISO_UNARY_GELU_ERF == (int)ISOBIT_ACT_GELU_ERF &&
-                   (int)ISO_UNARY_TANH == (int)ISOBIT_ACT_TANH,
-               "kernels number activations alike");
+#define ACTIVATION(NAME, ...)                                                                      \
+    _Static_assert((int)ISO_UNARY_##NAME == (int)ISOBIT_ACT_##NAME, "numbers of activations");
+#include "activations.def"
+#undef ACTIVATION
 
 iso_status iso_check_epilogue(float *c, size_t ldc, size_t m, size_t n,
                               const struct iso_epilogue *e) {
-    if (e->act < ISOBIT_ACT_NONE || e->act > ISOBIT_ACT_TANH)
+    if ((unsigned)e->act >= ISO_ACTIVATIONS)
         return ISOBIT_E_OPTION;
     iso_status status = iso_check_matrix(c, m, n, ldc);
     if (!status && e->residual)

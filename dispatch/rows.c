@@ -265,7 +265,7 @@ static iso_status eltwise_call(float *y, size_t ldy, const float *x, size_t ldx,
     if (options) {
         if (!(options = ISO_OPTIONS(options, own, ldr)))
             return ISOBIT_E_SIZE;
-        if (options->act < ISOBIT_ACT_NONE || options->act > ISOBIT_ACT_TANH)
+        if ((unsigned)options->act >= ISO_ACTIVATIONS)
             return ISOBIT_E_OPTION;
         e.bias = options->bias, e.act = (int)options->act;
         e.residual = options->residual, e.ldr = options->ldr;
@@ -340,7 +340,7 @@ static iso_status gate_call(float *y, size_t ldy, const float *a, size_t lda, co
                     .rows = rows,
                     .n = n,
                     .kind = (int)act};
-    if (act < ISOBIT_ACT_NONE || act > ISOBIT_ACT_TANH)
+    if ((unsigned)act >= ISO_ACTIVATIONS)
         return ISOBIT_E_OPTION;
     iso_status status = check_rows(&t);
     if (!status)

@@ -13,7 +13,7 @@
 #include <string.h>
 
 static const struct iso_isa isas[ISO_ISA_COUNT] = {
-#define ISA(name, ...) {#name, &iso_kernels_##name, __VA_ARGS__},
+#define ISA(name, flags, required) {#name, &iso_kernels_##name, required},
 #include "isas.def"
 #undef ISA
 };

@@ -234,6 +234,11 @@ void iso_verbose_end(uint64_t begin, uint64_t end, const char *operation,
 }
 
 const char *iso_verbose_act(int act) {
-    static const char *const names[] = {"", ":relu", ":silu", ":gelu_erf", ":gelu_tanh", ":tanh"};
+    static const char *const names[] = {
+        "",
+#define ACTIVATION(NAME, name, ...) ":" #name,
+#include "activations.def"
+#undef ACTIVATION
+    };
     return act >= 0 && (size_t)act < sizeof names / sizeof *names ? names[act] : ":act?";
 }

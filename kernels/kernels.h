@@ -191,11 +191,10 @@ static inline int iso_keys_exceed_l2(size_t nk, size_t dh) { return nk > ISO_L2_
 /* unary: y = f(x); y may be x. The activations, as iso_activation numbers them, and two more. */
 enum {
     ISO_UNARY_NONE,
-    ISO_UNARY_RELU,
-    ISO_UNARY_SILU,
-    ISO_UNARY_GELU_ERF,
-    ISO_UNARY_GELU_TANH,
-    ISO_UNARY_TANH,
+#define ACTIVATION(NAME, ...) ISO_UNARY_##NAME,
+#include "activations.def"
+#undef ACTIVATION
+    ISO_ACTIVATIONS, /* how many there are */
     ISO_UNARY_EXP = 100,
     ISO_UNARY_ERF
 };

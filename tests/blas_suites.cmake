@@ -8,13 +8,14 @@ if(NOT TARGET isobit_blas_shared OR ISOBIT_SANITIZE OR NOT CMAKE_C_COMPILER_ID S
 endif()
 set(suites ${CMAKE_CURRENT_SOURCE_DIR}/blas)
 
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  set(sets avx512 avx2 scalar)
-elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64")
-  set(sets neon scalar)
-else()
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|aarch64")
   return()
 endif()
+set(sets)
+foreach(layer IN LISTS ISOBIT_KERNEL_OBJECTS)
+  string(REPLACE isobit_kernels_ "" set ${layer})
+  list(PREPEND sets ${set}) # best first
+endforeach()
 
 foreach(set IN LISTS sets)
   isobit_test(blas.netlib.${set} sh ${suites}/netlib.sh $<TARGET_FILE:isobit_blas_shared>

@@ -38,8 +38,8 @@ gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_
             __m256 b0 = _mm256_loadu_ps(b + j * bps), b1 = _mm256_loadu_ps(b + j * bps + 8);
             ISO_UNROLLED (i, m) {
                 __m256 av = _mm256_broadcast_ss(a + i);
-                t[(i * panels + j) * 2] = _mm256_fmadd_ps(av, b0, t[(i * panels + j) * 2]);
-                t[(i * panels + j) * 2 + 1] = _mm256_fmadd_ps(av, b1, t[(i * panels + j) * 2 + 1]);
+                t[(i * panels + j) * 2] = vf_fma(av, b0, t[(i * panels + j) * 2]);
+                t[(i * panels + j) * 2 + 1] = vf_fma(av, b1, t[(i * panels + j) * 2 + 1]);
             }
         }
         ISO_AFTER(t[2 * m * panels - 1], a);
@@ -75,8 +75,8 @@ static inline __attribute__((always_inline)) void gemm_tile_n(float *c, size_t l
         __m256 b0 = _mm256_maskload_ps(b, m0), b1 = _mm256_maskload_ps(b + 8, m1);
         ISO_UNROLLED (i, m) {
             __m256 av = _mm256_broadcast_ss(a + i);
-            t[i][0] = _mm256_fmadd_ps(av, b0, t[i][0]);
-            t[i][1] = _mm256_fmadd_ps(av, b1, t[i][1]);
+            t[i][0] = vf_fma(av, b0, t[i][0]);
+            t[i][1] = vf_fma(av, b1, t[i][1]);
         }
         a += as, b += bs;
     }

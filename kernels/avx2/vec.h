@@ -57,7 +57,10 @@ static inline vf vf_add(vf a, vf b) { return _mm256_add_ps(a, b); }
 static inline vf vf_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
 static inline vf vf_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
 static inline vf vf_div(vf a, vf b) { return _mm256_div_ps(a, b); }
+#if defined(__FMA__) /* else a set that uses these words has words of its own for it */
 static inline vf vf_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
+static inline float fma_one(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+#endif
 static inline vf vf_max(vf a, vf b) { return _mm256_max_ps(a, b); }
 static inline vf vf_min(vf a, vf b) { return _mm256_min_ps(a, b); }
 static inline vf vf_minus_abs(vf x) { return _mm256_or_ps(x, _mm256_set1_ps(-0.0f)); }
@@ -161,7 +164,5 @@ static inline void vf_load_transposed(vf *out, const float *src, size_t stride) 
         low[i] = _mm_loadu_ps(src + i * stride), high[i] = _mm_loadu_ps(half + i * stride);
     transpose_8x4(out, low, high);
 }
-
-static inline float fma_one(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 
 #endif

@@ -119,19 +119,17 @@ ISO_INLINE void unary_each(float *y, const float *x, const float *b, size_t n, c
 
 static ISO_ONE_COPY void unary_ahead(float *y, const float *x, size_t n, int function,
                                      const struct ahead *ahead) {
-#define UNARY_CASE(f)                                                                              \
-    case f: unary_each(y, x, NULL, n, f, ahead); break;
     switch (function) {
-        UNARY_CASE(ISO_UNARY_RELU)
-        UNARY_CASE(ISO_UNARY_SILU)
-        UNARY_CASE(ISO_UNARY_GELU_ERF)
-        UNARY_CASE(ISO_UNARY_GELU_TANH)
-        UNARY_CASE(ISO_UNARY_TANH)
-        UNARY_CASE(ISO_UNARY_EXP)
-        UNARY_CASE(ISO_UNARY_ERF)
+#define ACTIVATION(NAME, ...)                                                                      \
+    case ISO_UNARY_##NAME:                                                                         \
+        unary_each(y, x, NULL, n, ISO_UNARY_##NAME, ahead);                                        \
+        break;
+#include "activations.def"
+#undef ACTIVATION
+    case ISO_UNARY_EXP: unary_each(y, x, NULL, n, ISO_UNARY_EXP, ahead); break;
+    case ISO_UNARY_ERF: unary_each(y, x, NULL, n, ISO_UNARY_ERF, ahead); break;
     default: unary_each(y, x, NULL, n, ISO_UNARY_NONE, ahead); break;
     }
-#undef UNARY_CASE
 }
 
 static void unary(float *y, const float *x, size_t n, int function) {
@@ -141,17 +139,15 @@ static void unary(float *y, const float *x, size_t n, int function) {
 
 static ISO_ONE_COPY void gate_row(float *y, const float *a, const float *b, size_t n, int act,
                                   const struct ahead *ahead) {
-#define GATE_CASE(f)                                                                               \
-    case f: unary_each(y, a, b, n, f, ahead); break;
     switch (act) {
-        GATE_CASE(ISO_UNARY_RELU)
-        GATE_CASE(ISO_UNARY_SILU)
-        GATE_CASE(ISO_UNARY_GELU_ERF)
-        GATE_CASE(ISO_UNARY_GELU_TANH)
-        GATE_CASE(ISO_UNARY_TANH)
+#define ACTIVATION(NAME, ...)                                                                      \
+    case ISO_UNARY_##NAME:                                                                         \
+        unary_each(y, a, b, n, ISO_UNARY_##NAME, ahead);                                           \
+        break;
+#include "activations.def"
+#undef ACTIVATION
     default: unary_each(y, a, b, n, ISO_UNARY_NONE, ahead); break;
     }
-#undef GATE_CASE
 }
 
 static void gate(float *y, size_t ldy, const float *a, size_t lda, const float *b, size_t ldb,

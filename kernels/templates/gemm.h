@@ -188,21 +188,23 @@ static ISO_ONE_COPY void epilogue(float *c, size_t ldc, const float *t, size_t l
             unary_ahead(c + i * ldc, t + i * ldt, n, e->act, &ahead);
         return;
     }
-#define EPILOGUE_CASE(f)                                                                           \
-    case f:                                                                                        \
-        if (EPILOGUE_STEPS(f))                                                                     \
+    switch (e->act) {
+#define ACTIVATION(NAME, ...)                                                                      \
+    case ISO_UNARY_##NAME:                                                                         \
+        if (ISO_UNARY_##NAME == ISO_UNARY_RELU)                                                    \
+            goto light;                                                                            \
+        if (EPILOGUE_STEPS(ISO_UNARY_##NAME))                                                      \
             epilogue_in_steps(c, ldc, t, ldt, m, n, e);                                            \
         else                                                                                       \
-            epilogue_rows(c, ldc, t, ldt, m, n, e, &ahead, f, 1);                                  \
+            epilogue_rows(c, ldc, t, ldt, m, n, e, &ahead, ISO_UNARY_##NAME, 1);                   \
         break;
-    switch (e->act) {
-        EPILOGUE_CASE(ISO_UNARY_SILU)
-        EPILOGUE_CASE(ISO_UNARY_GELU_ERF)
-        EPILOGUE_CASE(ISO_UNARY_GELU_TANH)
-        EPILOGUE_CASE(ISO_UNARY_TANH)
-    default: epilogue_light(c, ldc, t, ldt, m, n, e); break;
+#include "activations.def"
+#undef ACTIVATION
+    default:
+    light:
+        epilogue_light(c, ldc, t, ldt, m, n, e);
+        break;
     }
-#undef EPILOGUE_CASE
 }
 
 /* Non-temporal stores for the whole lines of a row, not for what is before and after them. */

@@ -316,11 +316,12 @@ ISO_INLINE void vf_tanhs(vf *y, const vf *v, const size_t k) {
 /* k <= VF_MOST vectors. y may be x. */
 ISO_INLINE void vf_functions(vf *y, const vf *x, const int function, const size_t k) {
     switch (function) {
-    case ISO_UNARY_RELU: EACH y[j] = vf_relu(x[j]); break;
-    case ISO_UNARY_SILU: vf_silus(y, x, k); break;
-    case ISO_UNARY_GELU_ERF: vf_gelus_erf(y, x, k); break;
-    case ISO_UNARY_GELU_TANH: vf_gelus_tanh(y, x, k); break;
-    case ISO_UNARY_TANH: vf_tanhs(y, x, k); break;
+#define ACTIVATION(NAME, name, text, ...)                                                          \
+    case ISO_UNARY_##NAME:                                                                         \
+        __VA_ARGS__;                                                                               \
+        break;
+#include "activations.def"
+#undef ACTIVATION
     case ISO_UNARY_EXP: vf_exps(y, x, k); break;
     case ISO_UNARY_ERF: vf_erfs(y, x, k); break;
     default: EACH y[j] = x[j];

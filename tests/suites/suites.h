@@ -5,6 +5,9 @@
 #ifndef ISOBIT_TESTS_SUITES_H
 #define ISOBIT_TESTS_SUITES_H
 
+#include "kernels.h"
+#include <isobit/check.h>
+
 #define iso_count(array) (sizeof(array) / sizeof *(array))
 
 /* iso_add(list, thin, fill, flags, parameters ...) */
@@ -45,9 +48,20 @@ static inline size_t iso_stride_gap(size_t kind, size_t cols) {
     }
 }
 
+/* The flag of a case with this function in unary, gemm_epilogue and gate, whose hashes hold the
+ * functions that numerics 2 began with. Each has a hash of its own too (golden.def). */
+static inline unsigned iso_act_hashed(size_t function) {
+    return function <= ISO_UNARY_TANH || function >= ISO_UNARY_EXP ? ISO_CHECK_CASE_GOLDEN : 0;
+}
+
 /* Of iso_activation. */
 static inline const char *iso_act_name(size_t act) {
-    static const char *const names[] = {"none", "relu", "silu", "gelu-erf", "gelu-tanh", "tanh"};
+    static const char *const names[] = {
+        "none",
+#define ACTIVATION(NAME, name, text, ...) text,
+#include "activations.def"
+#undef ACTIVATION
+    };
     return act < iso_count(names) ? names[act] : "?";
 }
 
