@@ -4,7 +4,8 @@
 if(NOT TARGET isobit_blas)
   return()
 endif()
-isobit_test_program(test_blas test_blas.c)
+isobit_test_program(test_blas test_blas.c blas/errors.c blas/products.c blas/threads.c
+  blas/vectors.c)
 target_link_libraries(test_blas PRIVATE isobit_blas ${CMAKE_DL_LIBS})
 target_link_options(test_blas PRIVATE -Wl,--wrap=malloc,--wrap=aligned_alloc)
 set(plan)

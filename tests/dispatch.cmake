@@ -2,11 +2,12 @@
 #
 # Tests of dispatch/: the choice of the instruction set, the pool, and the proof that only the
 # kernels hold vector instructions.
-isobit_test_program(test_dispatch test_dispatch.c)
+isobit_test_program(test_dispatch test_dispatch.c dispatch/cpus.c dispatch/info.c)
 isobit_test(dispatch test_dispatch)
 isobit_test_program(test_plan test_plan.c)
 isobit_test(plan test_plan ${CMAKE_CURRENT_SOURCE_DIR}/data/plans)
-isobit_test_program(test_threads test_threads.c)
+isobit_test_program(test_threads test_threads.c threads/costs.c threads/fork.c
+  threads/semantics.c)
 target_link_libraries(test_threads PRIVATE ${CMAKE_DL_LIBS})
 isobit_test(threads test_threads)
 # It measures CPU time and lets many threads wait for each other.

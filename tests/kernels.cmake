@@ -4,7 +4,8 @@
 set(ISOBIT_SUITES suites/gemm.c suites/gemm_direct.c suites/rows.c suites/attention.c suites/eltwise.c suites/gate.c suites/embed.c suites/rope.c suites/functions.c suites/more.c)
 enable_language(ASM)
 # The harness is linked by the command line too.
-add_library(isobit_harness OBJECT kernel_target.c check_self.c oracle_kernels.c
+add_library(isobit_harness OBJECT kernel_target.c check_self.c check_self/more.c
+  check_self/places.c check_self/promises.c check_self/worse.c oracle_kernels.c
   spoil_x86_64.S spoil_aarch64.S committed.S ${ISOBIT_SUITES})
 set(data ${CMAKE_CURRENT_SOURCE_DIR}/data)
 set_source_files_properties(committed.S PROPERTIES COMPILE_OPTIONS "-I${data}"
@@ -47,7 +48,8 @@ if(TARGET isobit_cli)
 endif()
 
 if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/test_ops.c)
-  isobit_test_program(test_ops test_ops.c oracle_kernels.c ${PROJECT_SOURCE_DIR}/check/guard.c
+  isobit_test_program(test_ops test_ops.c ops/gemm.c ops/rows.c ops/attention.c ops/embed.c
+    ops/refusals.c ops/workspace.c oracle_kernels.c ${PROJECT_SOURCE_DIR}/check/guard.c
     ${PROJECT_SOURCE_DIR}/check/oracle.c)
   # Counts allocations, to prove that a workspace is enough.
   target_link_options(test_ops PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc

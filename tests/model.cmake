@@ -3,8 +3,12 @@ if(NOT ISOBIT_MODEL)
   return()
 endif()
 
+set(model_parts model/arguments.c model/bits.c model/costs.c model/search.c model/wide.c)
+set(families_parts families/decoders.c families/encoders.c families/llama.c families/phi3.c
+  families/t5.c)
+set(sample_parts sample/generation.c sample/stops.c sample/warp.c)
 foreach(name loader model families sample parallel_load)
-  isobit_test_program(test_${name} test_${name}.c model_files.c)
+  isobit_test_program(test_${name} test_${name}.c ${${name}_parts} model_files.c)
   target_link_libraries(test_${name} PRIVATE PkgConfig::JANSSON)
   isobit_test(${name} test_${name})
 endforeach()
