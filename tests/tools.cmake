@@ -2,12 +2,16 @@
 #
 # Tests of the command line, and of the headers as their users compile them.
 if(TARGET isobit_cli)
-  isobit_test(cli sh ${CMAKE_CURRENT_SOURCE_DIR}/test_cli.sh ${PROJECT_SOURCE_DIR}
-              ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:isobit_cli>)
+  set(cli)
+  foreach(part usage model score same options gguf output explain bench)
+    isobit_test(cli_${part} sh ${CMAKE_CURRENT_SOURCE_DIR}/cli/${part}.sh ${PROJECT_SOURCE_DIR}
+                ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:isobit_cli>)
+    list(APPEND cli cli_${part})
+  endforeach()
   isobit_test(cli_embed sh ${CMAKE_CURRENT_SOURCE_DIR}/test_embed.sh ${PROJECT_SOURCE_DIR}
               ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:isobit_cli>)
   if(ISOBIT_SANITIZE STREQUAL "thread")
-    set_tests_properties(cli cli_embed PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1) # as slow
+    set_tests_properties(${cli} cli_embed PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1) # as slow
   endif()
 
   # What the tool chooses by itself, here and on emulated CPUs, and the bits that follow.

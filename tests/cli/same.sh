@@ -1,0 +1,122 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# The same output everywhere: instruction sets, threads, how lines come; and what is drawn.
+set -u
+
+# shellcheck source=tests/cli/begin.sh
+. "${0%/*}/begin.sh"
+
+# ---------------------------------------------------------------------------------------- JSON
+
+input 'a "quoted" word\n\nnext\n'
+fails 0 'line 1: without 2 characters that' 'run --json' "$@" run --model "$model" --json
+lines_are 'run --json' 3
+if command -v python3 >/dev/null 2>&1; then
+    python3 -c 'import json, sys
+for number, line in enumerate(open(sys.argv[1], encoding="utf-8"), 1):
+    assert json.loads(line)["line"] == number' "$work/out" || problem 'run --json: not valid JSON'
+fi
+
+# -------------------------------------------------------------------------- the same everywhere
+
+input 'the quick brown fox jumps over the lazy dog\nattention is all you need\n'
+works 'digest' "$@" run --model "$model" --digest
+cp "$work/out" "$work/digest"
+grep -q -E '^[0-9a-f]{16}$' "$work/out" || problem 'digest: not 16 digits'
+"$@" run --isa none --model "$model" 2>"$work/err" >"$work/out"
+isas=$(sed 's/.*it has: //; s/,//g' "$work/err")
+for isa in $isas; do
+    works "digest on $isa" "$@" run --model "$model" --digest --isa "$isa"
+    same "the digest differs on $isa" "$work/digest"
+    works "digest on $isa by ISOBIT_ISA" env ISOBIT_ISA="$isa" "$@" run --model "$model" --digest
+    same "the digest differs with ISOBIT_ISA=$isa" "$work/digest"
+done
+for threads in 1 3; do
+    works "digest with $threads threads" "$@" run --model "$model" --digest --threads "$threads"
+    same "the digest differs with $threads threads" "$work/digest"
+done
+works 'digest of arguments' "$@" run --model "$model" --digest \
+    'the quick brown fox jumps over the lazy dog' 'attention is all you need'
+same 'the digest of arguments differs' "$work/digest"
+# Weights where they lie in the file: other operations, the same bits.
+tiny=$source/tests/data/models/gpt2
+works 'ids' "$@" generate --model "$tiny" --digest '5 6 7'
+cp "$work/out" "$work/packed"
+ISOBIT_VERBOSE=1 "$@" generate --model "$tiny" --digest --map '5 6 7' >"$work/out" 2>"$work/mapped"
+same '--map changes the output' "$work/packed"
+checks=$((checks + 1))
+if grep -q ',linear_f32,' "$work/mapped" || ! grep -q ',gemm_f32,' "$work/mapped"; then
+    problem '--map: weights are packed'
+fi
+works 'digest with beams' "$@" run --model "$model" --digest --beam 4
+cmp -s "$work/out" "$work/digest" && problem 'the digest does not depend on the beams'
+
+# ------------------------------------------------------------------------ sampling, streaming
+
+works 'sampling' "$@" run --model "$model" --sample --digest --samples 3 --temperature 1.5 --top-k 0
+cp "$work/out" "$work/digest"
+checks=$((checks + 1)) # what was drawn on other machines
+[ "$(cat "$work/digest")" = a990449caed5b725 ] || problem 'other texts, or scores, are drawn'
+for isa in $isas; do
+    works "sampling on $isa" "$@" run --model "$model" --sample --digest --samples 3 \
+        --temperature 1.5 --top-k 0 --isa "$isa" --threads 2
+    same "what is drawn differs on $isa" "$work/digest"
+done
+if $quick; then
+    works 'another seed' "$@" run --model "$model" --sample --digest --samples 3 --temperature 1.5 \
+        --top-k 0 --seed 4294967296
+    cmp -s "$work/out" "$work/digest" && problem 'the seed changes nothing'
+    works 'samples' "$@" run --model "$model" --sample --temperature 1.5 --samples 3 --seed 7
+    lines_are 'three samples of two lines' 6
+    sed -n '1p;4p' "$work/out" >"$work/first"
+    cp "$work/out" "$work/samples"
+    works 'one sample' "$@" run --model "$model" --sample --temperature 1.5 --seed 7
+    same 'the first sample depends on how many there are' "$work/first"
+    works 'a sample in a stream' "$@" run --model "$model" --sample --temperature 1.5 --seed 7 \
+        --stream
+    same 'a stream differs' "$work/first"
+    while IFS= read -r line; do
+        printf '%s\n' "$line"
+        sleep 0.3
+    done <"$work/in" | "$@" run --model "$model" --sample --temperature 1.5 --samples 3 --seed 7 \
+        >"$work/out" 2>"$work/err"
+    same 'what is drawn depends on how lines come' "$work/samples"
+    works 'sampling from one token' "$@" run --model "$model" --sample --top-k 1
+    cp "$work/out" "$work/limit"
+    works 'greedy' "$@" run --model "$model"
+    same 'with one token to draw from it is not greedy search' "$work/limit"
+    works 'as good as greedy' "$@" run --model "$model" --sample --top-p 1e-6 --min-p 1 \
+        --temperature 0.5
+    same 'with next to nothing to draw from it is not greedy search' "$work/limit"
+    works 'samples with scores' "$@" run --model "$model" --sample --top-k 1 --samples 2 --scores
+    lines_are 'samples with scores' 4
+    [ "$(sed -n 1p "$work/out")" = "$(sed -n 2p "$work/out")" ] || problem 'equal samples differ'
+    works 'samples as JSON' "$@" run --model "$model" --sample --samples 2 --json
+    grep -c '^{"line":2,"sample":2,"sequences":\[{' "$work/out" >"$work/count"
+    [ "$(cat "$work/count")" = 1 ] || problem 'samples as JSON: no second sample of line 2'
+    works 'a stream of beams' "$@" run --model "$model" --beam 3 --stream
+    cp "$work/out" "$work/stream"
+    works 'beams' "$@" run --model "$model" --beam 3
+    same 'a stream of beams differs' "$work/stream"
+    works 'a picture of samples' "$@" run --model "$model" --sample --samples 2 \
+        --attention "$work/c.svg"
+    input '5 6 7 2\n\n8 9 2\n'
+    works 'a stream of ids' "$@" generate --model "$model" --stream
+    cp "$work/out" "$work/stream"
+    works 'ids' "$@" generate --model "$model"
+    same 'a stream of ids differs' "$work/stream"
+fi
+
+input 'the quick brown fox jumps over the lazy dog\nattention is all you need\n'
+
+# Slow writers get each answer at once, in the same order and with the same bits as fast ones.
+"$@" run --model "$model" --scores <"$work/in" >"$work/fast" 2>&1
+while IFS= read -r line; do
+    printf '%s\n' "$line"
+    sleep 0.3
+done <"$work/in" | "$@" run --model "$model" --scores >"$work/out" 2>"$work/err"
+same 'a slow pipe changes the output' "$work/fast"
+
+printf '%s checks, %s failed\n' "$checks" "$failures"
+[ "$failures" -eq 0 ]
