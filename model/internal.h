@@ -280,7 +280,7 @@ typedef struct model_search {
 } model_search;
 
 /*
- * One struct for all families: a family is a row of it (families.c) that config.json overrides.
+ * One struct for all families: a family is a row of it (families/) that config.json overrides.
  * The forward pass tests these members, and pointers for weights that may be absent; it never
  * asks for the family.
  */
@@ -480,7 +480,7 @@ iso_status model_take_table(model_source *source, const float **out, const char 
  * one that a single thread would have met first. */
 iso_status model_source_finish(model_source *source);
 
-iso_status model_take_all(iso_model *model, model_source *source); /* families.c */
+iso_status model_take_all(iso_model *model, model_source *source); /* take.c */
 
 /* ----------------------------------------------------------------------- the forward pass */
 
