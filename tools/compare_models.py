@@ -24,7 +24,7 @@ import numpy as np
 import torch
 import transformers
 
-import make_golden
+import golden_models
 import isobit
 from isobit import _c
 
@@ -178,10 +178,10 @@ def near_tie(exact, source, ours, theirs, decoder):
         return False
     with torch.no_grad():
         if decoder:
-            out = make_golden.in_double(exact, torch.tensor([source + theirs[:at]]))
+            out = golden_models.in_double(exact, torch.tensor([source + theirs[:at]]))
         else:
             start = exact.config.decoder_start_token_id
-            out = make_golden.in_double(exact, input_ids=torch.tensor([source]),
+            out = golden_models.in_double(exact, input_ids=torch.tensor([source]),
                                         decoder_input_ids=torch.tensor([[start] + theirs[:at]]))
     last = out.logits[0, -1]
     return abs(float(last[ours[at]] - last[theirs[at]])) < 1e-4 * max(1.0, float(last.abs().max()))
@@ -201,14 +201,14 @@ class Comparison:
         self.options = config_of(family, r)
         config = transformers.AutoConfig.for_model(**self.options)
         model = auto(config) if hidden else auto.from_config(config)
-        make_golden.randomize(model, rng, None)
+        golden_models.randomize(model, rng, None)
         if not self.encoder:
             settings = dict(IDS, max_new_tokens=12)
             if not self.decoder:
                 settings["decoder_start_token_id"] = config.decoder_start_token_id
             model.generation_config = transformers.GenerationConfig(**settings)
         model.save_pretrained(directory)
-        self.theirs = make_golden.from_pretrained(auto, directory)
+        self.theirs = golden_models.from_pretrained(auto, directory)
         import copy
         self.exact = copy.deepcopy(self.theirs).double()
         stretch = self.options.get("rope_scaling") or {}
@@ -234,7 +234,7 @@ class Comparison:
         if not self.encoder:
             given["use_cache"] = False
         with torch.no_grad():
-            wanted = getattr(make_golden.in_double(self.exact, **given), self.output)[0].numpy()
+            wanted = getattr(golden_models.in_double(self.exact, **given), self.output)[0].numpy()
             floats = getattr(self.theirs(**given), self.output)[0].numpy()
         largest = max(1.0, float(np.abs(wanted).max()))
         return [float(np.abs(y - wanted).max()) / largest for y in (found, floats)]

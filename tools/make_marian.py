@@ -22,7 +22,7 @@ from typing import Any
 
 import sentencepiece
 import torch
-from make_golden import ROOT, is_varied, weights, write_json, write_safetensors
+from golden_models import ROOT, is_varied, weights, write_json, write_safetensors
 from text_corpus import write_rules
 
 SENTENCES = """\
