@@ -503,6 +503,8 @@ iso_status model_take_all(iso_model *model, model_source *source); /* take.c */
 
 struct model_cache;
 
+#define MODEL_BLOCK_ROWS 128 /* that go together through all ops between attentions, at most */
+
 /* One call: its memory, its context with a workspace for every op, and row buffers. */
 typedef struct model_run {
     const iso_model *model;
@@ -522,6 +524,14 @@ typedef struct model_run {
     const struct model_shown *shown; /* who wants to see attention, or NULL */
     float *weights;                  /* where the attention of the next call goes, or NULL */
 } model_run;
+
+/* What a thread works with that takes rows on its own: a run on some rows of another one. */
+typedef struct model_part {
+    model_run run;
+    iso_error error;
+    iso_profile profile; /* counts its multiply-adds */
+    iso_status status;
+} model_part;
 
 /* Of one sequence the attention of some layers: [layers][H][T][S] of that kind. */
 typedef struct model_shown {
@@ -559,6 +569,8 @@ iso_status model_run_workspace(model_run *run, size_t bytes);
 /* Workspace for products of exactly `rows` rows; more rows may need less. */
 iso_status model_run_linear_workspace(model_run *run, size_t rows);
 iso_status model_run_end(model_run *run, iso_status status);
+/* Whether each op has all threads. Who wants to know of each kind of op has them one by one. */
+int model_run_one_by_one(const model_run *run, size_t rows);
 /* An op has failed, where none should. */
 iso_status model_run_fail(model_run *run, iso_status status, const char *where);
 
@@ -603,7 +615,7 @@ typedef struct model_positionwise {
 /* y = norm of x; y rows of ldy. */
 iso_status model_normalize(model_run *run, float *y, size_t ldy, const float *x, size_t rows,
                            const model_norm *norm);
-iso_status model_between(model_run *run, const model_positionwise *p, size_t rows); /* run.c */
+iso_status model_between(model_run *run, const model_positionwise *p, size_t rows); /* between.c */
 /* The same without dealing out rows: an op after the other. */
 iso_status model_positionwise_rows(model_run *run, const model_positionwise *p, size_t rows);
 /* Hk: heads of k and v; window: of each query, 0 for none. The bias may be NULL, or have no values.

@@ -1,33 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * A call: its memory, the workspaces of its ops, and its rows among its threads.
- *
- * Between two attentions no row needs another one. So where there are enough rows for all threads,
- * each thread takes blocks of them through all ops between, alone: one parallel region instead of
- * one for each op, and what an op writes is still in L2 when the next one reads it. With fewer rows
- * each op is cut on its own, products by columns. One thread takes blocks for the sake of L2.
+ * A call: its memory and the workspaces of its ops.
  */
 #include "internal.h"
 
-#include <stdatomic.h>
+#define TASK_ROWS 32 /* for each thread, else there are too few */
+_Static_assert(TASK_ROWS <= MODEL_BLOCK_ROWS,
+               "hidden activations for rows that are too few to deal out");
 
-#define BLOCK_ROWS 128 /* that go together through all ops, at most */
-#define TASK_ROWS 32   /* for each thread, else there are too few */
-_Static_assert(TASK_ROWS <= BLOCK_ROWS, "hidden activations for rows that are too few to deal out");
-
-/* Whether each op has all threads. Who wants to know of each kind of op has them one by one. */
-static int one_by_one(const model_run *run, size_t rows) {
+int model_run_one_by_one(const model_run *run, size_t rows) {
     return run->threads > 1 &&
            (rows / TASK_ROWS < run->threads || (run->profile && run->profile->by_kind));
 }
-
-/* What a thread works with that takes rows on its own: a run on some rows of another one. */
-typedef struct model_part {
-    model_run run;
-    iso_error error;
-    iso_profile profile; /* counts its multiply-adds */
-    iso_status status;
-} model_part;
 
 iso_status model_run_fail(model_run *run, iso_status status, const char *where) {
     return status ? model_fail(run->error, status, "%s: %s", where, iso_strerror(status)) : status;
@@ -161,14 +145,14 @@ iso_status model_run_begin(model_run *run, model_arena *memory, const iso_model 
         if (executor && executor->parallel_for && executor->max_threads > 1)
             run->threads = executor->max_threads;
     }
-    const int deal = run->threads > 1 && !one_by_one(run, rows);
+    const int deal = run->threads > 1 && !model_run_one_by_one(run, rows);
     size_t block = 0, together = rows;
     if (deal) {
         block = (rows + run->threads - 1) / run->threads;
-        block = block < BLOCK_ROWS ? block : BLOCK_ROWS;
+        block = block < MODEL_BLOCK_ROWS ? block : MODEL_BLOCK_ROWS;
         together = run->threads * block;
-    } else if (run->threads == 1 && rows > BLOCK_ROWS) {
-        together = BLOCK_ROWS;
+    } else if (run->threads == 1 && rows > MODEL_BLOCK_ROWS) {
+        together = MODEL_BLOCK_ROWS;
     }
     if (!make_buffers(run, rows, together))
         status = model_fail(error, ISOBIT_E_NOMEM, "out of memory");
@@ -180,73 +164,5 @@ iso_status model_run_begin(model_run *run, model_arena *memory, const iso_model 
 iso_status model_run_end(model_run *run, iso_status status) {
     model_arena_free(&run->arena);
     model_lap(run, ISOBIT_PROFILE_OTHER);
-    return status;
-}
-
-/* ----------------------------------------------------------------- from attention to attention */
-
-struct job {
-    model_run *run;
-    const model_positionwise *p;
-    size_t rows, blocks;
-    atomic_size_t next; /* the first block that nobody has taken */
-};
-
-/* Block `b`, in a run that has all but the rows. */
-static iso_status run_block(model_run *part, const struct job *job, size_t b) {
-    const model_run *run = job->run;
-    const size_t d = run->model->config.d;
-    const size_t first = job->rows * b / job->blocks, end = job->rows * (b + 1) / job->blocks;
-    model_positionwise p = *job->p;
-    part->x = run->x + first * d;
-    part->h = run->h + first * run->model->columns;
-    if (p.next)
-        part->wide = run->wide + first * p.next->w.n;
-    if (p.embed)
-        p.ids += first;
-    if (p.positions)
-        p.positions += first;
-    return model_positionwise_rows(part, &p, end - first);
-}
-
-/* Blocks one by one: a thread that comes late, or never, holds nobody up. */
-static void take_blocks(void *arg, size_t task) {
-    struct job *job = arg;
-    model_part *part = &job->run->parts[task];
-    size_t b;
-    while ((b = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed)) < job->blocks) {
-        const iso_status status = run_block(&part->run, job, b);
-        part->status = part->status ? part->status : status;
-    }
-}
-
-iso_status model_between(model_run *run, const model_positionwise *p, size_t rows) {
-    if (one_by_one(run, rows))
-        return model_positionwise_rows(run, p, rows);
-    const size_t threads = run->threads, most = threads * BLOCK_ROWS;
-    struct job job = {.run = run, .p = p, .rows = rows};
-    iso_status status = ISOBIT_OK;
-    job.blocks = (rows + most - 1) / most * threads;
-    if (threads == 1) {
-        model_run part = *run;
-        for (size_t b = 0; b < job.blocks && !status; b++)
-            status = run_block(&part, &job, b);
-        run->lap = part.lap;
-        return status;
-    }
-    atomic_init(&job.next, 0);
-    run->context.executor->parallel_for(run->context.executor->user, threads, take_blocks, &job);
-    for (size_t i = 0; i < threads; i++) {
-        model_part *part = &run->parts[i];
-        if (run->profile) {
-            run->profile->flops += part->profile.flops;
-            part->profile.flops = 0;
-        }
-        if (part->status && !status) {
-            status = part->status;
-            if (run->error)
-                *run->error = part->error;
-        }
-    }
     return status;
 }

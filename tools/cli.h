@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the files of the command line share. One file is one concern:
+ *   messages.c what stderr is told
  *   options.c  the option table: parsing and --help      session.c  model, tokenizer, threads
  *   input.c    lines from arguments, a file or a pipe    batch.c    lines to sequences of ids
  *   output.c   stdout with its errors, text widths       digest.c   the hash of results

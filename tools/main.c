@@ -6,7 +6,6 @@
 #include "cli.h"
 
 #include <signal.h>
-#include <stdarg.h>
 #include <string.h>
 
 enum {
@@ -80,41 +79,6 @@ static const struct command commands[] = {
     {"version", "", "the version of the library", NULL, 0, false, cmd_version, NULL},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
-
-static void report(const char *format, va_list arguments) {
-    fputs("isobit: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-}
-
-int fail(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    report(format, arguments);
-    va_end(arguments);
-    return 1;
-}
-
-int usage(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    report(format, arguments);
-    va_end(arguments);
-    return 2;
-}
-
-void warn(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    if (is_fancy_terminal(stderr))
-        fputs("\r\033[K", stderr);
-    report(format, arguments);
-    va_end(arguments);
-}
-
-int fail_error(const iso_error *error, iso_status status) {
-    return fail("%s", error->message[0] != '\0' ? error->message : iso_strerror(status));
-}
 
 static int cmd_version(const struct options *options) {
     (void)options;

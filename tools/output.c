@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 int output_flush(void) {
     static bool told;
@@ -21,11 +20,6 @@ int output_flush(void) {
              errno != 0 ? strerror(errno) : "an earlier write failed");
     told = true;
     return 1;
-}
-
-bool is_fancy_terminal(FILE *stream) {
-    const char *term = getenv("TERM");
-    return isatty(fileno(stream)) && term != NULL && term[0] != '\0' && strcmp(term, "dumb") != 0;
 }
 
 uint32_t next_code_point(const char **text) {

@@ -4,8 +4,8 @@
  * and copying so many bytes again and again. Benchmarks measure these beside each case, since the
  * clock and the neighbours on a shared machine change from one second to the next.
  */
-#ifndef ISOBIT_BENCH_PEAKS_H
-#define ISOBIT_BENCH_PEAKS_H
+#ifndef ISOBIT_PEAKS_H
+#define ISOBIT_PEAKS_H
 
 #include "select.h"
 
