@@ -13,7 +13,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* madvise */
 #endif
-#include "internal.h"
+#include "base.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

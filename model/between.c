@@ -7,7 +7,7 @@
  * one for each op, and what an op writes is still in L2 when the next one reads it. With fewer rows
  * each op is cut on its own, products by columns. One thread takes blocks for the sake of L2.
  */
-#include "internal.h"
+#include "layers.h"
 
 #include <stdatomic.h>
 

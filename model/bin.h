@@ -6,7 +6,7 @@
 #ifndef ISOBIT_MODEL_BIN_H
 #define ISOBIT_MODEL_BIN_H
 
-#include "internal.h"
+#include "checkpoint.h"
 
 /* ------------------------------------------------------------------------------ zip.c */
 

@@ -5,7 +5,7 @@
  * untrusted: only plain names of files in the same directory are opened. What the index says must
  * be so, and no tensor may be in two shards, since which one counts would be anyone's guess.
  */
-#include "internal.h"
+#include "checkpoint.h"
 #include "json.h"
 
 #include <stdlib.h>
@@ -50,7 +50,7 @@ const model_tensor *model_checkpoint_find(const model_checkpoint *checkpoint, co
     return h->count ? bsearch(&key, h->tensors, h->count, sizeof key, model_tensor_order) : NULL;
 }
 
-/* Bytes of rows that lie in pairs, see internal.h: what is asked for, row by row. */
+/* Bytes of rows that lie in pairs, see checkpoint.h: what is asked for, row by row. */
 static iso_status read_paired(const model_file *file, uint64_t start, const model_tensor *tensor,
                               char *to, uint64_t offset, size_t bytes, iso_error *error) {
     const uint64_t row_bytes = (tensor->end - tensor->begin) / tensor->shape[0];

@@ -6,6 +6,7 @@
  * jansson parses; every number is taken as a double, which holds all whole numbers that we accept
  * and lets files pass that carry numbers beyond 64 bits in keys that nobody reads.
  */
+#include "config.h"
 #include "json.h"
 
 #include <math.h>

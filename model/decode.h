@@ -7,7 +7,7 @@
 #ifndef ISOBIT_MODEL_DECODE_H
 #define ISOBIT_MODEL_DECODE_H
 
-#include "internal.h"
+#include "items.h"
 
 /* The options of a call, defaults filled in. */
 typedef struct model_plan {

@@ -4,7 +4,7 @@
  * model_quote first, so that no message can carry control characters, be of any length, or act as
  * a format. Only %s, %zu, %llu and %u are used: they do not depend on the locale.
  */
-#include "internal.h"
+#include "base.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #define _GNU_SOURCE /* madvise */
 #endif
 #define _FILE_OFFSET_BITS 64
-#include "internal.h"
+#include "files.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
  * a target, log-probabilities of targets. Sequences are sorted by length and cut into groups, and
  * results go back to where the caller's order wants them.
  */
-#include "internal.h"
+#include "items.h"
 
 #include <stdlib.h>
 #include <string.h>

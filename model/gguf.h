@@ -6,6 +6,8 @@
 #ifndef ISOBIT_MODEL_GGUF_H
 #define ISOBIT_MODEL_GGUF_H
 
+#include "checkpoint.h"
+#include "config.h"
 #include "json.h"
 
 /* The most that may precede the tensors, where nobody says how much. */

@@ -3,6 +3,7 @@
  * The use of jansson. Its parser recurses, so the depth of the text is measured before; its own
  * conversion of numbers does not depend on the locale.
  */
+#include "files.h"
 #include "json.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #ifndef ISOBIT_MODEL_JSON_H
 #define ISOBIT_MODEL_JSON_H
 
-#include "internal.h"
+#include <isobit/model.h>
 
 #include <jansson.h>
 

@@ -5,7 +5,7 @@
  * rows only, and attention is called once for each run of sequences of equal lengths. So nothing a
  * sequence travels with can reach its result, and no arithmetic is spent on padding.
  */
-#include "internal.h"
+#include "layers.h"
 
 #include <math.h>
 #include <string.h>

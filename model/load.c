@@ -4,6 +4,7 @@
  * names, element types and shapes are checked against the configuration before the first weight is
  * read, and only then is memory of the size of the model allocated.
  */
+#include "run.h"
 #include "gguf.h"
 
 #include <math.h>

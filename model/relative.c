@@ -5,7 +5,7 @@
  * 2019, arXiv 1910.10683). Buckets are wider the farther away they are, and the last one has no
  * end.
  */
-#include "internal.h"
+#include "layers.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  *
  * A call: its memory and the workspaces of its ops.
  */
-#include "internal.h"
+#include "run.h"
 
 #define TASK_ROWS 32 /* for each thread, else there are too few */
 _Static_assert(TASK_ROWS <= MODEL_BLOCK_ROWS,

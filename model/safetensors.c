@@ -14,7 +14,7 @@
  *   shape times type         OVERFLOW; OFFSET when it is not the span of data_offsets
  *   the data as a whole      OFFSET (reversed, overlapping), HOLE, TRUNCATED
  */
-#include "internal.h"
+#include "checkpoint.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #ifndef ISOBIT_MODEL_SAMPLE_H
 #define ISOBIT_MODEL_SAMPLE_H
 
-#include "internal.h"
+#include "config.h"
 
 /* Philox 4x32-10: the four numbers of a key and a counter. */
 typedef struct model_random {

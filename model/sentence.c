@@ -3,6 +3,7 @@
  * Encoders alone: one vector for each sentence, and which tokens would fit where. What
  * sentence-transformers wrote beside config.json says how its vectors are made.
  */
+#include "items.h"
 #include "json.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * Takes the weights of a model from its files: each tensor by its name in the family, and what is
  * computed from config.json.
  */
-#include "internal.h"
+#include "layers.h"
 
 #include <float.h>
 #include <math.h>

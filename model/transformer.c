@@ -6,7 +6,7 @@
  * in panels (see iso_key_panels_append), values row-major, each head's for itself; the keys and
  * values of a sentence are computed once, and its beams are query rows of one attention call.
  */
-#include "internal.h"
+#include "transformer.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * matrix. The layout of iso_packed lets a multiple of 16 rows be packed for itself, and any rows of
  * a matrix that is stored the other way round.
  */
-#include "internal.h"
+#include "weights.h"
 
 #include <stdatomic.h>
 #include <string.h>

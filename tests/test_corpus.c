@@ -9,7 +9,7 @@
 
 #include <isobit/model.h>
 
-#include "internal.h"
+#include "checkpoint.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -9,8 +9,6 @@
 
 #include <isobit/model.h>
 
-#include "internal.h"
-
 #include <endian.h>
 #include <math.h>
 #include <setjmp.h>

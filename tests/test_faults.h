@@ -5,7 +5,8 @@
 #ifndef ISOBIT_TESTS_TEST_FAULTS_H
 #define ISOBIT_TESTS_TEST_FAULTS_H
 
-#include "model/internal.h"
+#include <isobit/model.h>
+
 #include "model_files.h"
 
 #include <errno.h>

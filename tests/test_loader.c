@@ -8,7 +8,7 @@
 
 #include <isobit/model.h>
 
-#include "internal.h"
+#include "weights.h"
 
 #include <fcntl.h>
 #include <math.h>

@@ -4,7 +4,7 @@
  * have a member more, `grown`, which is not in version 0.1.
  */
 #include "dispatch/check.h"
-#include "internal.h"
+#include "base.h"
 
 #include <isobit/ops.h>
 

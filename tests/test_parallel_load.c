@@ -6,7 +6,7 @@
  */
 #include "model_files.h"
 
-#include "internal.h"
+#include "weights.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>

@@ -3,6 +3,7 @@
  * Vocabularies and merges that are read without a tree of JSON: the same as with one, whatever is
  * changed in them; and the tables by which tokens and merges are found, with good hashes and bad.
  */
+#include "files.h"
 #include "scanned.h"
 #include "text/pipeline.h"
 

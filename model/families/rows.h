@@ -8,7 +8,7 @@
 #ifndef ISOBIT_FAMILIES_ROWS_H
 #define ISOBIT_FAMILIES_ROWS_H
 
-#include "internal.h"
+#include "config.h"
 
 typedef struct model_family_rows {
     const model_config *rows;

@@ -6,7 +6,7 @@
 #ifndef ISOBIT_MODEL_INDEX_H
 #define ISOBIT_MODEL_INDEX_H
 
-#include "internal.h"
+#include "base.h"
 
 #include <string.h>
 

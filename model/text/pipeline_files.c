@@ -4,6 +4,7 @@
  * say, and transformers has in the code of a class, is a recipe here; tokenizer_config.json may
  * change its special tokens and flags.
  */
+#include "files.h"
 #include "pipeline.h"
 #include "scan.h"
 

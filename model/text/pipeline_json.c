@@ -3,6 +3,7 @@
  * tokenizer.json into a pipeline. Whatever a file asks for beyond what the pipeline can do is
  * refused by its name, never left out.
  */
+#include "files.h"
 #include "pipeline.h"
 #include "scan.h"
 

@@ -5,6 +5,7 @@
  * tokens, of which tokenizer_config.json, special_tokens_map.json and added_tokens.json tell the
  * rest. And languages, whose tokens stand around a source and before a target.
  */
+#include "files.h"
 #include "pipeline.h"
 
 #include <stdio.h>

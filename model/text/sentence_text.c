@@ -4,6 +4,7 @@
  * prompt before it, white space around it away, perhaps in lower case, cut to the length that the
  * folder says.
  */
+#include "weights.h"
 #include "unicode.h"
 
 #include <stdlib.h>

@@ -2,6 +2,7 @@
  *
  * See spm_text.h.
  */
+#include "files.h"
 #include "spm_text.h"
 
 /* Files of two different models: hardly a piece has an id. A few without one are normal. */

@@ -7,6 +7,7 @@
 #ifndef ISOBIT_MODEL_TEXT_H
 #define ISOBIT_MODEL_TEXT_H
 
+#include "config.h"
 #include "index.h"
 #include "json.h"
 

@@ -3,6 +3,7 @@
  * The public functions of tokenizers: which kind a directory needs, checks of arguments, and the
  * counting of what does not fit.
  */
+#include "weights.h"
 #include "gguf.h"
 #include "text.h"
 

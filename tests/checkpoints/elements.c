@@ -3,6 +3,7 @@
  * Elements of every type.
  */
 #include "test_checkpoints.h"
+#include "weights.h"
 
 /* Element i of a storage: exact in F16 and BF16 too, where it has few bits. */
 static double value_of(size_t i) { return (double)(i % 251) - 125; }

@@ -2,6 +2,7 @@
  *
  * T5 and its kind.
  */
+#include "layers.h"
 #include "test_families.h"
 
 /* For every distance transformers was asked for its bucket. */

@@ -2,6 +2,7 @@
  *
  * Memory that cannot be had.
  */
+#include "model/weights.h"
 #include "test_faults.h"
 
 enum { LOAD, TOKENIZER, GENERATE, SCORE, POOL, INFO, CALLS };

@@ -8,6 +8,7 @@
 #include "fuzz.h"
 #include "bin_files.h"
 #include "bin.h"
+#include "weights.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * the limits that the rest of the model layer counts on.
  */
 #include "fuzz.h"
-#include "internal.h"
+#include "config.h"
 
 #include <math.h>
 

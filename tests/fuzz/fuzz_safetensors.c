@@ -4,7 +4,7 @@
  * format must hold, and every byte of every tensor is read.
  */
 #include "fuzz.h"
-#include "internal.h"
+#include "checkpoint.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The reader of checkpoints: tensors by name in one file or in several.
+ */
+#ifndef ISOBIT_MODEL_CHECKPOINT_H
+#define ISOBIT_MODEL_CHECKPOINT_H
+
+#include "files.h"
+
+typedef enum model_dtype {
+    MODEL_F32,
+    MODEL_F16,
+    MODEL_BF16,
+    MODEL_F64,
+    MODEL_OTHER,
+    MODEL_UNKNOWN
+} model_dtype;
+
+#define MODEL_MAX_RANK 8
+
+typedef struct model_tensor {
+    const char *name; /* NUL-terminated; holds no other NUL */
+    size_t name_bytes;
+    model_dtype dtype;
+    char dtype_name[12];
+    size_t rank;
+    uint64_t shape[MODEL_MAX_RANK];
+    uint64_t begin, end;     /* bytes from the start of the data; all elements lie between */
+    const uint64_t *strides; /* [rank], in elements; NULL: row-major, nothing between elements */
+    size_t shard;            /* the one that has it, in a checkpoint of several files */
+    /* Row 2 i + j of each so many rows is what is read as row j rows / 2 + i; 0: as they lie. */
+    size_t paired;
+} model_tensor;
+
+typedef struct model_header {
+    model_tensor *tensors; /* sorted by name */
+    size_t count;
+} model_header;
+
+/*
+ * Reads the JSON header `text` (changed in place: names point into it) of a file whose data is
+ * `data_bytes` long. Everything of *header is in the arena.
+ */
+iso_status model_header_parse(model_header *header, model_arena *arena, char *text, size_t bytes,
+                              uint64_t data_bytes, iso_error *error);
+
+/*
+ * The weights of a model: one file, or an index and its shards, each a checkpoint of one file. The
+ * file of an index has no descriptor, only its name.
+ */
+typedef struct model_checkpoint {
+    model_file file;
+    model_header header;
+    uint64_t data_start;
+    model_arena arena;
+    struct model_checkpoint *shards; /* [shard_count], NULL: one file */
+    size_t shard_count;
+} model_checkpoint;
+
+/*
+ * A file of safetensors, one of torch.save (bin.c), an index of each (checkpoint.c). Whatever comes
+ * back, the checkpoint is to be closed. Headers, and what a .bin file has instead, are limited to
+ * max_header_bytes.
+ */
+typedef iso_status model_checkpoint_opener(model_checkpoint *checkpoint, const char *directory,
+                                           const char *name, size_t max_header_bytes,
+                                           iso_error *error);
+model_checkpoint_opener model_checkpoint_open, model_checkpoint_open_bin;
+iso_status model_checkpoint_open_shards(model_checkpoint *checkpoint, const char *directory,
+                                        const char *name, size_t max_header_bytes,
+                                        model_checkpoint_opener *open_shard, iso_error *error);
+void model_checkpoint_close(model_checkpoint *checkpoint);
+const model_tensor *model_checkpoint_find(const model_checkpoint *checkpoint, const char *name);
+/* Bytes [offset, offset + bytes) of a tensor. */
+iso_status model_checkpoint_read(const model_checkpoint *checkpoint, const model_tensor *tensor,
+                                 void *to, uint64_t offset, size_t bytes, iso_error *error);
+/* model_file_unchanged of all its files. */
+iso_status model_checkpoint_unchanged(const model_checkpoint *checkpoint, iso_error *error);
+
+/* Sorts by name (no other NUL than at the end). */
+int model_tensor_order(const void *a, const void *b);
+/*
+ * The size of a shape with `bits` bits an element, in *total_bits; or what is wrong with it. A zero
+ * does not hide that the other sizes are impossible.
+ */
+const char *model_tensor_extent(const model_tensor *tensor, unsigned bits, uint64_t *total_bits);
+
+#endif
