@@ -54,30 +54,33 @@ fi
 
 # ------------------------------------------------------------------------ info --env, as a table
 
-bare() {
-    env -u ISOBIT_VERBOSE -u ISOBIT_VERBOSE_FILE -u ISOBIT_NUM_THREADS -u OMP_NUM_THREADS "$@"
-}
-works 'info --env' bare "$@" info --env
+# A program, which `timeout` can run, and no function.
+cat >"$work/bare" <<'END'
+#!/bin/sh
+exec env -u ISOBIT_VERBOSE -u ISOBIT_VERBOSE_FILE -u ISOBIT_NUM_THREADS -u OMP_NUM_THREADS "$@"
+END
+chmod +x "$work/bare"
+works 'info --env' "$work/bare" "$@" info --env
 says 'ISOBIT_ISA default the best that can run' 'info --env'
 says 'ISOBIT_VERBOSE default 0' 'info --env'
 says 'ISOBIT_NUM_THREADS default OMP_NUM_THREADS' 'info --env'
 says ' libisobit: the instruction set of all calls that name none' 'info --env'
-works 'values of the environment' bare env ISOBIT_ISA=scalar ISOBIT_VERBOSE=2 OMP_NUM_THREADS=4,2 \
+works 'values of the environment' "$work/bare" env ISOBIT_ISA=scalar ISOBIT_VERBOSE=2 OMP_NUM_THREADS=4,2 \
     ISOBIT_VERBOSE_FILE="$work/v" "$@" info --env
 says 'ISOBIT_ISA environment scalar' 'valid value'
 says 'ISOBIT_VERBOSE environment 2' 'valid value'
 says "ISOBIT_VERBOSE_FILE environment $work/v" 'valid value'
 says 'OMP_NUM_THREADS environment 4,2' 'valid value'
-works 'invalid values' bare env ISOBIT_ISA=mmx ISOBIT_VERBOSE=3 ISOBIT_NUM_THREADS=0 \
+works 'invalid values' "$work/bare" env ISOBIT_ISA=mmx ISOBIT_VERBOSE=3 ISOBIT_NUM_THREADS=0 \
     OMP_NUM_THREADS=two "$@" info --env
 says 'ISOBIT_ISA invalid mmx (no instruction set that can run here: calls are refused)' 'invalid'
 says 'ISOBIT_VERBOSE invalid 3 (none of 0 1 2: counts as 0)' 'invalid'
 says 'ISOBIT_NUM_THREADS invalid 0 (no number of threads: counts as not set)' 'invalid'
 says 'OMP_NUM_THREADS invalid two (no number of threads: counts as not set)' 'invalid'
-works 'empty values' bare env ISOBIT_ISA= ISOBIT_VERBOSE= ISOBIT_NUM_THREADS= "$@" info --env
+works 'empty values' "$work/bare" env ISOBIT_ISA= ISOBIT_VERBOSE= ISOBIT_NUM_THREADS= "$@" info --env
 says 'ISOBIT_ISA default the best that can run' 'empty value'
 says 'ISOBIT_VERBOSE default 0' 'empty value'
-works 'info --env --json' bare env ISOBIT_VERBOSE=3 ISOBIT_VERBOSE_FILE='a"\b' "$@" info --env \
+works 'info --env --json' "$work/bare" env ISOBIT_VERBOSE=3 ISOBIT_VERBOSE_FILE='a"\b' "$@" info --env \
     --json
 lines_are 'info --env --json' 1
 for part in '"name": "ISOBIT_VERBOSE", "value": "3", "source": "invalid"' \
