@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Packed weights: iso_pack_f32 and iso_linear_f32.
+ * Products with packed weights, of floats and of 16 bits; packing of floats (that of 16 bits is in
+ * w16.c).
  */
 #include "gemm/product.h"
 #include "gemm/text.h"
@@ -57,17 +58,27 @@ iso_status iso_pack_f32(iso_packed *p, void *packed, size_t packed_bytes, const 
     return status;
 }
 
-static struct iso_gemm_shape shape_of(const iso_packed *w, size_t m, const iso_context *context) {
-    return (struct iso_gemm_shape){
-        .m = m, .n = w->n, .k = w->k, .threads = iso_context_threads(context), .panels = 1};
+/* Weights of either kind. */
+struct weights {
+    const void *data;
+    size_t n, k;
+    int w16, type16;
+};
+
+static struct iso_gemm_shape shape_of(const struct weights *w, size_t m,
+                                      const iso_context *context) {
+    return (struct iso_gemm_shape){.m = m,
+                                   .n = w->n,
+                                   .k = w->k,
+                                   .threads = iso_context_threads(context),
+                                   .panels = 1,
+                                   .w16 = w->w16};
 }
 
-iso_status iso_linear_f32_workspace_bytes(size_t *bytes, const iso_packed *w, size_t m,
-                                          const iso_context *context) {
+static iso_status workspace_bytes(size_t *bytes, const struct weights *w, size_t m,
+                                  const iso_context *context) {
     const struct iso_kernels *kernels;
     size_t floats = 0;
-    if (!bytes || !w)
-        return ISOBIT_E_NULL;
     iso_status status = iso_context_kernels(&kernels, context);
     if (!status && m && w->n && w->k) {
         const struct iso_gemm_machine machine = iso_gemm_this_machine(kernels);
@@ -79,14 +90,12 @@ iso_status iso_linear_f32_workspace_bytes(size_t *bytes, const iso_packed *w, si
     return status;
 }
 
-static iso_status linear_call(float *y, size_t ldy, const float *x, size_t ldx, const iso_packed *w,
-                              size_t m, const iso_linear_options *options,
+static iso_status linear_call(float *y, size_t ldy, const float *x, size_t ldx,
+                              const struct weights *w, size_t m, const iso_linear_options *options,
                               const iso_context *context) {
     struct iso_epilogue e = {.alpha = 1.0f};
     const struct iso_kernels *kernels;
     iso_linear_options own;
-    if (!w)
-        return ISOBIT_E_NULL;
     if (options) {
         if (!(options = ISO_OPTIONS(options, own, ldr)))
             return ISOBIT_E_SIZE;
@@ -112,9 +121,11 @@ static iso_status linear_call(float *y, size_t ldy, const float *x, size_t ldx, 
                             .a = x,
                             .ai = ldx,
                             .ap = 1,
-                            .b = w->data,
+                            .b = w->w16 ? NULL : w->data,
                             .bs = ISO_PANEL,
-                            .bps = k * ISO_PANEL,
+                            .bps = k * (w->w16 ? ISO_WIDE_PANEL : ISO_PANEL),
+                            .b16 = w->w16 ? w->data : NULL,
+                            .type16 = w->type16,
                             .e = &e};
     if (k == 0) {
         iso_finish_zeros(&t);
@@ -129,7 +140,7 @@ static iso_status linear_call(float *y, size_t ldy, const float *x, size_t ldx, 
 }
 
 /* The plan in words. */
-static void say_plan(char *text, size_t bytes, const float *y, const iso_packed *w, size_t m,
+static void say_plan(char *text, size_t bytes, const float *y, const struct weights *w, size_t m,
                      const iso_linear_options *o, const iso_context *context) {
     const struct iso_epilogue e = {.alpha = 1.0f, .residual = o->residual};
     const struct iso_kernels *kernels;
@@ -141,22 +152,63 @@ static void say_plan(char *text, size_t bytes, const float *y, const iso_packed 
     iso_gemm_say(text, bytes, &shape, &machine);
 }
 
-iso_status iso_linear_f32(float *y, size_t ldy, const float *x, size_t ldx, const iso_packed *w,
-                          size_t m, const iso_linear_options *options, const iso_context *context) {
+/* With a line about it, if that is asked for; `status` is what was found out about w. */
+static iso_status linear(const char *name, iso_status status, float *y, size_t ldy, const float *x,
+                         size_t ldx, const struct weights *w, size_t m,
+                         const iso_linear_options *options, const iso_context *context) {
     const uint64_t begin = iso_verbose_begin();
-    const iso_status status = linear_call(y, ldy, x, ldx, w, m, options, context);
+    if (!status)
+        status = linear_call(y, ldy, x, ldx, w, m, options, context);
     if (begin) {
         static const iso_linear_options none;
         iso_linear_options own;
         const iso_linear_options *o = ISO_OPTIONS_OR(options, own, ldr, &none);
         const uint64_t end = iso_verbose_clock();
         char way[400] = "no product";
-        if (!status && w && w->n && w->k && m)
+        if (!status && w->n && w->k && m)
             say_plan(way, sizeof way, y, w, m, o, context);
-        iso_verbose_end(begin, end, "linear_f32", context, status, way,
-                        "m%zun%zuk%zu:ldx%zu:ldy%zu%s%s%s", m, w ? w->n : 0, w ? w->k : 0, ldx, ldy,
-                        o->bias ? ":bias" : "", iso_verbose_act((int)o->act),
-                        o->residual ? ":residual" : "");
+        iso_verbose_end(begin, end, name, context, status, way, "m%zun%zuk%zu:ldx%zu:ldy%zu%s%s%s",
+                        m, w->n, w->k, ldx, ldy, o->bias ? ":bias" : "",
+                        iso_verbose_act((int)o->act), o->residual ? ":residual" : "");
     }
     return status;
+}
+
+static struct weights weights_of(const iso_packed *w) {
+    return w ? (struct weights){w->data, w->n, w->k, 0, 0} : (struct weights){.n = 0};
+}
+
+iso_status iso_linear_f32(float *y, size_t ldy, const float *x, size_t ldx, const iso_packed *w,
+                          size_t m, const iso_linear_options *options, const iso_context *context) {
+    const struct weights of = weights_of(w);
+    return linear("linear_f32", w ? ISOBIT_OK : ISOBIT_E_NULL, y, ldy, x, ldx, &of, m, options,
+                  context);
+}
+
+iso_status iso_linear_f32_workspace_bytes(size_t *bytes, const iso_packed *w, size_t m,
+                                          const iso_context *context) {
+    const struct weights of = weights_of(w);
+    return bytes && w ? workspace_bytes(bytes, &of, m, context) : ISOBIT_E_NULL;
+}
+
+static iso_status weights_of_16(struct weights *of, const iso_packed_w16 *w) {
+    *of = (struct weights){.n = 0};
+    if (!w)
+        return ISOBIT_E_NULL;
+    *of = (struct weights){w->data, w->n, w->k, 1, (int)w->type};
+    return w->type == ISOBIT_F16 || w->type == ISOBIT_BF16 ? ISOBIT_OK : ISOBIT_E_OPTION;
+}
+
+iso_status iso_linear_w16(float *y, size_t ldy, const float *x, size_t ldx, const iso_packed_w16 *w,
+                          size_t m, const iso_linear_options *options, const iso_context *context) {
+    struct weights of;
+    const iso_status status = weights_of_16(&of, w);
+    return linear("linear_w16", status, y, ldy, x, ldx, &of, m, options, context);
+}
+
+iso_status iso_linear_w16_workspace_bytes(size_t *bytes, const iso_packed_w16 *w, size_t m,
+                                          const iso_context *context) {
+    struct weights of;
+    const iso_status status = bytes ? weights_of_16(&of, w) : ISOBIT_E_NULL;
+    return status ? status : workspace_bytes(bytes, &of, m, context);
 }

@@ -11,6 +11,7 @@
 #include "templates/gemm_strip.h"
 #include "templates/gemm.h"
 #include "templates/gemm_direct.h"
+#include "templates/gemm_w16.h"
 #include "templates/gemv.h"
 #include "templates/softmax.h"
 #include "templates/norm.h"
@@ -27,6 +28,7 @@ const struct iso_kernels ISO_PASTE(iso_kernels_, ISO_ISA) = {
     .mr = GEMM_MR,
     .direct_mr = GEMM_DIRECT_MR,
     .direct_tall = GEMM_DIRECT_TALL,
+    .w16_mr = GEMM_W16_MR,
     .rows_in_place_bt = GEMM_ROWS_IN_PLACE_BT,
     .aliased = GEMM_ALIASED,
     .pairs_across = GEMM_LINES_BT,

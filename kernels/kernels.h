@@ -31,7 +31,41 @@
 /* Layout of packed matrices: panels of so many columns. The same for all instruction sets. */
 #define ISO_PANEL 16
 
+/* And of 16-bit matrices: [n/32][k][32], columns j and 16 + j of BF16 side by side, at 2j and 2j +
+ * 1, those of F16 in order. */
+#define ISO_WIDE_PANEL 32
+enum { ISO_W16_F16, ISO_W16_BF16 };
+/* Where column j of a wide panel is in a step. */
+static inline size_t iso_w16_place(size_t j, int type) {
+    return type == ISO_W16_BF16 ? j % ISO_PANEL * 2 + j / ISO_PANEL : j;
+}
+
 #define ISO_L2_FLOATS ((size_t)1 << 18) /* what is more does not stay in L2 */
+
+/* Numbers of 16 bits as floats, exactly; a NaN of F16 becomes quiet. */
+static inline float iso_bf16_value(uint16_t bits) {
+    const union {
+        uint32_t bits;
+        float value;
+    } f = {(uint32_t)bits << 16};
+    return f.value;
+}
+static inline float iso_f16_value(uint16_t half) {
+    const uint32_t sign = (uint32_t)(half & 0x8000) << 16, rest = half & 0x7fff;
+    union {
+        uint32_t bits;
+        float value;
+    } f;
+    if (rest < 0x400) { /* zero and subnormal numbers: multiples of 2^-24 */
+        f.value = (float)rest * 0x1p-24f;
+        f.bits |= sign;
+        return f.value;
+    }
+    f.bits = sign | ((rest << 13) + (rest < 0x7c00 ? 112U << 23 : 224U << 23));
+    if (rest > 0x7c00)
+        f.bits |= 0x400000;
+    return f.value;
+}
 
 /*
  * gemm_strip: the product of a strip of at most MR rows with any number of columns.
@@ -74,6 +108,15 @@ enum { ISO_DIRECT_ADD = 1, ISO_DIRECT_BEYOND_L2 = 2, ISO_DIRECT_NEXT = 4 };
  *
  * gemm_strip_bt: the same sums with A as a strip and a transposed B: b[j*ldb + p]. At most MR and
  * ROWS_IN_PLACE_BT rows.
+ */
+
+/*
+ * gemm_w16: the sums of gemm_direct, at most W16_MR rows, with B in wide panels of 16-bit
+ * elements, each `bps` behind the one before, which are widened exactly in registers. All columns
+ * of the last panel are read. mode: ADD, and BEYOND_L2, where B comes from there.
+ *
+ * gemm_widen: k steps of n columns of such a B into panels [n/16][k][16]. A NaN of BF16 keeps its
+ * bits, one of F16 becomes quiet.
  */
 
 /*
@@ -308,6 +351,7 @@ struct iso_kernels {
     unsigned isa;              /* ISO_ISA_<name> */
     unsigned mr, direct_mr;    /* most rows of a strip, and of gemm_direct, */
     unsigned direct_tall;      /* and of that where the columns are a vector or fewer */
+    unsigned w16_mr;           /* of gemm_w16 */
     unsigned rows_in_place_bt; /* most rows of gemm_strip_bt */
     unsigned aliased;          /* rows of a [k][n] alias if ld is a multiple of so many floats */
     unsigned pairs_across;     /* of vectors of rows: see iso_gemm_rows_in_lanes */

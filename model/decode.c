@@ -330,6 +330,11 @@ static void tell_step(model_sequence *s, size_t c) {
     }
 }
 
+static double weight_bytes(const model_linear *w) {
+    const size_t element = w->w16.data ? sizeof *w->w16.data : sizeof(float);
+    return (double)w->w.n * (double)w->w.k * (double)element;
+}
+
 /*
  * What a profile tells of a step. It multiplies with all weights of the decoder but those for the
  * keys and values of the sources.
@@ -337,19 +342,19 @@ static void tell_step(model_sequence *s, size_t c) {
 static void profile_step(const iso_model *model, double start, double flops) {
     iso_profile *profile = model->profile;
     const double seconds = model_now() - start;
-    double floats = (double)model->logits.w.n * (double)model->logits.w.k;
+    double bytes = weight_bytes(&model->logits);
     for (size_t l = 0; l < model->decoder.layers; l++) {
         const model_layer *layer = &model->decoder.layer[l];
         const model_linear *all[] = {&layer->self_qkv,  &layer->self_out, &layer->cross_q,
                                      &layer->cross_out, &layer->fc1,      &layer->fc2};
         for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-            floats += (double)all[i]->w.n * (double)all[i]->w.k;
+            bytes += weight_bytes(all[i]);
     }
     if (!profile->steps++ || seconds < profile->fastest_step)
         profile->fastest_step = seconds;
     profile->step_seconds += seconds;
     profile->step_flops += profile->flops - flops;
-    profile->step_weight_bytes += floats * sizeof(float);
+    profile->step_weight_bytes += bytes;
 }
 
 iso_status model_group_step(model_group *g) {

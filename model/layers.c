@@ -25,28 +25,54 @@ iso_status model_normalize(model_run *run, float *y, size_t ldy, const float *x,
     return model_run_fail(run, status, "normalisation");
 }
 
+/* Rows `ids` of a packed matrix, in run->h. */
+static const float *gather(const model_run *run, const iso_packed *w, const uint32_t *ids,
+                           size_t rows) {
+    for (size_t i = 0; i < rows; i++) {
+        const float *row = w->data + (size_t)(ids[i] / 16) * w->k * 16 + ids[i] % 16;
+        for (size_t j = 0; j < w->k; j++)
+            run->h[i * w->k + j] = row[j * 16];
+    }
+    return run->h;
+}
+
+static const uint16_t *gather16(const model_run *run, const iso_packed_w16 *w, const uint32_t *ids,
+                                size_t rows) {
+    uint16_t *to = (uint16_t *)(void *)run->h;
+    for (size_t i = 0; i < rows; i++) {
+        const size_t column = ids[i] % 32;
+        const size_t place = w->type == ISOBIT_BF16 ? column % 16 * 2 + column / 16 : column;
+        const uint16_t *row = w->data + (size_t)(ids[i] / 32) * w->k * 32 + place;
+        for (size_t j = 0; j < w->k; j++)
+            to[i * w->k + j] = row[j * 32];
+    }
+    return to;
+}
+
 /* x = E[id] sqrt(d) + P[position], rows x d. A tied E is gathered from the packed logits. */
 static iso_status embed(model_run *run, const model_stack *stack, float *x, const uint32_t *ids,
                         const uint32_t *positions, size_t rows) {
     const model_config *c = &run->model->config;
-    const float *table = stack->embedding.rows;
-    const size_t d = c->d;
+    const model_table *t = &stack->embedding;
+    const float *table = t->rows;
+    const uint16_t *table16 = t->rows16;
+    const iso_w16 type = table16 ? t->type : t->packed16.type;
+    const size_t d = c->d, position_count = c->max_positions + c->position_offset;
     size_t V = stack->V;
     float scale = c->scale_embedding ? (float)sqrt((double)d) : 1.0f;
-    if (!table) {
-        const float *panels = stack->embedding.packed.data;
-        for (size_t i = 0; i < rows; i++) {
-            const float *row = panels + (size_t)(ids[i] / 16) * d * 16 + ids[i] % 16;
-            for (size_t j = 0; j < d; j++)
-                run->h[i * d + j] = row[j * 16];
-        }
-        table = run->h;
+    if (!table && !table16) {
+        if (t->packed16.data)
+            table16 = gather16(run, &t->packed16, ids, rows);
+        else
+            table = gather(run, &t->packed, ids, rows);
         ids = run->iota;
         V = rows;
     }
     iso_status status =
-        iso_embed_f32(x, d, ids, rows, table, V, d, scale, stack->positions, positions,
-                      c->max_positions + c->position_offset, &run->context);
+        table16 ? iso_embed_w16(x, d, ids, rows, table16, type, V, d, scale, stack->positions,
+                                positions, position_count, &run->context)
+                : iso_embed_f32(x, d, ids, rows, table, V, d, scale, stack->positions, positions,
+                                position_count, &run->context);
     model_lap(run, ISOBIT_PROFILE_EMBEDDING);
     if (!status && stack->embedding_norm.gamma)
         return model_normalize(run, x, d, x, rows, &stack->embedding_norm);
@@ -82,9 +108,13 @@ iso_status model_project(model_run *run, float *y, size_t ldy, const float *x, s
                                   .act = act,
                                   .residual = residual,
                                   .ldr = residual ? linear->w.n : 0};
-    iso_status status =
-        linear->plain ? project_plain(run, y, ldy, x, ldx, linear, rows, &options)
-                      : iso_linear_f32(y, ldy, x, ldx, &linear->w, rows, &options, &run->context);
+    iso_status status;
+    if (linear->plain)
+        status = project_plain(run, y, ldy, x, ldx, linear, rows, &options);
+    else if (linear->w16.data)
+        status = iso_linear_w16(y, ldy, x, ldx, &linear->w16, rows, &options, &run->context);
+    else
+        status = iso_linear_f32(y, ldy, x, ldx, &linear->w, rows, &options, &run->context);
     model_count(run, rows, linear->w.n, linear->w.k);
     model_lap(run, linear == &run->model->logits ? ISOBIT_PROFILE_LOGITS : ISOBIT_PROFILE_LINEAR);
     return model_run_fail(run, status, "linear layer");

@@ -12,7 +12,7 @@
 
 #define MAX_HEADER_BYTES ((size_t)100000000)
 
-static void fill_info(iso_model *model, size_t parameters) {
+static void fill_info(iso_model *model, const model_source *source) {
     const model_config *c = &model->config;
     model->info = (iso_model_info){
         .family = c->family,
@@ -34,7 +34,8 @@ static void fill_info(iso_model *model, size_t parameters) {
         .eos_count = c->eos.count,
         .default_beams = c->search.beams,
         .default_max_length = c->search.max_length,
-        .parameters = parameters,
+        .parameters = source->parameters,
+        .parameters_16 = source->parameters16,
         .weight_bytes = model->arena.bytes,
         .has_logits = model->logits.w.n != 0,
         .has_pooler = model->pooler.w.n != 0,
@@ -167,7 +168,8 @@ static iso_status load(iso_model *model, const char *directory, const iso_load_o
                            .arena = &model->arena,
                            .context = context,
                            .error = error,
-                           .reject_nonfinite = options && options->reject_nonfinite};
+                           .reject_nonfinite = options && options->reject_nonfinite,
+                           .widen = options && options->widen};
     gguf_place place; /* its name is that of the checkpoint */
     iso_status status = open_model(model, &checkpoint, &place, directory, limit, error);
     if (!status && options)
@@ -199,7 +201,7 @@ static iso_status load(iso_model *model, const char *directory, const iso_load_o
     model_checkpoint_close(&checkpoint);
     model_arena_free(&place.arena);
     if (!status)
-        fill_info(model, source.parameters);
+        fill_info(model, &source);
     return status;
 }
 

@@ -60,9 +60,12 @@ iso_status model_run_linear_workspace(model_run *run, size_t rows) {
     iso_status status = ISOBIT_OK;
     for (size_t i = 0; i < sizeof all / sizeof *all && !status; i++) {
         size_t bytes;
-        if (!all[i]->w.data) /* absent, or in a mapped file */
+        if (all[i]->w16.data)
+            status = iso_linear_w16_workspace_bytes(&bytes, &all[i]->w16, rows, &run->context);
+        else if (all[i]->w.data)
+            status = iso_linear_f32_workspace_bytes(&bytes, &all[i]->w, rows, &run->context);
+        else /* absent, or in a mapped file */
             continue;
-        status = iso_linear_f32_workspace_bytes(&bytes, &all[i]->w, rows, &run->context);
         if (!status)
             status = model_run_workspace(run, bytes);
     }

@@ -147,7 +147,7 @@ static iso_status take_relative(model_source *source, const model_config *c, mod
         stack->first_distance = first;
         stack->buckets = buckets;
     } else {
-        status = model_source_plan(source, buckets, 1);
+        status = model_source_plan(source, buckets, 1, sizeof(float));
     }
     for (size_t i = 0; i < stack->layers && !status; i++) {
         model_layer *layer = &stack->layer[i];
@@ -170,7 +170,7 @@ static iso_status compute_positions(model_source *source, const model_config *c,
                           "are supported",
                           rows, c->d, MAX_COMPUTED);
     if (!source->load)
-        return model_source_plan(source, rows, c->d);
+        return model_source_plan(source, rows, c->d, sizeof(float));
     float *table = model_alloc3(source->arena, rows, c->d, 1, sizeof(float));
     if (!table)
         return model_fail(source->error, ISOBIT_E_NOMEM,
@@ -259,6 +259,11 @@ static iso_status take_masked_head(model_source *source, iso_model *model) {
     return status ? status : take_norm(source, c, &model->head_norm, "", names->head_norm);
 }
 
+/* The table that has the rows of these weights. */
+static model_table tied_table(const model_linear *w) {
+    return (model_table){.rows = w->plain, .packed = w->w, .packed16 = w->w16};
+}
+
 /* Embedding, and what an encoder alone may have on top. */
 static iso_status take_encoder_ends(model_source *source, iso_model *model) {
     const model_config *c = &model->config;
@@ -276,15 +281,15 @@ static iso_status take_encoder_ends(model_source *source, iso_model *model) {
         !model_source_find(source, join(&joined, "", 1, &names->head_dense, ".weight"), 1)) {
         const char *const tables[] = {names->shared, names->source};
         const model_tensor *t = model_source_find(source, tables, names->source ? 2 : 1);
-        return model_take_table(source, &model->encoder.embedding.rows, t ? t->name : names->shared,
-                                V, c->d);
+        return model_take_table(source, &model->encoder.embedding, t ? t->name : names->shared, V,
+                                c->d);
     }
     status = model_take_packed(source, &model->logits, tied ? &names->shared : &names->head, 1, V,
                                c->d, 0);
     if (!status && tied)
-        model->encoder.embedding = (model_table){model->logits.plain, model->logits.w};
+        model->encoder.embedding = tied_table(&model->logits);
     else if (!status)
-        status = model_take_table(source, &model->encoder.embedding.rows, names->shared, V, c->d);
+        status = model_take_table(source, &model->encoder.embedding, names->shared, V, c->d);
     if (!status)
         status = model_take_vector(source, &model->logits.bias, &names->head_bias, 1, V, 0);
     return status ? status : take_masked_head(source, model);
@@ -311,19 +316,19 @@ static iso_status take_embeddings(model_source *source, iso_model *model) {
     const char *name = t ? t->name : table[0];
     iso_status status;
     if (own_head) {
-        status = model_take_table(source, &model->decoder.embedding.rows, name, Vt, c->d);
+        status = model_take_table(source, &model->decoder.embedding, name, Vt, c->d);
         if (!status)
             status = model_take_packed(source, &model->logits, &names->head, 1, Vt, c->d, 0);
     } else {
         status = model_take_packed(source, &model->logits, &name, 1, Vt, c->d, 0);
-        model->decoder.embedding = (model_table){model->logits.plain, model->logits.w};
+        model->decoder.embedding = tied_table(&model->logits);
     }
     if (status)
         return status;
     if (c->share_embeddings)
         model->encoder.embedding = model->decoder.embedding;
-    else if ((status = model_take_table(source, &model->encoder.embedding.rows, names->source, Vs,
-                                        c->d)))
+    else if ((status =
+                  model_take_table(source, &model->encoder.embedding, names->source, Vs, c->d)))
         return status;
     if (c->logits_bias == MODEL_ALWAYS ||
         (c->logits_bias == MODEL_IF_STORED && model_source_find(source, &names->head_bias, 1)))
@@ -468,7 +473,7 @@ static iso_status make_rope(model_source *source, const model_config *c, model_s
             rows, dh, MAX_COMPUTED);
     if (!source->load) {
         const iso_status status = divide_rates(source, names, NULL, dh / 2);
-        return status ? status : model_source_plan(source, rows, dh);
+        return status ? status : model_source_plan(source, rows, dh, sizeof(float));
     }
     float *table = model_alloc3(source->arena, rows, dh, 1, sizeof(float));
     float *rates = model_alloc(&source->scratch, dh / 2, sizeof *rates);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weights from a checkpoint into the memory of a model: f32, matrices packed. First it is only
- * noted what goes where. Then the threads of the executor read pieces of some rows, convert them
- * (F16 and BF16 exactly, subnormals included, F64 rounded) and pack them at once, so that loading
- * needs the model's own memory and a piece for each thread, never the file or a second copy of a
- * matrix. The layout of iso_packed lets a multiple of 16 rows be packed for itself, and any rows of
- * a matrix that is stored the other way round.
+ * Weights from a checkpoint into the memory of a model: f32, or for matrices the 16 bits that the
+ * file has, and these packed. First it is only noted what goes where. Then the threads of the
+ * executor read pieces of some rows, convert them (F16 and BF16 exactly, subnormals included, F64
+ * rounded) and pack them at once, so that loading needs the model's own memory and a piece for each
+ * thread, never the file or a second copy of a matrix. The layout of iso_packed lets a multiple of
+ * 16 rows be packed for itself, 32 of iso_packed_w16, and any rows of a matrix that is stored the
+ * other way round.
  */
 #include "weights.h"
 
@@ -15,7 +16,12 @@
 #define CHUNK_FLOATS ((size_t)1 << 16) /* a piece, in L2 */
 #define PIECES_TOGETHER 8              /* that a thread takes: as much as a huge page */
 #define MAX_PARTS 3
-#define PANEL 16 /* of iso_packed */
+#define PANEL 16      /* of iso_packed */
+#define WIDE_PANEL 32 /* of iso_packed_w16 */
+
+/* What elements become: floats, or what the file has, numbers of 16 bits. */
+typedef enum form { FORM_F32, FORM_16 } form;
+static size_t form_bytes(form f) { return f == FORM_16 ? sizeof(uint16_t) : sizeof(float); }
 
 const model_tensor *model_source_find(const model_source *source, const char *const *names,
                                       size_t count) {
@@ -102,9 +108,16 @@ static float from_f64(uint64_t bits) {
 }
 
 /* Elements that lie in `raw`, `step` elements apart, to `to`, `to_step` apart. */
-static void convert(const model_tensor *t, float *to, size_t to_step, const unsigned char *raw,
-                    size_t step, size_t count) {
+static void convert(const model_tensor *t, form f, void *at, size_t to_step,
+                    const unsigned char *raw, size_t step, size_t count) {
     const size_t apart = step * element_bytes(t);
+    uint16_t *halves = at;
+    float *to = at;
+    if (f == FORM_16) {
+        for (size_t i = 0; i < count; i++)
+            halves[i * to_step] = (uint16_t)little_endian(raw + i * apart, 2);
+        return;
+    }
     switch (t->dtype) {
     case MODEL_F16:
         for (size_t i = 0; i < count; i++)
@@ -125,13 +138,13 @@ static void convert(const model_tensor *t, float *to, size_t to_step, const unsi
 }
 
 /* Elements [first, first + count), which lie one after the other in the file. */
-static iso_status read_rows(const model_source *source, const model_tensor *t, float *to,
+static iso_status read_rows(const model_source *source, const model_tensor *t, form f, char *to,
                             size_t first, size_t count) {
     const size_t size = element_bytes(t), room = 2 * source->chunk_floats / size;
     for (size_t done = 0, piece; done < count; done += piece) {
         piece = count - done;
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-        if (t->dtype == MODEL_F32) /* as it is */
+        if (t->dtype == MODEL_F32 || f == FORM_16) /* as it is */
             return model_checkpoint_read(source->checkpoint, t, to, (uint64_t)first * size,
                                          count * size, source->error);
 #endif
@@ -141,7 +154,7 @@ static iso_status read_rows(const model_source *source, const model_tensor *t, f
                                   (uint64_t)(first + done) * size, piece * size, source->error);
         if (status)
             return status;
-        convert(t, to + done, 1, source->raw, 1, piece);
+        convert(t, f, to + done * form_bytes(f), 1, source->raw, 1, piece);
     }
     return ISOBIT_OK;
 }
@@ -150,7 +163,7 @@ static iso_status read_rows(const model_source *source, const model_tensor *t, f
  * The same with strides, as a view of another tensor has (a transposed one above all): whole rows.
  * The inner loop follows the smaller stride, so that a read brings many elements at a time.
  */
-static iso_status read_strided(const model_source *source, const model_tensor *t, float *to,
+static iso_status read_strided(const model_source *source, const model_tensor *t, form f, char *to,
                                size_t first, size_t count) {
     const size_t size = element_bytes(t), room = 2 * source->chunk_floats / size;
     const int matrix = t->rank == 2;
@@ -173,18 +186,27 @@ static iso_status read_strided(const model_source *source, const model_tensor *t
                                                       span * size, source->error);
             if (status)
                 return status;
-            convert(t, to + o * to_outer + done * to_inner, to_inner, source->raw, (size_t)stride,
-                    piece);
+            convert(t, f, to + (o * to_outer + done * to_inner) * form_bytes(f), to_inner,
+                    source->raw, (size_t)stride, piece);
         }
     return ISOBIT_OK;
 }
 
-static iso_status check_finite(const model_source *source, const model_tensor *t, const float *at,
-                               size_t first, size_t count) {
+/* Whether element i is an infinity or NaN. */
+static int is_nonfinite(const model_tensor *t, form f, const void *at, size_t i) {
+    const uint32_t mask = f == FORM_F32 ? 0x7f800000 : t->dtype == MODEL_BF16 ? 0x7f80 : 0x7c00;
+    uint32_t bits;
+    if (f == FORM_16)
+        bits = ((const uint16_t *)at)[i];
+    else
+        memcpy(&bits, (const float *)at + i, sizeof bits);
+    return (bits & mask) == mask;
+}
+
+static iso_status check_finite(const model_source *source, const model_tensor *t, form f,
+                               const void *at, size_t first, size_t count) {
     for (size_t i = 0; source->reject_nonfinite && i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, &at[i], sizeof bits);
-        if ((bits & 0x7f800000) == 0x7f800000) {
+        if (is_nonfinite(t, f, at, i)) {
             model_quoted name;
             return model_fail(source->error, ISOBIT_E_RANGE,
                               "tensor %s: element %zu is not finite, and such weights are "
@@ -195,12 +217,12 @@ static iso_status check_finite(const model_source *source, const model_tensor *t
     return ISOBIT_OK;
 }
 
-/* Elements [first, first + count) of a tensor as f32; of a matrix whole rows. */
-static iso_status read_elements(const model_source *source, const model_tensor *t, float *to,
+/* Elements [first, first + count) of a tensor in that form; of a matrix whole rows. */
+static iso_status read_elements(const model_source *source, const model_tensor *t, form f, char *to,
                                 size_t first, size_t count) {
-    iso_status status = t->strides ? read_strided(source, t, to, first, count)
-                                   : read_rows(source, t, to, first, count);
-    return status ? status : check_finite(source, t, to, first, count);
+    iso_status status = t->strides ? read_strided(source, t, f, to, first, count)
+                                   : read_rows(source, t, f, to, first, count);
+    return status ? status : check_finite(source, t, f, to, first, count);
 }
 
 /* Buffers of a thread will have room for 16 rows of k elements; one more take is to come. */
@@ -216,10 +238,9 @@ static iso_status plan_take(model_source *source, size_t k) {
     return ISOBIT_OK;
 }
 
-iso_status model_source_plan(model_source *source, size_t n, size_t k) {
+iso_status model_source_plan(model_source *source, size_t n, size_t k, size_t element) {
     size_t bytes;
-    if (__builtin_mul_overflow(n, k, &bytes) ||
-        __builtin_mul_overflow(bytes, sizeof(float), &bytes) ||
+    if (__builtin_mul_overflow(n, k, &bytes) || __builtin_mul_overflow(bytes, element, &bytes) ||
         __builtin_add_overflow(bytes, (size_t)63, &bytes) ||
         __builtin_add_overflow(source->bytes, bytes & ~(size_t)63, &source->bytes))
         return model_fail(source->error, ISOBIT_E_OVERFLOW, "the weights are too large");
@@ -234,61 +255,91 @@ typedef struct model_take {
     const model_tensor *tensors[MAX_PARTS];
     size_t first_rows, other_rows; /* of tensors[0], of each of the others */
     size_t rows, width;
-    float *to;   /* TAKE_MAPPED: nothing is written there */
+    void *to;    /* TAKE_MAPPED: nothing is written there */
     size_t step; /* rows of a piece */
     size_t end;  /* the pieces of this take and all before it */
+    form form;
 } model_take;
 
+static iso_w16 type_of(const model_tensor *t) {
+    return t->dtype == MODEL_BF16 ? ISOBIT_BF16 : ISOBIT_F16;
+}
+
+/* A row of a panel: `present` elements and zeros. */
+static void turn_floats(float *to, const float *from, size_t present) {
+    memset(to, 0, PANEL * sizeof *to);
+    memcpy(to, from, present * sizeof *to);
+}
+static void turn_halves(uint16_t *to, const uint16_t *from, size_t present, iso_w16 type) {
+    memset(to, 0, WIDE_PANEL * sizeof *to);
+    for (size_t i = 0; i < present; i++)
+        to[type == ISOBIT_BF16 ? i % 16 * 2 + i / 16 : i] = from[i];
+}
+
 /* Rows [first, first + count) of a matrix that is stored [k][n], k rows, to where they belong. */
-static void turn_rows(const model_take *take, const float *rows, size_t first, size_t count) {
-    const size_t n = take->width, k = take->rows, panels = (n + PANEL - 1) / PANEL;
+static void turn_rows(const model_take *take, const char *rows, size_t first, size_t count) {
+    const size_t panel = take->form == FORM_16 ? WIDE_PANEL : PANEL, size = form_bytes(take->form);
+    const size_t n = take->width, k = take->rows, panels = (n + panel - 1) / panel;
     /* Threads that turn pieces of one matrix begin far from each other: pages that are used for
      * the first time are cleared, and two threads at the same one would both do it. */
     size_t j = panels * first / k;
     for (size_t i = 0; i < panels; i++, j = j + 1 < panels ? j + 1 : 0) {
-        const size_t left = n - j * PANEL;
-        const float *from = rows + j * PANEL;
-        float *to = take->to + (j * k + first) * PANEL;
-        for (size_t r = 0; r < count; r++, from += n, to += PANEL)
-            if (left >= PANEL) {
-                memcpy(to, from, PANEL * sizeof *to);
-            } else {
-                memset(to, 0, PANEL * sizeof *to);
-                memcpy(to, from, left * sizeof *to);
-            }
+        const size_t left = n - j * panel, present = left < panel ? left : panel;
+        const char *from = rows + j * panel * size;
+        char *to = (char *)take->to + (j * k + first) * panel * size;
+        for (size_t r = 0; r < count; r++, from += n * size, to += panel * size)
+            if (take->form == FORM_16)
+                turn_halves((void *)to, (const void *)from, present, type_of(take->tensors[0]));
+            else
+                turn_floats((void *)to, (const void *)from, present);
     }
 }
 
+/* Rows `first` ... of a matrix, `count` of them, into panels. */
+static iso_status pack_rows(const model_source *source, const model_take *take, const void *rows,
+                            size_t first, size_t count) {
+    const size_t k = take->width;
+    char *to = (char *)take->to + first * k * form_bytes(take->form);
+    iso_packed_w16 packed16;
+    iso_packed packed;
+    size_t bytes;
+    iso_status status;
+    if (take->form == FORM_16) {
+        if (!(status = iso_pack_w16_bytes(&bytes, count, k)))
+            status = iso_pack_w16(&packed16, to, bytes, rows, k, count, k, 0,
+                                  type_of(take->tensors[0]), source->context);
+    } else if (!(status = iso_pack_f32_bytes(&bytes, count, k))) {
+        status = iso_pack_f32(&packed, to, bytes, rows, k, count, k, 0, source->context);
+    }
+    return status ? model_fail(source->error, status, "packing \"%s\": %s", take->tensors[0]->name,
+                               iso_strerror(status))
+                  : ISOBIT_OK;
+}
+
 static iso_status read_piece(const model_source *source, const model_take *take, size_t piece) {
-    const size_t first = piece * take->step, width = take->width;
+    const size_t first = piece * take->step, width = take->width, size = form_bytes(take->form);
     const size_t count = take->rows - first < take->step ? take->rows - first : take->step;
     const int direct = take->kind == TAKE_WHOLE || take->kind == TAKE_ROWS;
-    float *to = direct ? take->to + first * width : source->chunk;
+    char *to = direct ? (char *)take->to + first * width * size : (char *)source->chunk;
     iso_status status = ISOBIT_OK;
     if (take->kind == TAKE_MAPPED)
-        return check_finite(source, take->tensors[0], take->to + first * width, first * width,
-                            count * width);
+        return check_finite(source, take->tensors[0], FORM_F32,
+                            (const float *)take->to + first * width, first * width, count * width);
     for (size_t part = 0, begin = 0; begin < first + count && !status; part++) {
         const size_t end = begin + (part ? take->other_rows : take->first_rows);
         const size_t from = begin < first ? first : begin;
         const size_t until = end < first + count ? end : first + count;
         if (from < until)
-            status = read_elements(source, take->tensors[part], to + (from - first) * width,
-                                   (from - begin) * width, (until - from) * width);
+            status = read_elements(source, take->tensors[part], take->form,
+                                   to + (from - first) * width * size, (from - begin) * width,
+                                   (until - from) * width);
         begin = end;
     }
     if (!status && take->kind == TAKE_TURNED)
         turn_rows(take, to, first, count);
-    if (status || take->kind != TAKE_PACKED)
-        return status;
-    iso_packed packed;
-    size_t bytes;
-    if ((status = iso_pack_f32_bytes(&bytes, count, width)) ||
-        (status = iso_pack_f32(&packed, take->to + first * width, bytes, to, width, count, width, 0,
-                               source->context)))
-        return model_fail(source->error, status, "packing \"%s\": %s", take->tensors[0]->name,
-                          iso_strerror(status));
-    return ISOBIT_OK;
+    if (!status && take->kind == TAKE_PACKED)
+        status = pack_rows(source, take, to, first, count);
+    return status;
 }
 
 /* Notes what model_source_finish will read, or look at. There is room for all that was planned. */
@@ -304,7 +355,9 @@ static iso_status note(model_source *source, model_take take) {
     }
     take.step = take.rows;
     if (take.kind != TAKE_WHOLE)
-        take.step = source->chunk_floats / take.width / PANEL * PANEL;
+        take.step = take.form == FORM_16
+                        ? 2 * source->chunk_floats / take.width / WIDE_PANEL * WIDE_PANEL
+                        : source->chunk_floats / take.width / PANEL * PANEL;
     take.end = (take.rows + take.step - 1) / take.step;
     if (source->take_count)
         take.end += source->takes[source->take_count - 1].end;
@@ -416,35 +469,54 @@ static float *find_mapped(const model_source *source, const model_tensor *t) {
     return NULL;
 }
 
+/* Whether matrices, one below the other, stay in 16 bits: all have one type. */
+static form form_of(const model_source *source, const model_tensor *const *tensors, size_t parts) {
+    const model_dtype dtype = tensors[0]->dtype;
+    if (source->widen || (dtype != MODEL_F16 && dtype != MODEL_BF16))
+        return FORM_F32;
+    for (size_t part = 1; part < parts; part++)
+        if (tensors[part]->dtype != dtype)
+            return FORM_F32;
+    return FORM_16;
+}
+
 /* Matrices of n rows, the first one, and other_n, the others, one below the other. */
 static iso_status take_stacked(model_source *source, model_linear *out, const char *const *names,
                                size_t parts, size_t n, size_t other_n, size_t k, int in_out) {
     size_t bytes, rows = n;
     iso_status status = ISOBIT_OK;
     iso_error *error = source->error;
-    model_take take = {TAKE_PACKED, {NULL}, n, other_n, n, k, NULL, 0, 0};
+    model_take take = {TAKE_PACKED, {NULL}, n, other_n, n, k, NULL, 0, 0, FORM_F32};
+    size_t elements = 0;
     int overflow = 0;
     for (size_t part = 0; part < parts; part++) {
         const size_t own = part ? other_n : n;
         if ((status = find_checked(source, &take.tensors[part], names[part], in_out ? k : own,
                                    in_out ? own : k)))
             return status;
-        if (!source->load)
-            source->parameters += own * k;
+        elements += own * k;
         overflow |= part && __builtin_add_overflow(rows, other_n, &rows);
     }
-    if (overflow || iso_pack_f32_bytes(&bytes, rows, k))
+    take.form = form_of(source, take.tensors, parts);
+    if (!source->load) {
+        source->parameters += elements;
+        source->parameters16 += take.form == FORM_16 ? elements : 0;
+    }
+    if (overflow || (take.form == FORM_16 ? iso_pack_w16_bytes(&bytes, rows, k)
+                                          : iso_pack_f32_bytes(&bytes, rows, k)))
         return model_fail(error, ISOBIT_E_OVERFLOW, "tensor \"%s\" is too large", names[0]);
     float *mapped = parts == 1 ? find_mapped(source, take.tensors[0]) : NULL;
     if (!source->load) {
         if (!mapped)
-            status = model_source_plan(source, bytes / sizeof(float), 1);
+            status = model_source_plan(source, bytes, 1, 1);
         return status ? status : plan_take(source, in_out ? n : k);
     }
     take.to = mapped ? mapped : model_alloc(source->arena, bytes, 1);
     if (!take.to)
         return model_fail(error, ISOBIT_E_NOMEM, "out of memory for tensor \"%s\"", names[0]);
-    out->w = (iso_packed){mapped ? NULL : take.to, rows, k};
+    out->w = (iso_packed){mapped || take.form == FORM_16 ? NULL : take.to, rows, k};
+    if (take.form == FORM_16)
+        out->w16 = (iso_packed_w16){take.to, rows, k, type_of(take.tensors[0])};
     out->plain = mapped;
     out->turned = in_out;
     take.rows = rows;
@@ -471,7 +543,7 @@ iso_status model_take_grouped(model_source *source, model_linear *out, const cha
 static iso_status take_vectors(model_source *source, const float **out, const char *const *names,
                                size_t parts, size_t n, size_t other_n, int leading_one) {
     iso_status status = ISOBIT_OK;
-    model_take take = {TAKE_WHOLE, {NULL}, n, other_n, n, 1, NULL, 0, 0};
+    model_take take = {TAKE_WHOLE, {NULL}, n, other_n, n, 1, NULL, 0, 0, FORM_F32};
     for (size_t part = 1; part < parts; part++)
         if (__builtin_add_overflow(take.rows, other_n, &take.rows))
             return model_fail(source->error, ISOBIT_E_OVERFLOW, "\"%s\" is too large", names[0]);
@@ -487,7 +559,7 @@ static iso_status take_vectors(model_source *source, const float **out, const ch
     *out = take.to;
     if (status || source->load)
         return status ? status : note(source, take);
-    status = model_source_plan(source, take.rows, 1);
+    status = model_source_plan(source, take.rows, 1, sizeof(float));
     return status ? status : plan_take(source, 1);
 }
 
@@ -501,34 +573,44 @@ iso_status model_take_grouped_vector(model_source *source, const float **out,
     return take_vectors(source, out, names, 3, n, other_n, 0);
 }
 
-static iso_status take_rows(model_source *source, const float **out, const char *name, size_t n,
-                            size_t k, int constant) {
-    model_take take = {TAKE_ROWS, {NULL}, n, 0, n, k, NULL, 0, 0};
+/* `table`: it will not be changed, so it may be used where it lies, or in 16 bits. */
+static iso_status take_rows(model_source *source, model_table *out, const char *name, size_t n,
+                            size_t k, int table) {
+    model_take take = {TAKE_ROWS, {NULL}, n, 0, n, k, NULL, 0, 0, FORM_F32};
     iso_status status = find_checked(source, &take.tensors[0], name, n, k);
     if (status)
         return status;
-    float *mapped = constant ? find_mapped(source, take.tensors[0]) : NULL;
+    float *mapped = table ? find_mapped(source, take.tensors[0]) : NULL;
+    if (table)
+        take.form = form_of(source, take.tensors, 1);
+    const size_t size = form_bytes(take.form);
     if (!source->load) {
         source->parameters += n * k;
+        source->parameters16 += take.form == FORM_16 ? n * k : 0;
         if (!mapped)
-            status = model_source_plan(source, n, k);
+            status = model_source_plan(source, n, k, size);
         return status ? status : plan_take(source, k);
     }
     if (mapped)
         take.kind = TAKE_MAPPED;
-    take.to = mapped ? mapped : model_alloc3(source->arena, n, k, 1, sizeof(float));
+    take.to = mapped ? mapped : model_alloc3(source->arena, n, k, 1, size);
     if (!take.to)
         return model_fail(source->error, ISOBIT_E_NOMEM, "out of memory for \"%s\"", name);
-    *out = take.to;
+    *out = take.form == FORM_16 ? (model_table){.rows16 = take.to, .type = type_of(take.tensors[0])}
+                                : (model_table){.rows = take.to};
     return note(source, take);
 }
 
 iso_status model_take_rows(model_source *source, const float **out, const char *name, size_t n,
                            size_t k) {
-    return take_rows(source, out, name, n, k, 0);
+    model_table table = {.rows = NULL};
+    const iso_status status = take_rows(source, &table, name, n, k, 0);
+    if (table.rows)
+        *out = table.rows;
+    return status;
 }
 
-iso_status model_take_table(model_source *source, const float **out, const char *name, size_t n,
+iso_status model_take_table(model_source *source, model_table *out, const char *name, size_t n,
                             size_t k) {
     return take_rows(source, out, name, n, k, 1);
 }

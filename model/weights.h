@@ -14,7 +14,8 @@ typedef struct model_norm {
 
 typedef struct model_linear {
     iso_packed w;       /* n 0: there is none */
-    const float *plain; /* instead of w.data: [n][k], or turned: [k][n] */
+    iso_packed_w16 w16; /* instead of w.data, where its own data is not NULL */
+    const float *plain; /* or so: [n][k], or turned: [k][n] */
     int turned;
     const float *bias; /* may be NULL */
 } model_linear;
@@ -23,6 +24,9 @@ typedef struct model_linear {
 typedef struct model_table {
     const float *rows; /* [V][d], or NULL */
     iso_packed packed;
+    const uint16_t *rows16; /* either of them in 16 bits */
+    iso_w16 type;
+    iso_packed_w16 packed16;
 } model_table;
 
 typedef struct model_layer {
@@ -77,9 +81,10 @@ typedef struct model_source {
     iso_error *error;
     int load; /* 0: only names, element types and shapes are checked, and parameters counted */
     int reject_nonfinite;
+    int widen;       /* weights of 16 bits become f32 */
     model_map *maps; /* of each shard, where files are to be used as they lie; or NULL */
-    size_t parameters;
-    size_t bytes; /* that the weights will take */
+    size_t parameters, parameters16; /* of which so many stay in 16 bits */
+    size_t bytes;                    /* that the weights will take */
     model_arena scratch;
     struct model_take *takes; /* [take_count] to be read; there is room for take_limit */
     size_t take_count, take_limit;
@@ -90,8 +95,8 @@ typedef struct model_source {
 
 #define MODEL_MAX_NAME 192
 
-/* While nothing is loaded yet: n x k floats will be needed. */
-iso_status model_source_plan(model_source *source, size_t n, size_t k);
+/* While nothing is loaded yet: n x k elements of so many bytes will be needed. */
+iso_status model_source_plan(model_source *source, size_t n, size_t k, size_t element);
 
 /* The first of `count` names that the file has, also without their prefix; or NULL. */
 const model_tensor *model_source_find(const model_source *source, const char *const *names,
@@ -113,8 +118,8 @@ iso_status model_take_vector(model_source *source, const float **out, const char
                              size_t parts, size_t n, int leading_one);
 iso_status model_take_rows(model_source *source, const float **out, const char *name, size_t n,
                            size_t k);
-/* The same for rows that will not be changed. */
-iso_status model_take_table(model_source *source, const float **out, const char *name, size_t n,
+/* An embedding table of its own. */
+iso_status model_take_table(model_source *source, model_table *out, const char *name, size_t n,
                             size_t k);
 
 /* Reads all that was taken since the last time, with the threads of the context. The error is the

@@ -21,7 +21,7 @@
 X86("Core 2", 0xa, 0x0008e3bd, 0, 0, 0, 0, 0, 0, "scalar", NO_AVX)
 X86("Nehalem", 0xb, 0x0098e3bd, 0, 0, 0, 0, 0, 0, "scalar", NO_AVX)
 X86("Westmere", 0xb, 0x029ee3ff, 0, 0, 0, 0, 0, 0, "scalar", NO_AVX)
-X86("Sandy Bridge", 0xd, 0x1fbae3ff, 0, 0, 0, 0, 0, 0x7, "scalar", "the CPU lacks fma")
+X86("Sandy Bridge", 0xd, 0x1fbae3ff, 0, 0, 0, 0, 0, 0x7, "scalar", "the CPU lacks f16c")
 X86("Ivy Bridge", 0xd, 0x7fbae3ff, 0, 0x00000281, 0, 0, 0, 0x7, "scalar", "the CPU lacks fma")
 X86("Goldmont", 0x15, 0x4ff8ebbf, 0, 0x2294e283, 0, 0, 0, 0x1b, "scalar", NO_AVX)
 X86("Jaguar", 0xd, 0x3ed8220b, 0, 0x00000008, 0, 0, 0, 0x7, "scalar", "the CPU lacks fma")
@@ -72,7 +72,8 @@ X86("Skylake-X, F masked", 0x16, 0x7ffefbff, 0, 0xd39efffb, 0, 0, 0, 0xe7, "avx2
 X86("VNNI without VL", 0x16, 0x7ffefbff, 0, 0x539ffffb, 0x00000818, 0, 0, 0xe7, "avx2", "the CPU lacks avx512vl")
 /* Emulators. */
 X86("qemu -cpu max", 0xd, 0xfeda3203, 0, 0x019c47ab, 0x00400004, 0, 0, 0x21f, "avx2", NO_512)
-X86("AVX2 without FMA or F16C", 0xd, 0x1f9ae3bf, 0, 0x000027ab, 0, 0, 0, 0x7, "scalar", "the CPU lacks fma")
+X86("AVX2 without FMA or F16C", 0xd, 0x1f9ae3bf, 0, 0x000027ab, 0, 0, 0, 0x7, "scalar", "the CPU lacks f16c")
+X86("AVX2 without F16C", 0xd, 0x1f9af3bf, 0, 0x000027ab, 0, 0, 0, 0x7, "scalar", "the CPU lacks f16c")
 
 ARM("Cortex-A53", 0x8ff, 0, "asimd")
 ARM("Cortex-A72", 0x8ff, 0, "asimd")

@@ -6,6 +6,11 @@ isobit_test_program(test_dispatch test_dispatch.c dispatch/cpus.c dispatch/info.
 isobit_test(dispatch test_dispatch)
 isobit_test_program(test_plan test_plan.c)
 isobit_test(plan test_plan ${CMAKE_CURRENT_SOURCE_DIR}/data/plans)
+isobit_test_program(test_w16 test_w16.c)
+isobit_test(w16 test_w16)
+if(CMAKE_CROSSCOMPILING_EMULATOR)
+  set_tests_properties(w16 PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
+endif()
 isobit_test_program(test_threads test_threads.c threads/costs.c threads/fork.c
   threads/semantics.c)
 target_link_libraries(test_threads PRIVATE ${CMAKE_DL_LIBS})

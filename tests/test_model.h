@@ -79,6 +79,7 @@ void test_wide_vocabulary(void **state);
 void test_wide_on_threads(void **state);
 void test_encode_batch(void **state);
 const iso_context *make_backwards(backwards *b, size_t threads);
+void test_widened(void **state);
 void test_rows_among_threads(void **state);
 
 /* costs.c */

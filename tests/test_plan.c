@@ -28,11 +28,12 @@ static const struct iso_kernels *const sets[] = {
 /* What models do: projections, feed-forward layers, logits; prompts and steps; odd shapes. */
 struct layout {
     const char *name;
-    int trans_a, trans_b, panels, own_sums;
+    int trans_a, trans_b, panels, own_sums, w16;
 };
-static const struct layout layouts[] = {{"linear", 0, 0, 1, 0},  {"nn", 0, 0, 0, 0},
-                                        {"nt", 0, 1, 0, 0},      {"tn", 1, 0, 0, 0},
-                                        {"nn beta", 0, 0, 0, 1}, {"nt beta", 0, 1, 0, 1}};
+static const struct layout layouts[] = {{"linear", 0, 0, 1, 0, 0},  {"nn", 0, 0, 0, 0, 0},
+                                        {"nt", 0, 1, 0, 0, 0},      {"tn", 1, 0, 0, 0, 0},
+                                        {"nn beta", 0, 0, 0, 1, 0}, {"nt beta", 0, 1, 0, 1, 0},
+                                        {"w16", 0, 0, 1, 0, 1}};
 static const size_t rows[] = {1, 2, 5, 8, 12, 16, 24, 100, 512};
 static const size_t matrices[][2] = {{64, 64},    {512, 512},   {1000, 300},   {2048, 512},
                                      {512, 2048}, {4096, 4096}, {11008, 4096}, {37000, 512}};
@@ -49,7 +50,8 @@ static struct iso_gemm_shape shape_of(size_t m, const size_t *matrix, const stru
                                    .trans_a = layout->trans_a,
                                    .trans_b = layout->trans_b,
                                    .panels = layout->panels,
-                                   .own_sums = layout->own_sums};
+                                   .own_sums = layout->own_sums,
+                                   .w16 = layout->w16};
 }
 
 /* The lines of a product; machines with the same plan share one. */
@@ -140,8 +142,11 @@ static void require(bool holds, const char *what, const struct iso_gemm_shape *s
         return;
     printf("plan: %s %zux%zux%zu ldb %zu threads %zu%s%s%s%s on %s: %s\n", machine->kernels->name,
            s->m, s->n, s->k, s->ldb, s->threads, s->trans_a ? " trans_a" : "",
-           s->trans_b ? " trans_b" : "", s->panels ? " panels" : "", s->own_sums ? " own_sums" : "",
-           classes[machine->class], what);
+           s->trans_b ? " trans_b" : "",
+           s->w16      ? " w16"
+           : s->panels ? " panels"
+                       : "",
+           s->own_sums ? " own_sums" : "", classes[machine->class], what);
 }
 
 static void check_strips(const struct iso_gemm_shape *s, const struct iso_gemm_plan *p,
@@ -152,6 +157,8 @@ static void check_strips(const struct iso_gemm_shape *s, const struct iso_gemm_p
         const struct iso_gemm_strips strips =
             iso_gemm_strips(p, machine, m, n, s->n * s->k, s->trans_b && !p->shared, 1);
         size_t most = p->a_in_place ? kernels->direct_mr : kernels->mr;
+        if (p->way == ISO_GEMM_W16)
+            most = kernels->w16_mr;
         if (p->way == ISO_GEMM_TRANSPOSED_B)
             most = iso_min_size(most, kernels->rows_in_place_bt);
         for (size_t i = 0, rows_now, left = m; left; i += rows_now, left = m - i) {
@@ -161,11 +168,14 @@ static void check_strips(const struct iso_gemm_shape *s, const struct iso_gemm_p
         }
         for (size_t left = n, columns; left; left -= columns) {
             columns = iso_gemm_part_columns(&strips, left);
-            require(columns > 0 && columns <= left && (columns == left || columns % ISO_PANEL == 0),
+            const size_t unit = s->w16 ? ISO_WIDE_PANEL : ISO_PANEL;
+            require(columns > 0 && columns <= left && (columns == left || columns % unit == 0),
                     "columns of a part", s, machine);
             /* Floats for what a task packs, and pointers for the tiles of a strip. */
             require(p->way != ISO_GEMM_PACK || columns <= ISO_GEMM_COLUMN_BLOCK, "own columns", s,
                     machine);
+            require(p->way != ISO_GEMM_WIDEN || columns <= ISO_GEMM_WIDEN_COLUMNS, "wide columns",
+                    s, machine);
             require(!strips.linear || columns < ISO_GEMM_WIDE_BLOCK + ISO_LINEAR_COLUMNS,
                     "columns of a linear part", s, machine);
         }
@@ -183,15 +193,20 @@ static void check_plans(void) {
                                    .panels = below(4) == 0,
                                    .own_sums = below(4) == 0};
         s.trans_a = !s.panels && below(3) == 0, s.trans_b = !s.panels && below(2);
+        s.w16 = s.panels && below(2);
         s.ldb = s.trans_b ? s.k : s.n;
         s.ldb = below(2) ? s.ldb : iso_round_up(s.ldb, 1024);
         const struct iso_gemm_plan p = iso_gemm_plan(&s, &machine);
         size_t floats = 0, promised = 0, fewer = 0;
         require(p.columns > 0 && p.rows > 0 && p.tasks > 0, "blocks", &s, &machine);
+        require(!s.w16 || p.single || p.columns % ISO_WIDE_PANEL == 0, "wide panels", &s, &machine);
         require(p.tasks == 1 || p.tasks == s.threads, "tasks", &s, &machine);
         require(!p.shared == (p.way != ISO_GEMM_PACK_SHARED), "shared columns", &s, &machine);
         require(!(p.a_in_place && s.trans_a), "a transposed A is never in place", &s, &machine);
         require(!p.single || p.task_floats == 0, "a single block has no scratch", &s, &machine);
+        require(!s.own_sums || p.way == ISO_GEMM_TRANSPOSED_C ||
+                    p.task_floats >= iso_min_size(s.m, p.rows) * iso_min_size(s.n, p.columns),
+                "room for the sums of a block", &s, &machine);
         struct iso_gemm_shape asked = s;
         asked.ldb = 0, asked.own_sums = 0;
         if (iso_gemm_plan_floats(&floats, &p, s.k) ||

@@ -93,7 +93,7 @@ struct options {
     struct given_number top_k, seed;
     struct given_real temperature, top_p, min_p;
     double seconds; /* 0: not given */
-    bool scores, json, hex, digest, row, base, env, strict, sample, stream, as_text, map;
+    bool scores, json, hex, digest, row, base, env, strict, sample, stream, as_text, map, widen;
     bool transposed, causal; /* of what is explained */
     const char *pooling, *normalize, *npy;
     struct given_texts stop;

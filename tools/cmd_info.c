@@ -191,6 +191,7 @@ static json_t *model_json(const struct about *about) {
         {"max_positions", info->max_positions},
         {"sentence_max_length", info->sentence_max_length},
         {"parameters", info->parameters},
+        {"parameters_16", info->parameters_16},
         {"weight_bytes", info->weight_bytes},
         {"default_beams", info->default_beams},
         {"default_max_length", info->default_max_length},
@@ -246,6 +247,8 @@ static void print_model(const struct about *about) {
     const iso_model_info *info = about->info;
     printf("model            %s, %zu parameters, %.1f MB in memory\n", info->family,
            info->parameters, (double)info->weight_bytes * 1e-6);
+    if (info->parameters_16)
+        printf("  in 16 bits     %zu parameters\n", info->parameters_16);
     print_stack("encoder", info->encoder_layers, info->encoder_heads, info->encoder_ffn);
     print_stack("decoder", info->decoder_layers, info->decoder_heads, info->decoder_ffn);
     printf("  width          %zu\n", info->d);

@@ -44,6 +44,8 @@ static const struct {
      KIND_STRING, offsetof(struct options, model)},
     {"map", NULL, "use the weights where they lie in the file: starts at once, runs slower",
      OPT_MAP, KIND_FLAG, offsetof(struct options, map)},
+    {"widen", NULL, "hold weights in 32 bits where the file has 16: twice the memory", OPT_MAP,
+     KIND_FLAG, offsetof(struct options, widen)},
     {"beam", "N", "search with N beams; 1 is greedy (default: what the model says)", OPT_BEAM,
      KIND_NUMBER, offsetof(struct options, beam)},
     {"max-length", "N", "at most N target tokens, the start token included", OPT_MAX_LENGTH,

@@ -23,6 +23,11 @@ struct part_of_b {
     size_t j, n, p, k;
 };
 
+/* Where it is, if its elements have 16 bits. */
+static const uint16_t *wide_panels(const struct iso_product *t, const struct part_of_b *part) {
+    return t->b16 + part->j / ISO_WIDE_PANEL * t->bps + part->p * ISO_WIDE_PANEL;
+}
+
 /* ------------------------------------------------------------------------------------ prefetch */
 
 /* Prefetches one of `parts` shares of a part of B into L2. Each line is one step of a panel. */
@@ -49,6 +54,19 @@ struct shares {
     size_t floats, ld; /* of a share; between lines, if they do not follow each other */
 };
 
+/* The same of wide panels, each step of which is a line, too. */
+static struct shares shares_of_16(const struct iso_product *t, const struct part_of_b *next,
+                                  size_t tiles) {
+    struct shares s = {.from = (const float *)(const void *)wide_panels(t, next),
+                       .next = t->bps / 2};
+    s.runs = (next->n + ISO_WIDE_PANEL - 1) / ISO_WIDE_PANEL;
+    const size_t most = tiles > s.runs ? tiles / s.runs : 1;
+    const size_t some = (next->k + most - 1) / most;
+    s.each = (next->k + some - 1) / some;
+    s.floats = some * ISO_PANEL;
+    return s;
+}
+
 static struct shares shares_of(const struct iso_product *t, const struct part_of_b *next,
                                size_t tiles) {
     const size_t panels = (next->n + ISO_PANEL - 1) / ISO_PANEL;
@@ -56,6 +74,8 @@ static struct shares shares_of(const struct iso_product *t, const struct part_of
     struct shares s = {.each = 1};
     if (next->k == 0 || tiles == 0)
         return s;
+    if (t->plan.way == ISO_GEMM_WIDEN)
+        return shares_of_16(t, next, tiles);
     if (t->plan.way == ISO_GEMM_PACK) {
         s.from = t->b + next->j + next->p * t->bs;
         s.runs = panels, s.next = ISO_PANEL, s.ld = t->bs;
@@ -137,7 +157,10 @@ static void strip(const struct block *w, const struct part_of_b *here, const flo
     if (packed)
         kernels->gemm_packing(c, w->ld, a, w->next, t->b + here->j + here->p * t->bs, t->bs,
                               w->own_b, packed, k, w->strips.packing_mode | add);
-    if (t->plan.a_in_place)
+    if (t->plan.way == ISO_GEMM_W16)
+        kernels->gemm_w16(c, w->ld, a, w->next, wide_panels(t, here), t->bps, m, n, k, t->type16,
+                          add | (i == 0 ? w->strips.direct_mode : 0));
+    else if (t->plan.a_in_place)
         kernels->gemm_direct(c + packed, w->ld, a, w->next, b + packed / ISO_PANEL * bps, bs, bps,
                              m, n - packed, k, w->strips.direct_mode | add);
     else if (t->plan.way == ISO_GEMM_TRANSPOSED_B)
@@ -155,8 +178,15 @@ static void part(const struct block *w, const struct part_of_b *here,
     const struct iso_product *t = w->t;
     const struct iso_gemm_strips *s = &w->strips;
     const size_t k = here->k;
-    const float *b = t->b + (t->trans_b ? here->j : here->j / ISO_PANEL) * t->bps + here->p * t->bs;
+    const float *b =
+        t->b16 ? w->own_b
+               : t->b + (t->trans_b ? here->j : here->j / ISO_PANEL) * t->bps + here->p * t->bs;
     size_t bs = t->bs, bps = t->bps, packed = 0;
+    if (t->plan.way == ISO_GEMM_WIDEN) {
+        t->machine.kernels->gemm_widen(w->own_b, wide_panels(t, here), t->bps, here->n, k,
+                                       t->type16);
+        bs = ISO_PANEL, bps = k * ISO_PANEL;
+    }
     if (t->plan.way == ISO_GEMM_PACK) {
         const size_t bj = t->trans_b ? t->bps : 1, bp = t->trans_b ? 1 : t->bs;
         if (s->packing)
@@ -202,8 +232,7 @@ void iso_product_block(const struct iso_product *t, size_t i0, size_t m, size_t 
     struct block w = {.t = t, .i0 = i0, .m = m, .j0 = j0, .n = n, .own_b = scratch};
     w.strips = iso_gemm_strips(&t->plan, &t->machine, m, n, t->n * t->k, t->trans_b, i0 == 0);
     w.sums = t->c + i0 * t->ldc + j0, w.ld = t->ldc;
-    if (t->plan.way == ISO_GEMM_PACK)
-        scratch += iso_gemm_own_floats(n, t->k);
+    scratch += iso_gemm_own_floats(t->plan.way, n, t->k);
     w.strips_of_a = scratch;
     if (iso_needs_own_sums(t->e, t->c)) {
         w.sums = scratch + (t->plan.a_in_place
@@ -214,7 +243,7 @@ void iso_product_block(const struct iso_product *t, size_t i0, size_t m, size_t 
         const struct iso_kernels *kernels = t->machine.kernels;
         const size_t last =
             t->plan.way == ISO_GEMM_TRANSPOSED_B ? n : n & (kernels->vector_floats - 1);
-        if (iso_gemm_is_narrow(kernels, m, last, t->k, last < n)) {
+        if (!t->b16 && iso_gemm_is_narrow(kernels, m, last, t->k, last < n)) {
             n -= last;
             iso_product_narrow(t, i0, m, j0 + n, last, w.own_b);
             if (n == 0)

@@ -153,6 +153,8 @@ static enum iso_gemm_way way_of(const struct iso_gemm_shape *s,
     const int own = s->m <= ISO_GEMM_ROW_BLOCK ||
                     (!s->trans_a && !s->own_sums &&
                      (s->threads == 1 || s->n / s->threads >= ISO_GEMM_OWN_COLUMNS));
+    if (s->w16)
+        return s->m <= TUNED(machine, rows_w16) ? ISO_GEMM_W16 : ISO_GEMM_WIDEN;
     if (s->panels)
         return ISO_GEMM_PANELS;
     if (!s->trans_b)
@@ -170,9 +172,15 @@ static int reads_a_in_place(enum iso_gemm_way way, int trans_a) {
 
 /* ------------------------------------------------------------------------- scratch and blocks */
 
-size_t iso_gemm_own_floats(size_t n, size_t k) {
-    return iso_round_up(iso_min_size(n, ISO_GEMM_COLUMN_BLOCK), ISO_PANEL) *
-           iso_min_size(k, ISO_K_BLOCK);
+static int has_own_b(enum iso_gemm_way way) {
+    return way == ISO_GEMM_PACK || way == ISO_GEMM_WIDEN;
+}
+
+size_t iso_gemm_own_floats(enum iso_gemm_way way, size_t n, size_t k) {
+    const size_t most = way == ISO_GEMM_WIDEN ? ISO_GEMM_WIDEN_COLUMNS : ISO_GEMM_COLUMN_BLOCK;
+    return has_own_b(way)
+               ? iso_round_up(iso_min_size(n, most), ISO_PANEL) * iso_min_size(k, ISO_K_BLOCK)
+               : 0;
 }
 
 size_t iso_gemm_stream_floats(size_t m, size_t k) {
@@ -194,8 +202,7 @@ static size_t task_floats(enum iso_gemm_way way, const struct iso_kernels *kerne
         const size_t rows = iso_round_up(iso_min_size(m, ISO_GEMM_ROW_BLOCK), kernels->mr);
         floats =
             rows * ((a_in_place ? 0 : steps) + (sums ? iso_min_size(n, ISO_GEMM_COLUMN_BLOCK) : 0));
-        if (way == ISO_GEMM_PACK)
-            floats += iso_gemm_own_floats(n, k);
+        floats += iso_gemm_own_floats(way, n, k);
     }
     return iso_round_up(floats, ISO_LINE);
 }
@@ -228,7 +235,7 @@ static size_t columns_of(const struct iso_gemm_plan *p, const struct iso_gemm_sh
     if (p->way == ISO_GEMM_STREAMS)
         return s->m > 4 || long_k ? iso_min_size(n, ISO_GEMM_STREAM_COLUMNS) : n;
     if (s->own_sums && p->way != ISO_GEMM_TRANSPOSED_C)
-        return ISO_GEMM_COLUMN_BLOCK;
+        return s->w16 ? ISO_GEMM_WIDEN_COLUMNS : ISO_GEMM_COLUMN_BLOCK;
     if (p->a_in_place && long_k) /* the sums of all blocks of k stay in L2 */
         return iso_min_size(n, ISO_L2_FLOATS / 2 / iso_min_size(s->m, ISO_GEMM_ROW_BLOCK));
     /* All blocks of k for some columns at a time, of a B from beyond L2: what the hardware
@@ -241,8 +248,15 @@ static size_t columns_of(const struct iso_gemm_plan *p, const struct iso_gemm_sh
 static void set_blocks(struct iso_gemm_plan *p, const struct iso_gemm_shape *s,
                        const struct iso_kernels *kernels) {
     const size_t n = p->shared ? iso_min_size(s->n, p->shared) : s->n;
-    const size_t most = p->way == ISO_GEMM_PACK ? ISO_GEMM_OWN_ROWS : ISO_GEMM_ROW_BLOCK;
-    const size_t row_blocks = (s->m + most - 1) / most;
+    const size_t most = has_own_b(p->way) && !s->own_sums ? ISO_GEMM_OWN_ROWS : ISO_GEMM_ROW_BLOCK;
+    const size_t unit = s->w16 ? ISO_WIDE_PANEL : ISO_PANEL;
+    size_t row_blocks = (s->m + most - 1) / most;
+    if (p->way == ISO_GEMM_WIDEN &&
+        p->tasks > 1) { /* all have a part, though they widen it again */
+        const size_t chunks = (n + ISO_GEMM_WIDEN_COLUMNS - 1) / ISO_GEMM_WIDEN_COLUMNS;
+        const size_t parts = (p->tasks + chunks - 1) / chunks;
+        row_blocks = row_blocks < parts ? parts : row_blocks;
+    }
     p->rows = iso_round_up((s->m + row_blocks - 1) / row_blocks,
                            p->a_in_place ? kernels->direct_mr : kernels->mr);
     p->columns = columns_of(p, s, n);
@@ -251,10 +265,11 @@ static void set_blocks(struct iso_gemm_plan *p, const struct iso_gemm_shape *s,
     } else if (p->tasks > 1 && row_blocks < 4 * p->tasks) {
         const size_t parts = p->way == ISO_GEMM_STREAMS ? 2 : 4; /* long streams are faster */
         const size_t chunks = (parts * p->tasks + row_blocks - 1) / row_blocks;
-        p->columns =
-            iso_min_size(iso_round_up((n + chunks - 1) / chunks, 4 * ISO_PANEL), p->columns);
+        const size_t least =
+            p->way == ISO_GEMM_WIDEN ? ISO_GEMM_WIDEN_COLUMNS : (size_t)4 * ISO_PANEL;
+        p->columns = iso_min_size(iso_round_up((n + chunks - 1) / chunks, least), p->columns);
     }
-    p->columns = iso_round_up(p->columns, ISO_PANEL);
+    p->columns = iso_round_up(p->columns, unit);
 }
 
 /* Rows of a strip, at most. */
@@ -263,6 +278,8 @@ static size_t strip_mr(const struct iso_gemm_plan *p, const struct iso_gemm_shap
     const struct iso_kernels *kernels = machine->kernels;
     const int in_streams = p->way == ISO_GEMM_STREAMS;
     size_t most = p->a_in_place && !in_streams ? kernels->direct_mr : kernels->mr;
+    if (p->way == ISO_GEMM_W16)
+        return kernels->w16_mr;
     if (!in_streams &&
         !(p->a_in_place && (p->way == ISO_GEMM_IN_PLACE || p->way == ISO_GEMM_PREFETCH)))
         return most;
@@ -290,7 +307,7 @@ static size_t streams_of(const struct iso_gemm_shape *s, const struct iso_gemm_m
 /* Too small for threads, and nothing waits in scratch. */
 static int is_single(const struct iso_gemm_plan *p, const struct iso_gemm_shape *s) {
     return p->a_in_place && s->m <= ISO_GEMM_ROW_BLOCK && !s->own_sums && !p->shared &&
-           p->way != ISO_GEMM_PACK && p->way != ISO_GEMM_STREAMS &&
+           !has_own_b(p->way) && p->way != ISO_GEMM_STREAMS &&
            (double)s->m * (double)s->n * (double)s->k < ISO_GEMM_SMALL_WORK;
 }
 
@@ -349,6 +366,13 @@ iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
     size_t extent;
     iso_status status = ISOBIT_OK;
     *floats = 0;
+    if (s->w16) {
+        const size_t most = iso_min_size(s->m, TUNED(machine, rows_w16));
+        status = promise_also(floats, ISO_GEMM_W16, most, 0, s, kernels, sums);
+        return status || s->m == most
+                   ? status
+                   : promise_also(floats, ISO_GEMM_WIDEN, s->m, 0, s, kernels, sums);
+    }
     if (s->panels)
         return promise_also(floats, ISO_GEMM_PANELS, s->m, 0, s, kernels, sums);
     if (iso_mul_overflows(&extent, s->m, s->n) || iso_mul_overflows(&extent, s->m, s->k) ||
@@ -420,16 +444,24 @@ struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
     s.packing_mode = via_l2 ? ISO_DIRECT_BEYOND_L2 : 0;
     s.direct_mode = panels || plan->way == ISO_GEMM_PREFETCH ? s.packing_mode : 0;
     s.beyond_l2 = s.linear && via_l2 && b_floats > ISO_L2_FLOATS;
+    if (plan->way == ISO_GEMM_WIDEN) { /* panels come from L2, the next part from anywhere */
+        s.linear = 1;
+        s.beyond_l2 = 0, s.prefetch = 0;
+    }
     while (m - s.full * mr >= mr && uneven_rows(&s, machine, mr, m, m - s.full * mr) == mr)
         s.full++;
     s.linear &= s.full > 0;
-    if (plan->way == ISO_GEMM_PACK || (s.linear && s.rows == mr))
+    if (plan->way == ISO_GEMM_W16 && b_floats > ISO_L2_FLOATS)
+        s.direct_mode = ISO_DIRECT_BEYOND_L2;
+    if (plan->way == ISO_GEMM_WIDEN)
+        s.columns = ISO_GEMM_WIDEN_COLUMNS;
+    else if (plan->way == ISO_GEMM_PACK || (s.linear && s.rows == mr))
         s.columns = ISO_GEMM_COLUMN_BLOCK;
     else if (s.count > 1)
         s.columns = ISO_GEMM_WIDE_BLOCK;
     s.whole = s.linear && s.columns == ISO_GEMM_COLUMN_BLOCK;
     /* What the rows before have left in L2 needs no prefetch. */
-    if (s.linear && (first || b_floats > ISO_L2_FLOATS))
+    if (s.linear && (first || b_floats > ISO_L2_FLOATS) && b_floats > ISO_GEMM_CACHED_FLOATS)
         s.prefetching = s.full;
     else if (s.packing && s.full > 0)
         s.prefetching = s.full - 1;

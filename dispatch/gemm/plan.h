@@ -49,6 +49,7 @@ struct iso_gemm_shape {
     size_t threads;
     int trans_a, trans_b;
     int panels;   /* B is packed already, see iso_pack_f32 */
+    int w16;      /* and its elements have 16 bits, see iso_pack_w16 */
     int own_sums; /* sums cannot wait in C, which the epilogue reads */
 };
 
@@ -60,7 +61,9 @@ enum iso_gemm_way {
     ISO_GEMM_PACK,         /* each task packs the blocks of B that it needs */
     ISO_GEMM_PACK_SHARED,  /* all tasks pack columns of B, then use them */
     ISO_GEMM_TRANSPOSED_B, /* a transposed B, read where it lies and transposed in registers */
-    ISO_GEMM_TRANSPOSED_C  /* a transposed B: C' = B A', which packs A and transposes C */
+    ISO_GEMM_TRANSPOSED_C, /* a transposed B: C' = B A', which packs A and transposes C */
+    ISO_GEMM_W16,          /* B in panels of 16-bit elements, widened in registers */
+    ISO_GEMM_WIDEN         /* the same, each task widens the blocks of B that it needs */
 };
 
 struct iso_gemm_plan {
@@ -141,9 +144,10 @@ static inline size_t iso_gemm_direct_rows(const struct iso_kernels *kernels, siz
 
 static inline size_t iso_min_size(size_t a, size_t b) { return a < b ? a : b; }
 
-/* Scratch for the columns of B that a task packs at a time, and for A in streams: 4 rows at least
- * in a strip may have a row more than there is to each of them; one row lies as a strip does. */
-size_t iso_gemm_own_floats(size_t n, size_t k);
+/* Scratch for the columns of B that a task packs or widens at a time, and for A in streams: 4 rows
+ * at least in a strip may have a row more than there is to each of them; one row lies as a strip
+ * does. */
+size_t iso_gemm_own_floats(enum iso_gemm_way way, size_t n, size_t k);
 size_t iso_gemm_stream_floats(size_t m, size_t k);
 
 #endif

@@ -16,6 +16,8 @@ static const char *way_text(enum iso_gemm_way way) {
     case ISO_GEMM_PACK: return "packs B by blocks";
     case ISO_GEMM_PACK_SHARED: return "packs B for all tasks";
     case ISO_GEMM_TRANSPOSED_B: return "transposed B in registers";
+    case ISO_GEMM_W16: return "packed 16-bit B in registers";
+    case ISO_GEMM_WIDEN: return "widens packed 16-bit B by blocks";
     case ISO_GEMM_TRANSPOSED_C: return "transposed product that packs A";
     }
     return "";
@@ -94,9 +96,12 @@ static void add_why(struct iso_text *t, const struct iso_gemm_shape *s,
                     const struct iso_gemm_plan *plan, const struct iso_gemm_machine *machine) {
     const size_t most = iso_gemm_rows_in_place(s, machine);
     const char *plural = most == 1 ? "" : "s";
-    add(t, "; B of %zu KiB from %s", s->n * s->k * sizeof(float) / 1024, place_of_b(s));
+    add(t, "; B of %zu KiB from %s",
+        s->n * s->k * (s->w16 ? sizeof(uint16_t) : sizeof(float)) / 1024, place_of_b(s));
     switch (plan->way) {
-    case ISO_GEMM_PANELS: break;
+    case ISO_GEMM_PANELS:
+    case ISO_GEMM_W16:
+    case ISO_GEMM_WIDEN: break;
     case ISO_GEMM_IN_PLACE:
     case ISO_GEMM_PREFETCH:
     case ISO_GEMM_TRANSPOSED_B:

@@ -96,6 +96,35 @@ ISOBIT_API iso_status iso_linear_f32_workspace_bytes(size_t *bytes, const iso_pa
                                                      const iso_context *context);
 
 /*
+ * The same with weights of 16 bits, as checkpoints store them: F16 (IEEE binary16) or BF16 (the
+ * upper half of a float). They take half the memory and stay so; kernels widen them, which is
+ * exact, and all arithmetic is f32. So results have the bits that iso_linear_f32 gives with the
+ * widened weights. W is [n][ldw >= k], or with trans_w [k][ldw >= n], in numbers of 16 bits in the
+ * machine's byte order. `packed` must be aligned to 64 bytes, must not overlap the memory from W's
+ * first element to its last, and must outlive the uses of *p. The layout is the same for all
+ * instruction sets:
+ *   BF16  columns j and 16 + j of each 32 lie side by side, at 2j and 2j + 1;  F16  in order.
+ * ISOBIT_E_OPTION: a type that does not exist.
+ */
+typedef enum iso_w16 { ISOBIT_F16 = 0, ISOBIT_BF16 } iso_w16;
+
+typedef struct iso_packed_w16 {
+    const uint16_t *data; /* [ceil(n/32)][k][32], columns beyond n are zero */
+    size_t n, k;
+    iso_w16 type;
+} iso_packed_w16;
+
+ISOBIT_API iso_status iso_pack_w16_bytes(size_t *bytes, size_t n, size_t k);
+ISOBIT_API iso_status iso_pack_w16(iso_packed_w16 *p, void *packed, size_t packed_bytes,
+                                   const uint16_t *w, size_t ldw, size_t n, size_t k, int trans_w,
+                                   iso_w16 type, const iso_context *context);
+ISOBIT_API iso_status iso_linear_w16(float *y, size_t ldy, const float *x, size_t ldx,
+                                     const iso_packed_w16 *w, size_t m,
+                                     const iso_linear_options *options, const iso_context *context);
+ISOBIT_API iso_status iso_linear_w16_workspace_bytes(size_t *bytes, const iso_packed_w16 *w,
+                                                     size_t m, const iso_context *context);
+
+/*
  * y = W x for an unpacked matrix: y [n], x [k], W [n][ldw >= k], or with trans_w [k][ldw >= n].
  * A function with an order of operations of its own (docs/numerics.md): its bits differ from those
  * of iso_gemm_f32, which never calls it; they are the same for both layouts of W. y must not
@@ -279,6 +308,14 @@ ISOBIT_API iso_status iso_embed_f32(float *y, size_t ldy, const uint32_t *ids, s
                                     const float *table, size_t vocabulary, size_t d, float scale,
                                     const float *positions, const uint32_t *position_rows,
                                     size_t position_count, const iso_context *context);
+
+/* The same with a table of 16-bit numbers, which are widened exactly, and the same bits. y must not
+ * overlap the table. */
+ISOBIT_API iso_status iso_embed_w16(float *y, size_t ldy, const uint32_t *ids, size_t count,
+                                    const uint16_t *table, iso_w16 type, size_t vocabulary,
+                                    size_t d, float scale, const float *positions,
+                                    const uint32_t *position_rows, size_t position_count,
+                                    const iso_context *context);
 
 /*
  * Sinusoidal position tables, computed in double and rounded once. t = first + row:

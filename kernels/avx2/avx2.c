@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * AVX2 with FMA: Haswell, Zen and later.
+ * AVX2 with FMA and F16C: Haswell, Zen and later.
  */
-#if !defined(__AVX2__) || !defined(__FMA__)
-#error "compile with -mavx2 -mfma"
+#if !defined(__AVX2__) || !defined(__FMA__) || !defined(__F16C__)
+#error "compile with -mavx2 -mfma -mf16c"
 #endif
 #define ISO_ISA avx2
 

@@ -10,6 +10,8 @@
 #define GEMM_GROUP(m) ((m) == 1 ? 5 : (m) == 2 ? 3 : (m) == 3 ? 2 : 1)
 #define GEMM_VECTORS(m) (2 * GEMM_GROUP(m))
 #define GEMM_VECTORS_BT(m) 2
+#define GEMM_W16_MR 6
+#define GEMM_PAIRS(m) ((m) == 1 ? 6 : (m) == 2 ? 2 : 1)
 #define GEMM_HALVES_BT 0
 #define GEMM_LINES_BT 1
 #define GEMM_DIRECT_MR 6

@@ -49,6 +49,15 @@ static inline void vf_store_n(float *p, vf v, size_t n) {
     if (n)
         _mm_store_ss(p, h);
 }
+static inline vf vf_load_f16(const uint16_t *p) {
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+static inline void vf_load_bf16(vf *pair, const uint16_t *p) {
+    __m256i v = _mm256_loadu_si256((const __m256i *)(const void *)p);
+    ISO_LOADED(v);
+    pair[0] = _mm256_castsi256_ps(_mm256_slli_epi32(v, 16));
+    pair[1] = _mm256_castsi256_ps(_mm256_and_si256(v, _mm256_set1_epi32((int)0xffff0000U)));
+}
 #define VF_STREAMS 1
 static inline void vf_stream(float *p, vf v) { _mm256_stream_ps(p, v); }
 static inline void vf_streamed(void) { _mm_sfence(); }

@@ -9,6 +9,8 @@
 #define GEMM_GROUP(m) ((m) == 1 ? 4 : (m) == 2 ? 3 : (m) == 3 ? 2 : 1)
 #define GEMM_VECTORS(m) (4 * GEMM_GROUP(m))
 #define GEMM_VECTORS_BT(m) ((m) <= 3 ? 4 : 2)
+#define GEMM_W16_MR 6
+#define GEMM_PAIRS(m) ((m) == 1 ? 8 : (m) <= 3 ? 4 : 2)
 #define GEMM_HALVES_BT 0
 #define GEMM_LINES_BT 0
 #define GEMM_DIRECT_MR 6

@@ -50,6 +50,14 @@ static inline void vf_store_n(float *p, vf v, size_t n) {
     if (n == 1)
         vst1q_lane_f32(p, v, 0);
 }
+static inline vf vf_load_f16(const uint16_t *p) {
+    return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
+}
+static inline void vf_load_bf16(vf *pair, const uint16_t *p) {
+    const uint32x4_t v = vreinterpretq_u32_u16(vld1q_u16(p));
+    pair[0] = vreinterpretq_f32_u32(vshlq_n_u32(v, 16));
+    pair[1] = vreinterpretq_f32_u32(vandq_u32(v, vdupq_n_u32(0xffff0000U)));
+}
 #define VF_STREAMS 0
 static inline void vf_stream(float *p, vf v) { vf_store(p, v); }
 static inline void vf_streamed(void) {}

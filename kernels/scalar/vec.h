@@ -77,6 +77,12 @@ static inline void vf_store_n(float *p, vf v, size_t n) {
     if (n)
         *p = v;
 }
+/* VF_N numbers of F16 as floats, exactly; a NaN becomes quiet. And 2 VF_N of BF16: those at even
+ * places, and those at odd places. */
+static inline vf vf_load_f16(const uint16_t *p) { return iso_f16_value(*p); }
+static inline void vf_load_bf16(vf *pair, const uint16_t *p) {
+    pair[0] = iso_bf16_value(p[0]), pair[1] = iso_bf16_value(p[1]);
+}
 /* A non-temporal store, to a multiple of the vector's size, and after that no later store comes
  * before these. Where VF_STREAMS is 0 it is a store as any other. */
 #define VF_STREAMS 0

@@ -128,6 +128,7 @@ class iso_load_options(ctypes.Structure):
         ("max_header_bytes", c_size_t),
         ("map", c_int),
         ("positions", c_size_t),
+        ("widen", c_size_t),
     ]
 
 
@@ -163,6 +164,7 @@ class iso_model_info(ctypes.Structure):
         ("default_top_p", c_float),
         ("default_min_p", c_float),
         ("default_max_new_tokens", c_size_t),
+        ("parameters_16", c_size_t),
     ]
 
 

@@ -56,6 +56,7 @@ class ModelInfo:
     default_top_p: float
     default_min_p: float
     default_max_new_tokens: int  # of a decoder alone; 0: default_max_length counts the prompt
+    parameters_16: int  # of the parameters, those that are held in 16 bits
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,7 @@ class Model:
         target_language: Optional[str] = None,
         map: bool = False,
         positions: int = 0,
+        widen: bool = False,
     ) -> None:
         self._lib = model_lib()
         path = os.fsencode(directory)
@@ -163,6 +165,7 @@ class Model:
             reject_nonfinite=bool(reject_nonfinite),
             map=bool(map),
             positions=operator.index(positions),
+            widen=bool(widen),
         )
         error = _c.iso_error()
         self._handle = ctypes.c_void_p()
@@ -200,6 +203,7 @@ class Model:
         target_language: Optional[str] = None,
         map: bool = False,
         positions: int = 0,
+        widen: bool = False,
     ) -> "Model":
         """
         Reads a checkpoint directory: config.json, the weights (model.safetensors or
@@ -210,7 +214,8 @@ class Model:
         them. map: weights are used in the mapped file, neither read nor packed, with the same
         results; for files that nobody changes meanwhile. positions: for texts longer than the
         original positions of longrope, or those of dynamic, as many as a text may have; all texts
-        are computed by what holds for long ones then.
+        are computed by what holds for long ones then. widen: F16 and BF16 become f32 in memory, with
+        the same results and twice the memory.
         """
         return cls(
             directory,
@@ -219,6 +224,7 @@ class Model:
             target_language=target_language,
             map=map,
             positions=positions,
+            widen=widen,
         )
 
     def __repr__(self) -> str:

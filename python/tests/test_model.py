@@ -149,7 +149,8 @@ def test_info(model):
     info = model.info
     assert info.family == "isobit-transformer" and info.d == 192 and info.encoder_heads == 4
     assert (info.pad_id, info.bos_id, info.eos_ids, info.unk_id) == (0, 1, (2,), 3)
-    assert info.source_vocabulary == 77 and info.weight_bytes > 4 * info.parameters
+    assert info.source_vocabulary == 77 and 0 < info.parameters_16 < info.parameters
+    assert info.weight_bytes > 4 * info.parameters - 2 * info.parameters_16
     assert "g2p-en" in repr(model) and str(info.parameters) in repr(model)
 
 

@@ -30,9 +30,10 @@ static const struct arm_case {
 #undef ARM
 };
 
-static const uint64_t need_avx2 = ISO_HAS(AVX2) | ISO_HAS(FMA) | ISO_HAS(AVX);
+static const uint64_t need_avx2 = ISO_HAS(AVX2) | ISO_HAS(FMA) | ISO_HAS(F16C) | ISO_HAS(AVX);
 static const uint64_t need_avx512 = ISO_HAS(AVX512F) | ISO_HAS(AVX512BW) | ISO_HAS(AVX512DQ) |
-                                    ISO_HAS(AVX512VL) | ISO_HAS(AVX2) | ISO_HAS(FMA) | ISO_HAS(AVX);
+                                    ISO_HAS(AVX512VL) | ISO_HAS(AVX2) | ISO_HAS(FMA) |
+                                    ISO_HAS(F16C) | ISO_HAS(AVX);
 
 static struct iso_cpu show_x86(const struct x86_case *c) {
     struct iso_x86_raw raw;

@@ -235,7 +235,8 @@ void test_weights_too_large(void **state) {
     const float *data;
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
         source.bytes = sums[i].before;
-        assert_int_equal(model_source_plan(&source, sums[i].n, sums[i].k), ISOBIT_E_OVERFLOW);
+        assert_int_equal(model_source_plan(&source, sums[i].n, sums[i].k, sizeof(float)),
+                         ISOBIT_E_OVERFLOW);
     }
     source.bytes = 0;
     assert_int_equal(model_take_vector(&source, &data, names, 2, SIZE_MAX / 2 + 1, 0),

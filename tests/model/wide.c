@@ -168,6 +168,51 @@ static void free_results(results *r) {
     iso_generation_free(r->beams);
 }
 
+/* Weights that stay in 16 bits give the bits of those that were widened when they were loaded. */
+void test_widened(void **state) {
+    (void)state;
+    static corpus c;
+    size_t half = 0;
+    for (size_t m = 0; m < golden_count; m += model_step()) {
+        char path[600];
+        iso_error error = {0};
+        const iso_load_options options = {.size = sizeof options, .widen = 1};
+        iso_model *model = load_golden(golden[m], NULL), *wide;
+        (void)snprintf(path, sizeof path, "%s/models/%s", ISOBIT_TEST_DATA, golden[m]);
+        ok(iso_model_load(&wide, path, &options, NULL, &error), &error);
+        const iso_model_info *info = iso_model_get_info(model), *other = iso_model_get_info(wide);
+        const int in_16 = strstr(golden[m], "f16") != NULL;
+        results expected, r;
+        half += in_16 ? 1 : 0;
+        assert_int_equal(info->parameters, other->parameters);
+        assert_int_equal(other->parameters_16, 0);
+        assert_true(in_16 ? info->parameters_16 > info->parameters / 2 : !info->parameters_16);
+        /* panels of 32 columns, not 16, may have more that is not used in models so small */
+        assert_true(in_16 ? info->weight_bytes < other->weight_bytes
+                          : info->weight_bytes == other->weight_bytes);
+        make_corpus(&c, info->source_vocabulary < info->target_vocabulary
+                            ? info->source_vocabulary
+                            : info->target_vocabulary);
+        for (size_t i = 0; i < iso_isa_count(); i++) {
+            const iso_context context = {.size = sizeof context, .isa = iso_isa_get(i)};
+            if (iso_isa_missing(context.isa))
+                continue;
+            compute(&expected, wide, &c, &context, 0);
+            compute(&r, model, &c, &context, 0);
+            assert_memory_equal(r.encoded, expected.encoded,
+                                THRICE * c.total * info->d * sizeof(float));
+            assert_memory_equal(r.scores, expected.scores, THRICE * c.total * sizeof(float));
+            for (size_t h = 0; h < r.beams->count; h++)
+                same_hypothesis(&r.beams->best[h], &expected.beams->best[h], 0);
+            free_results(&expected);
+            free_results(&r);
+        }
+        iso_model_free(model);
+        iso_model_free(wide);
+    }
+    assert_true(half >= 2);
+}
+
 /*
  * Enough rows for all threads: between attentions each thread takes its own rows through all ops.
  * The same bits, and as many multiply-adds, for any number of threads; and not with more than

@@ -37,6 +37,10 @@ static const char *const each_line[] = {
     "pack_f32,scalar,n3k4:t:ldw5,thr1",
     "linear_f32,scalar,m2n3k4:ldx5:ldy6,thr1",
     "linear_f32,scalar,m2n3k4:ldx5:ldy6:bias:silu:residual,thr1",
+    "pack_w16,scalar,n3k4:n:ldw5:f16,thr1",
+    "pack_w16,scalar,n3k4:t:ldw5:bf16,thr1",
+    "linear_w16,scalar,m2n3k4:ldx5:ldy6,thr1",
+    "linear_w16,scalar,m2n3k4:ldx5:ldy6:bias:silu:residual,thr1",
     "gemv_f32,scalar,n3k4:n:ldw5,thr1",
     "gemv_f32,scalar,n3k4:t:ldw5,thr1",
     "softmax_f32,scalar,rows2n3:ldx4:ldy5,thr1",
@@ -57,6 +61,8 @@ static const char *const each_line[] = {
     "key_panels_append,scalar,first1count2dh3:ldk4,thr1",
     "embed_f32,scalar,count2d3:vocabulary4:ldy5,thr1",
     "embed_f32,scalar,count2d3:vocabulary4:ldy5:positions:position_rows,thr1",
+    "embed_w16,scalar,count2d3:vocabulary4:ldy5,thr1",
+    "embed_w16,scalar,count2d3:vocabulary4:ldy5:positions:position_rows,thr1",
     "positions_f32,scalar,first7count2d3:ldy4:interleaved,thr1",
     "positions_f32,scalar,first7count2d3:ldy4:half_d,thr1",
     "positions_f32,scalar,first7count2d4:ldy4:half_hm1,thr1",
@@ -108,6 +114,8 @@ static int each_call(void) {
                                      .key_panels = 1,
                                      .window = 4};
     const uint32_t ids[] = {3, 0}, rows[] = {1, 2};
+    static const uint16_t halves[20];
+    iso_packed_w16 p16;
     iso_packed p;
     int bad = 0;
     bad |= iso_gemm_f32(out, 6, in, 4, in, 5, 2, 3, 4, NULL, &x) != 0;
@@ -116,6 +124,10 @@ static int each_call(void) {
     bad |= iso_pack_f32(&p, out, sizeof(out), in, 5, 3, 4, 1, &x) != 0;
     bad |= iso_linear_f32(other, 6, in, 5, &p, 2, NULL, &x) != 0;
     bad |= iso_linear_f32(other, 6, in, 5, &p, 2, &l, &x) != 0;
+    bad |= iso_pack_w16(&p16, out, sizeof(out), halves, 5, 3, 4, 0, ISOBIT_F16, &x) != 0;
+    bad |= iso_pack_w16(&p16, out, sizeof(out), halves, 5, 3, 4, 1, ISOBIT_BF16, &x) != 0;
+    bad |= iso_linear_w16(other, 6, in, 5, &p16, 2, NULL, &x) != 0;
+    bad |= iso_linear_w16(other, 6, in, 5, &p16, 2, &l, &x) != 0;
     bad |= iso_gemv_f32(out, in, 5, in, 3, 4, 0, &x) != 0;
     bad |= iso_gemv_f32(out, in, 5, in, 3, 4, 1, &x) != 0;
     bad |= iso_softmax_f32(out, 5, in, 4, 2, 3, NULL, &x) != 0;
@@ -136,6 +148,8 @@ static int each_call(void) {
     bad |= iso_key_panels_append(out, 1, in, 4, 2, 3, &x) != 0;
     bad |= iso_embed_f32(out, 5, ids, 2, in, 4, 3, 1, NULL, NULL, 0, &x) != 0;
     bad |= iso_embed_f32(out, 5, ids, 2, in, 4, 3, 1, in, rows, 3, &x) != 0;
+    bad |= iso_embed_w16(out, 5, ids, 2, halves, ISOBIT_F16, 4, 3, 1, NULL, NULL, 0, &x) != 0;
+    bad |= iso_embed_w16(out, 5, ids, 2, halves, ISOBIT_BF16, 4, 3, 1, in, rows, 3, &x) != 0;
     bad |= iso_positions_f32(out, 4, 7, 2, 3, ISOBIT_POS_INTERLEAVED, &x) != 0;
     bad |= iso_positions_f32(out, 4, 7, 2, 3, ISOBIT_POS_HALF_D, &x) != 0;
     bad |= iso_positions_f32(out, 4, 7, 2, 4, ISOBIT_POS_HALF_HM1, &x) != 0;

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Weights of 16 bits: packing, products and embeddings have the bits of the f32 functions on the
+ * widened weights, with every set, number of threads and way; nothing outside of the operands is
+ * touched; what is refused.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <isobit/ops.h>
+
+#include "gemm/product.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+#define assert_ok(call) assert_int_equal((call), ISOBIT_OK)
+
+/* -------------------------------------------------------------------------------------- memory */
+
+/* Blocks that end at a page nobody may touch. */
+static struct {
+    void *base;
+    size_t total;
+} blocks[64];
+static size_t block_count;
+
+static void *guarded(size_t bytes) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), body = (bytes + page - 1) / page * page;
+    assert_true(block_count < COUNT(blocks));
+    char *base =
+        mmap(NULL, body + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(base != MAP_FAILED);
+    assert_int_equal(mprotect(base + body, page, PROT_NONE), 0);
+    blocks[block_count].base = base, blocks[block_count++].total = body + page;
+    return base + body - bytes;
+}
+
+static void release(void) {
+    while (block_count) {
+        block_count--;
+        munmap(blocks[block_count].base, blocks[block_count].total);
+    }
+}
+
+/* Emulators may load a whole vector for a masked load. */
+static size_t slack;
+static float *floats(size_t n) { return guarded(n * sizeof(float) + slack); }
+
+static uint64_t state = 7;
+static uint32_t draw(void) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(state >> 33);
+}
+
+static float *random_floats(size_t n) {
+    float *x = floats(n);
+    for (size_t i = 0; i < n; i++)
+        x[i] = (float)(int32_t)(draw() % 2001 - 1000) * 1e-3f;
+    return x;
+}
+
+/* ------------------------------------------------------------------------------------- numbers */
+
+static float value_of(uint16_t half, iso_w16 type) {
+    const int bits = type == ISOBIT_BF16 ? 7 : 10, ones = type == ISOBIT_BF16 ? 255 : 31;
+    const int exponent = half >> bits & ones;
+    const double fraction = half & ((1 << bits) - 1), bias = ones / 2 + bits;
+    double value =
+        ldexp(exponent ? fraction + (1 << bits) : fraction, (exponent ? exponent : 1) - (int)bias);
+    if (exponent == ones)
+        value = fraction != 0 ? (double)NAN : (double)INFINITY;
+    return (float)(half >> 15 ? -value : value);
+}
+
+/* Below 2 in magnitude, subnormal numbers of F16 among them; now and then what is not finite. */
+static uint16_t random_half(iso_w16 type, int special) {
+    if (special && draw() % 50 == 0)
+        return (uint16_t)(type == ISOBIT_BF16 ? 0x7f80 : 0x7c00) | (uint16_t)(draw() % 3);
+    if (type == ISOBIT_BF16)
+        return (uint16_t)(0x3c00 + draw() % 0x400) | (uint16_t)(draw() % 2 << 15);
+    return (uint16_t)(draw() % 0x4000) | (uint16_t)(draw() % 2 << 15);
+}
+
+static int same(const float *x, size_t ldx, const float *y, size_t ldy, size_t rows, size_t n) {
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < n; j++) {
+            const float a = x[i * ldx + j], b = y[i * ldy + j];
+            if (memcmp(&a, &b, sizeof a) != 0 && !(isnan(a) && isnan(b))) {
+                print_error("[%zu][%zu] is %a, should be %a\n", i, j, (double)a, (double)b);
+                return 0;
+            }
+        }
+    return 1;
+}
+
+/* A matrix as it is stored, and the same widened; and both packed. */
+struct matrix {
+    size_t n, k, ld;
+    int trans;
+    uint16_t *halves;
+    float *wide;
+    iso_packed_w16 packed;
+    iso_packed packed_wide;
+};
+
+static struct matrix make(size_t n, size_t k, int trans, iso_w16 type, int special) {
+    struct matrix m = {.n = n, .k = k, .ld = (trans ? n : k) + 3, .trans = trans};
+    const size_t rows = trans ? k : n, columns = trans ? n : k;
+    const size_t extent = rows && columns ? (rows - 1) * m.ld + columns : 0;
+    size_t bytes, bytes_wide;
+    m.halves = guarded(extent * sizeof *m.halves);
+    m.wide = floats(extent);
+    for (size_t i = 0; i < extent; i++) { /* gaps are NaN */
+        m.halves[i] = i % m.ld < columns ? random_half(type, special) : 0x7fff;
+        m.wide[i] = value_of(m.halves[i], type);
+    }
+    assert_ok(iso_pack_w16_bytes(&bytes, n, k));
+    assert_ok(iso_pack_f32_bytes(&bytes_wide, n, k));
+    assert_true(bytes == (n + 31) / 32 * 32 * k * 2);
+    uint16_t *to = guarded(bytes); /* multiples of 64 bytes */
+    assert_ok(iso_pack_w16(&m.packed, to, bytes, m.halves, m.ld, n, k, trans, type, NULL));
+    assert_ok(iso_pack_f32(&m.packed_wide, guarded(bytes_wide), bytes_wide, m.wide, m.ld, n, k,
+                           trans, NULL));
+    return m;
+}
+
+/* --------------------------------------------------------------------------------------- tests */
+
+static iso_pool *pools[3];
+static iso_context ways[32];
+static size_t way_count, set_count;
+
+static int make_ways(void **unused) {
+    (void)unused;
+    static const size_t threads[] = {2, 3, 16};
+    const int emulated = getenv("ISOBIT_EMULATED") != NULL;
+    slack = emulated ? 64 : 0;
+    for (size_t i = 0; i < iso_isa_count(); i++)
+        if (!iso_isa_missing(iso_isa_get(i)))
+            ways[way_count++] = (iso_context){.size = sizeof *ways, .isa = iso_isa_get(i)};
+    set_count = way_count;
+    for (size_t p = 0; p < COUNT(pools); p++) {
+        if (iso_pool_create(&pools[p], threads[p]))
+            return -1;
+        for (size_t i = 0; i < set_count; i++) {
+            ways[way_count] = ways[i];
+            ways[way_count++].executor = iso_pool_executor(pools[p]);
+        }
+    }
+    return 0;
+}
+
+static int drop_ways(void **unused) {
+    (void)unused;
+    for (size_t p = 0; p < COUNT(pools); p++)
+        iso_pool_destroy(pools[p]);
+    return 0;
+}
+
+/* Column j of a step lies where isobit/ops.h says; beyond n there are zeros. */
+static void layout_is_as_written(void **unused) {
+    (void)unused;
+    static const size_t shapes[][2] = {{1, 1}, {16, 3}, {31, 33}, {32, 5}, {33, 64}, {100, 70}};
+    for (size_t i = 0; i < COUNT(shapes); i++)
+        for (int of = 0; of < 4; of++) {
+            const size_t n = shapes[i][0], k = shapes[i][1];
+            const iso_w16 type = (iso_w16)(of % 2);
+            const struct matrix m = make(n, k, of / 2, type, 1);
+            for (size_t w = 0; w < way_count; w++) {
+                size_t bytes;
+                iso_packed_w16 p;
+                assert_ok(iso_pack_w16_bytes(&bytes, n, k));
+                assert_ok(iso_pack_w16(&p, guarded(bytes), bytes, m.halves, m.ld, n, k, m.trans,
+                                       type, &ways[w]));
+                for (size_t j = 0; j < (n + 31) / 32 * 32; j++)
+                    for (size_t s = 0; s < k; s++) {
+                        const size_t at = type == ISOBIT_BF16 ? j % 16 * 2 + j % 32 / 16 : j % 32;
+                        const uint16_t want =
+                            j >= n ? 0 : m.halves[m.trans ? s * m.ld + j : j * m.ld + s];
+                        assert_int_equal(p.data[j / 32 * k * 32 + s * 32 + at], want);
+                    }
+            }
+            release();
+        }
+}
+
+static void products_have_the_bits_of_f32(void **unused) {
+    (void)unused;
+    static const size_t shapes[][3] = {
+        {1, 1, 1},     {1, 16, 8},     {3, 17, 33},   {2, 40, 5},    {6, 130, 64},
+        {7, 64, 40},   {13, 65, 70},   {25, 200, 31}, {8, 300, 513}, {33, 164, 1025},
+        {130, 97, 20}, {40, 600, 520}, {5, 7, 0},     {4, 1200, 600}};
+    for (size_t i = 0; i < COUNT(shapes); i++)
+        for (int of = 0; of < 8; of++) {
+            const size_t m = shapes[i][0], n = shapes[i][1], k = shapes[i][2], ldy = n + 2;
+            if (getenv("ISOBIT_EMULATED") && m * n * k > 2000000 && of > 1)
+                continue;
+            const struct matrix w = make(n, k, of / 4, (iso_w16)(of % 2), of / 2 % 2);
+            float *x = random_floats(m * (k + 1)), *bias = random_floats(n);
+            float *r = random_floats(m * n), *expect = floats(m * n), *y = floats(m * ldy);
+            iso_linear_options o = {.size = sizeof o, .bias = bias, .residual = r, .ldr = n};
+            o.act = of % 3 ? ISOBIT_ACT_RELU : ISOBIT_ACT_GELU_ERF;
+            assert_ok(iso_linear_f32(expect, n, x, k + 1, &w.packed_wide, m, &o, &ways[0]));
+            for (size_t v = 0; v < way_count; v++) {
+                for (size_t e = 0; e < m * ldy; e++)
+                    y[e] = 123;
+                o.residual = r, o.ldr = n;
+                assert_ok(iso_linear_w16(y, ldy, x, k + 1, &w.packed, m, &o, &ways[v]));
+                assert_true(same(y, ldy, expect, n, m, n));
+                for (size_t e = 0; e < m; e++) /* gaps are kept */
+                    assert_true(y[e * ldy + n] == 123 && y[e * ldy + n + 1] == 123);
+                for (size_t row = 0; row < m; row++) /* y itself, as the residual */
+                    memcpy(y + row * ldy, r + row * n, n * sizeof *y);
+                o.residual = y, o.ldr = ldy;
+                assert_ok(iso_linear_w16(y, ldy, x, k + 1, &w.packed, m, &o, &ways[v]));
+                assert_true(same(y, ldy, expect, n, m, n));
+                /* the last row alone, in a workspace of the size that is asked for */
+                iso_context in = ways[v];
+                size_t bytes;
+                assert_ok(iso_linear_w16_workspace_bytes(&bytes, &w.packed, m, &in));
+                in.workspace = guarded(bytes + 1), in.workspace_bytes = bytes;
+                o.residual = r + (m - 1) * n, o.ldr = n;
+                assert_ok(
+                    iso_linear_w16(y, ldy, x + (m - 1) * (k + 1), k + 1, &w.packed, 1, &o, &in));
+                assert_true(same(y, ldy, expect + (m - 1) * n, n, 1, n));
+                o.residual = r;
+                assert_ok(iso_linear_w16(y, ldy, x, k + 1, &w.packed, m, &o, &in));
+                assert_true(same(y, ldy, expect, n, m, n));
+                if (bytes > 0) {
+                    in.workspace_bytes = bytes - 1;
+                    assert_int_equal(iso_linear_w16(y, ldy, x, k + 1, &w.packed, m, &o, &in),
+                                     ISOBIT_E_WORKSPACE);
+                }
+                block_count--; /* the workspace */
+                munmap(blocks[block_count].base, blocks[block_count].total);
+            }
+            release();
+        }
+}
+
+/* Whatever the core, as other kinds of cores would compute it: in registers and in blocks. */
+static void all_ways_have_the_same_bits(void **unused) {
+    (void)unused;
+    static const size_t rows[] = {1, 5, 24, 25, 33, 100};
+    enum { N = 230, K = 600 };
+    for (int type = 0; type < 2; type++) {
+        const struct matrix w = make(N, K, 0, (iso_w16)type, 0);
+        float *x = random_floats((size_t)100 * K), *bias = random_floats(N);
+        float *expect = floats((size_t)100 * N), *y = floats((size_t)100 * N);
+        const iso_linear_options o = {.size = sizeof o, .bias = bias, .act = ISOBIT_ACT_RELU};
+        assert_ok(iso_linear_f32(expect, N, x, K, &w.packed_wide, 100, &o, NULL));
+        for (size_t v = 0; v < way_count; v++)
+            for (size_t i = 0; i < COUNT(rows) * ISO_GEMM_CLASSES; i++) {
+                const struct iso_kernels *kernels;
+                const struct iso_epilogue e = {
+                    .alpha = 1, .bias = bias, .act = (int)ISOBIT_ACT_RELU};
+                assert_ok(iso_context_kernels(&kernels, &ways[v]));
+                struct iso_product t = {
+                    .machine = iso_gemm_machine_of(kernels, (enum iso_gemm_class)(i % 3)),
+                    .m = rows[i / 3],
+                    .n = N,
+                    .k = K,
+                    .c = y,
+                    .ldc = N,
+                    .a = x,
+                    .ai = K,
+                    .ap = 1,
+                    .bs = ISO_PANEL,
+                    .bps = (size_t)K * ISO_WIDE_PANEL,
+                    .b16 = w.packed.data,
+                    .type16 = type,
+                    .e = &e};
+                const struct iso_gemm_shape s = {.m = t.m,
+                                                 .n = N,
+                                                 .k = K,
+                                                 .threads = iso_context_threads(&ways[v]),
+                                                 .panels = 1,
+                                                 .w16 = 1};
+                t.plan = iso_gemm_plan(&s, &t.machine);
+                memset(y, 0, sizeof(float) * t.m * N);
+                assert_ok(iso_product_run(&ways[v], &t));
+                assert_true(same(y, N, expect, N, t.m, N));
+            }
+        release();
+    }
+}
+
+static void embeddings_have_the_bits_of_f32(void **unused) {
+    (void)unused;
+    enum { V = 37, ROWS = 21, P = 9 };
+    static const size_t widths[] = {1, 7, 64, 513, 2100};
+    for (size_t i = 0; i < COUNT(widths); i++)
+        for (int of = 0; of < 8; of++) {
+            const size_t d = widths[i], ldy = d + 1;
+            const iso_w16 type = (iso_w16)(of % 2);
+            uint16_t *table = guarded(V * d * sizeof *table);
+            float *wide = floats(V * d), *positions = of & 2 ? random_floats(P * d) : NULL;
+            float *expect = floats(ROWS * d), *y = floats(ROWS * ldy);
+            uint32_t ids[ROWS], at[ROWS];
+            for (size_t e = 0; e < V * d; e++)
+                table[e] = random_half(type, of & 4), wide[e] = value_of(table[e], type);
+            for (size_t e = 0; e < ROWS; e++)
+                ids[e] = draw() % V, at[e] = draw() % P;
+            assert_ok(
+                iso_embed_f32(expect, d, ids, ROWS, wide, V, d, 1.7f, positions, at, P, &ways[0]));
+            for (size_t v = 0; v < way_count; v++) {
+                for (size_t e = 0; e < ROWS * ldy; e++)
+                    y[e] = 123;
+                assert_ok(iso_embed_w16(y, ldy, ids, ROWS, table, type, V, d, 1.7f, positions, at,
+                                        P, &ways[v]));
+                assert_true(same(y, ldy, expect, d, ROWS, d));
+                for (size_t e = 0; e < ROWS; e++)
+                    assert_true(y[e * ldy + d] == 123);
+            }
+            release();
+        }
+}
+
+static void wrong_arguments_are_refused(void **unused) {
+    (void)unused;
+    enum { M = 3, N = 40, K = 5 };
+    static uint16_t w[N * K], room[64 * K + 32] __attribute__((aligned(64)));
+    static float x[M * K], y[M * N];
+    const uint32_t ids[2] = {0, 7};
+    iso_packed_w16 p = {.n = 77};
+    size_t bytes = 5;
+#define REFUSED(why, call) assert_int_equal((call), ISOBIT_E_##why)
+    REFUSED(NULL, iso_pack_w16_bytes(NULL, N, K));
+    REFUSED(OVERFLOW, iso_pack_w16_bytes(&bytes, SIZE_MAX, 2));
+    REFUSED(OVERFLOW, iso_pack_w16_bytes(&bytes, SIZE_MAX / 2, SIZE_MAX / 2));
+    assert_int_equal(bytes, 5);
+    assert_ok(iso_pack_w16_bytes(&bytes, N, K));
+    assert_int_equal(bytes, 64 * K * 2);
+#define PACK(p, to, bytes, w, ldw, trans, type)                                                    \
+    iso_pack_w16(p, to, bytes, w, ldw, N, K, trans, type, NULL)
+    REFUSED(NULL, PACK(NULL, room, bytes, w, K, 0, ISOBIT_F16));
+    REFUSED(NULL, PACK(&p, NULL, bytes, w, K, 0, ISOBIT_F16));
+    REFUSED(NULL, PACK(&p, room, bytes, NULL, K, 0, ISOBIT_F16));
+    REFUSED(ALIGN, PACK(&p, room + 1, bytes, w, K, 0, ISOBIT_F16));
+    REFUSED(WORKSPACE, PACK(&p, room, bytes - 1, w, K, 0, ISOBIT_F16));
+    REFUSED(LD, PACK(&p, room, bytes, w, K - 1, 0, ISOBIT_F16));
+    REFUSED(LD, PACK(&p, room, bytes, w, N - 1, 1, ISOBIT_F16));
+    REFUSED(OPTION, PACK(&p, room, bytes, w, K, 0, (iso_w16)2));
+    REFUSED(ALIAS, PACK(&p, room, bytes, room + 64 * K - 1, K, 0, ISOBIT_BF16));
+    assert_int_equal(p.n, 77);
+    assert_ok(PACK(&p, room, bytes, w, K, 0, ISOBIT_BF16));
+    assert_true(p.n == N && p.k == K && p.type == ISOBIT_BF16 && p.data == room);
+#undef PACK
+#define LINEAR(y, ldy, x, ldx, w) iso_linear_w16(y, ldy, x, ldx, w, M, NULL, NULL)
+    assert_ok(LINEAR(y, N, x, K, &p));
+    REFUSED(NULL, LINEAR(NULL, N, x, K, &p));
+    REFUSED(NULL, LINEAR(y, N, NULL, K, &p));
+    REFUSED(NULL, LINEAR(y, N, x, K, NULL));
+    REFUSED(LD, LINEAR(y, N - 1, x, K, &p));
+    REFUSED(LD, LINEAR(y, N, x, K - 1, &p));
+    REFUSED(ALIAS, LINEAR(y, N, y + 3, K, &p));
+    iso_packed_w16 wrong = p;
+    wrong.data = NULL;
+    REFUSED(NULL, LINEAR(y, N, x, K, &wrong));
+    wrong.data = room, wrong.type = (iso_w16)2;
+    REFUSED(OPTION, LINEAR(y, N, x, K, &wrong));
+    REFUSED(OPTION, iso_linear_w16_workspace_bytes(&bytes, &wrong, M, NULL));
+    REFUSED(NULL, iso_linear_w16_workspace_bytes(NULL, &p, M, NULL));
+    REFUSED(NULL, iso_linear_w16_workspace_bytes(&bytes, NULL, M, NULL));
+#undef LINEAR
+#define EMBED(y, ldy, ids, table, type, vocabulary)                                                \
+    iso_embed_w16(y, ldy, ids, 2, table, type, vocabulary, K, 1, NULL, NULL, 0, NULL)
+    assert_ok(EMBED(y, K, ids, w, ISOBIT_F16, 8));
+    REFUSED(NULL, EMBED(NULL, K, ids, w, ISOBIT_F16, 8));
+    REFUSED(NULL, EMBED(y, K, NULL, w, ISOBIT_F16, 8));
+    REFUSED(NULL, EMBED(y, K, ids, NULL, ISOBIT_F16, 8));
+    REFUSED(LD, EMBED(y, K - 1, ids, w, ISOBIT_F16, 8));
+    REFUSED(RANGE, EMBED(y, K, ids, w, ISOBIT_F16, 7));
+    REFUSED(OPTION, EMBED(y, K, ids, w, (iso_w16)2, 8));
+    REFUSED(ALIAS, EMBED(y, K, ids, (const uint16_t *)(const void *)(y + 2), ISOBIT_F16, 8));
+#undef EMBED
+    iso_packed_w16 none = {0};
+    assert_ok(iso_pack_w16(&none, NULL, 0, NULL, 0, 0, 5, 0, ISOBIT_F16, NULL));
+    assert_ok(iso_linear_w16(NULL, 0, NULL, 5, &none, 3, NULL, NULL));
+    assert_ok(iso_embed_w16(NULL, 5, NULL, 0, NULL, ISOBIT_F16, 0, 5, 1, NULL, NULL, 0, NULL));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layout_is_as_written),
+        cmocka_unit_test(products_have_the_bits_of_f32),
+        cmocka_unit_test(all_ways_have_the_same_bits),
+        cmocka_unit_test(embeddings_have_the_bits_of_f32),
+        cmocka_unit_test(wrong_arguments_are_refused),
+    };
+    return cmocka_run_group_tests(tests, make_ways, drop_ways);
+}
