@@ -127,6 +127,7 @@ static struct matrix make(size_t n, size_t k, int trans, iso_w16 type, int speci
     assert_ok(iso_pack_f32_bytes(&bytes_wide, n, k));
     assert_true(bytes == (n + 31) / 32 * 32 * k * 2);
     uint16_t *to = guarded(bytes); /* multiples of 64 bytes */
+    memset(to, 0xa5, bytes);
     assert_ok(iso_pack_w16(&m.packed, to, bytes, m.halves, m.ld, n, k, trans, type, NULL));
     assert_ok(iso_pack_f32(&m.packed_wide, guarded(bytes_wide), bytes_wide, m.wide, m.ld, n, k,
                            trans, NULL));
@@ -179,8 +180,10 @@ static void layout_is_as_written(void **unused) {
                 size_t bytes;
                 iso_packed_w16 p;
                 assert_ok(iso_pack_w16_bytes(&bytes, n, k));
-                assert_ok(iso_pack_w16(&p, guarded(bytes), bytes, m.halves, m.ld, n, k, m.trans,
-                                       type, &ways[w]));
+                uint16_t *to = guarded(bytes);
+                memset(to, 0xa5, bytes);
+                assert_ok(
+                    iso_pack_w16(&p, to, bytes, m.halves, m.ld, n, k, m.trans, type, &ways[w]));
                 for (size_t j = 0; j < (n + 31) / 32 * 32; j++)
                     for (size_t s = 0; s < k; s++) {
                         const size_t at = type == ISOBIT_BF16 ? j % 16 * 2 + j % 32 / 16 : j % 32;

@@ -30,15 +30,20 @@ static const struct {
              {"BFloat16Storage", 2, 8, 7},
              {"DoubleStorage", 8, 11, 52}};
 
-/* Elements of a matrix that stays in 16 bits: as rows, and in panels of 32 rows, each [k][32]. */
+/* Element i, j of a matrix that stays in 16 bits: as rows, and packed, as it lies and turned. */
 static void check_16(const tensor *t, const model_table *table, const iso_packed_w16 *packed,
-                     size_t i, size_t j, size_t k, float value) {
+                     const iso_packed_w16 *turned, size_t i, size_t j, float value) {
     const int bf16 = strcmp(t->class, "BFloat16Storage") == 0;
+    const size_t n = (size_t)t->shape[0], k = (size_t)t->shape[1];
     const uint64_t bits = bits_of((double)value, bf16 ? 8 : 5, bf16 ? 7 : 10);
-    const size_t place = bf16 ? i % 16 * 2 + i % 32 / 16 : i % 32;
+    /* Panels of 32 rows, each [k][32]. */
+#define PLACE(i) (bf16 ? (i) % 16 * 2 + (i) % 32 / 16 : (i) % 32)
     if (table->type != packed->type || packed->type != (bf16 ? ISOBIT_BF16 : ISOBIT_F16) ||
-        table->rows16[i * k + j] != bits || packed->data[i / 32 * 32 * k + j * 32 + place] != bits)
+        table->rows16[i * k + j] != bits ||
+        packed->data[i / 32 * 32 * k + j * 32 + PLACE(i)] != bits ||
+        turned->data[j / 32 * 32 * n + i * 32 + PLACE(j)] != bits)
         fail_msg("%s %s [%zu][%zu] in 16 bits", t->name, t->class, i, j);
+#undef PLACE
 }
 
 /* Reads the tensor through the loader in each way, and compares with its definition. */
@@ -52,13 +57,15 @@ static void check_elements(const model_checkpoint *c, const tensor *t, int widen
     const int in_16 = !widen && t->rank == 2 && strstr(t->class, "Float") != t->class &&
                       strstr(t->class, "Double") != t->class;
     const float *got = NULL;
-    model_linear packed = {0};
+    model_linear packed = {0}, turned = {0};
     model_table table = {0};
     for (source.load = 0; source.load < 2; source.load++) {
         iso_status status = t->rank == 2 ? model_take_rows(&source, &got, t->name, n, k)
                                          : model_take_vector(&source, &got, &t->name, 1, n, 0);
         if (!status && t->rank == 2)
             status = model_take_packed(&source, &packed, &t->name, 1, n, k, 0);
+        if (!status && t->rank == 2)
+            status = model_take_packed(&source, &turned, &t->name, 1, k, n, 1);
         if (!status && t->rank == 2)
             status = model_take_table(&source, &table, t->name, n, k);
         if (status)
@@ -74,11 +81,13 @@ static void check_elements(const model_checkpoint *c, const tensor *t, int widen
                 fail_msg("%s %s [%zu][%zu]: %g, not %g", t->name, t->class, i, j,
                          (double)got[i * k + j], (double)expected);
             if (in_16) {
-                check_16(t, &table, &packed.w16, i, j, k, expected);
+                check_16(t, &table, &packed.w16, &turned.w16, i, j, expected);
                 continue;
             }
             if (t->rank == 2 && table.rows[i * k + j] != expected)
                 fail_msg("%s %s [%zu][%zu] of a table", t->name, t->class, i, j);
+            if (t->rank == 2 && turned.w.data[j / 16 * 16 * n + i * 16 + j % 16] != expected)
+                fail_msg("%s %s [%zu][%zu] turned", t->name, t->class, i, j);
             /* Panels of 16 rows, each [k][16]. */
             if (t->rank == 2 && packed.w.data[i / 16 * 16 * k + j * 16 + i % 16] != expected)
                 fail_msg("%s %s [%zu][%zu] packed", t->name, t->class, i, j);
