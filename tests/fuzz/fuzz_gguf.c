@@ -88,12 +88,12 @@ static int read_config(size_t bytes) {
     return !status && config.max_positions <= MOST_POSITIONS && config.d <= 4096;
 }
 
-/* Read, and mapped: the same bits. */
+/* Read, and mapped or widened: the same bits. */
 static void run_model(void) {
     iso_error error = {0};
     iso_model *models[2] = {NULL, NULL};
     float *logits[2] = {NULL, NULL};
-    const iso_load_options mapped = {.size = sizeof mapped, .map = 1};
+    const iso_load_options mapped = {.size = sizeof mapped, .map = 1, .widen = 1};
     const iso_status status = iso_model_load(&models[0], PATH, NULL, NULL, &error);
     FUZZ_CHECK(iso_model_load(&models[1], PATH, &mapped, NULL, &error) == status);
     const iso_model_info *info = iso_model_get_info(models[0]);

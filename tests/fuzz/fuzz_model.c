@@ -110,7 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
         fuzz_file("config.json", copy, base->config_bytes);
         fuzz_file("model.safetensors", copy + base->config_bytes, base->weights_bytes);
     }
-    const iso_load_options mapped = {.size = sizeof mapped, .map = 1};
+    const iso_load_options mapped = {.size = sizeof mapped, .map = 1, .widen = 1};
     iso_model *models[2] = {NULL, NULL};
     iso_status status = iso_model_load(&models[0], FUZZ_DIRECTORY, NULL, NULL, &error);
     FUZZ_CHECK(iso_model_load(&models[1], FUZZ_DIRECTORY, &mapped, NULL, &error) == status);
