@@ -20,6 +20,10 @@
 #define MODEL "\"model\":{\"type\":\"BPE\"," VOCAB "," MERGES "}"
 #define BYTES "{\"type\":\"ByteLevel\",\"add_prefix_space\":false}"
 #define PRE "\"pre_tokenizer\":" BYTES
+/* A split before bytes that may be split, too. */
+#define TWICE(prefix)                                                                              \
+    "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"BertPreTokenizer\"}," \
+    "{\"type\":\"ByteLevel\",\"add_prefix_space\":" prefix "}]}"
 #define DECODER "\"decoder\":{\"type\":\"ByteLevel\"}"
 #define PIECES                                                                                     \
     "\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"?\",\"vocab\":{\"?\":0,\"a\":1,\"##b\":2}}"
@@ -121,6 +125,10 @@ static void test_refused(void **state) {
         {"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[" BYTES "," BYTES
          "]}," DECODER "}",
          "before \"ByteLevel\"", ISOBIT_E_UNSUPPORTED},
+        {"{" MODEL "," TWICE("true,\"use_regex\":false") "," DECODER "}",
+         "add_prefix_space after a split in \"ByteLevel\"", ISOBIT_E_UNSUPPORTED},
+        {"{" MODEL "," TWICE("false,\"use_regex\":true") "," DECODER "}",
+         "splits twice, with \"ByteLevel\"", ISOBIT_E_UNSUPPORTED},
         {"{" MODEL "," PRE "}", "the decoder \"\"", ISOBIT_E_UNSUPPORTED},
         {"{" MODEL "," PRE ",\"decoder\":{\"type\":\"Fuse\"}}", "the decoder \"Fuse\"",
          ISOBIT_E_UNSUPPORTED},
@@ -138,6 +146,9 @@ static void test_refused(void **state) {
          "\"single\":[{\"SpecialToken\":{\"id\":\"a\"}}]}}",
          "post_processor", ISOBIT_E_CONFIG},
         {"{" MODEL "," PRE "," DECODER ",\"post_processor\":{\"type\":\"RobertaProcessing\"}}",
+         "post_processor", ISOBIT_E_CONFIG},
+        {"{" MODEL "," PRE "," DECODER ",\"post_processor\":{\"type\":\"BertProcessing\","
+         "\"cls\":[\"zz\",7],\"sep\":[\"a\",0]}}",
          "post_processor", ISOBIT_E_CONFIG},
         {"{\"model\":{\"type\":\"BPE\"," VOCAB ",\"merges\":[\"ab\"]}," PRE "," DECODER "}",
          "a merge", ISOBIT_E_CONFIG},
@@ -447,6 +458,8 @@ static void test_older_files(void **state) {
         {"{\"tokenizer_class\":\"BertTokenizer\"}", NULL, NULL, "vocab.txt", ISOBIT_E_MISSING},
         {"{\"tokenizer_class\":\"PreTrainedTokenizerFast\"}", "{}", "", "tokenizer.json",
          ISOBIT_E_MISSING},
+        {"{\"tokenizer_class\":\"GPT2Tokenizer\",\"added_tokens_decoder\":{\"0\":\"x\"}}",
+         "{\"a\":0,\"b\":1,\"ab\":2}", "a b", NULL, ISOBIT_OK},
         {"{\"tokenizer_class\":\"Qwen2Tokenizer\",\"added_tokens_decoder\":{\"x\":{\"content\":"
          "\"<e>\"},\"y\":{\"content\":\"<f>\"}}}",
          "{\"a\":1}", "", "of another", ISOBIT_E_DUPLICATE},
@@ -637,6 +650,49 @@ static void test_spelt_text(void **state) {
  * Pairs that one of the two has left since: after b c, the old pair a b must not stand for a bc,
  * whose turn comes after bc d.
  */
+/* As texts and as pairs; without a list of added tokens. */
+static void test_forms_of_merges(void **state) {
+    (void)state;
+    files f;
+    files_make(&f);
+    encodes(&f, good_bpe, "aba", "ca");
+    encodes(&f,
+            "{\"model\":{\"type\":\"BPE\"," VOCAB ",\"merges\":[[\"a\",\"b\"]]}," PRE "," DECODER
+            "}",
+            "aba", "ca");
+    encodes(&f,
+            "{\"model\":{\"type\":\"BPE\"," VOCAB ",\"merges\":[[\"a\",\"b\"]]}," PRE "," DECODER
+            ",\"added_tokens\":[]}",
+            "aba", "ca");
+    files_remove(&f);
+}
+
+/* There is room for eight steps. */
+static void test_steps(void **state) {
+    char json[1024];
+    (void)state;
+    files f;
+    iso_error error = {0};
+    iso_status status;
+    files_make(&f);
+    for (int steps = 8; steps < 10; steps++) {
+        size_t at = (size_t)snprintf(json, sizeof json,
+                                     "{%s,%s,%s,\"normalizer\":{\"type\":"
+                                     "\"Sequence\",\"normalizers\":[",
+                                     MODEL, PRE, DECODER);
+        for (int i = 0; i < steps; i++)
+            at += (size_t)snprintf(json + at, sizeof json - at, "%s{\"type\":\"NF%s\"}",
+                                   i ? "," : "", i ? "C" : "D");
+        (void)snprintf(json + at, sizeof json - at, "]}}");
+        files_text(&f, "tokenizer.json", json);
+        iso_tokenizer *t = load(&f, CONFIG, &status, &error);
+        assert_int_equal(status, steps == 8 ? ISOBIT_OK : ISOBIT_E_UNSUPPORTED);
+        assert_true(!status || strstr(error.message, "of so many steps as \"NFC\""));
+        iso_tokenizer_free(t);
+    }
+    files_remove(&f);
+}
+
 static void test_order_of_merges(void **state) {
     static const uint32_t want[] = {0, 6};
     (void)state;
@@ -824,6 +880,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused),         cmocka_unit_test(test_older_files),
         cmocka_unit_test(test_vocab_txt),       cmocka_unit_test(test_lacks),
+        cmocka_unit_test(test_forms_of_merges), cmocka_unit_test(test_steps),
         cmocka_unit_test(test_order_of_merges), cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_long_word),       cmocka_unit_test(test_unigram),
         cmocka_unit_test(test_metaspace),       cmocka_unit_test(test_partial_tidy),

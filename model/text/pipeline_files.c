@@ -86,9 +86,11 @@ static json_t *added_tokens(const reader *r, const json_t *vocabulary) {
     const char *key;
     int failed = !list;
     json_object_foreach((json_t *)(uintptr_t)decoder, key, one) {
-        json_t *copy = json_copy(one);
-        failed |= !copy || json_object_set_new(copy, "id", json_integer(strtoll(key, NULL, 10))) ||
-                  json_array_append_new(list, copy);
+        if (!json_is_object(one))
+            continue;
+        json_t *copy = text_json_copy(one);
+        failed |= !copy || json_array_append_new(list, copy) ||
+                  json_object_set_new(copy, "id", json_integer(strtoll(key, NULL, 10)));
     }
     for (int i = 0; i < SPECIALS && !failed; i++) {
         const char *token = special(r, keys[i]);

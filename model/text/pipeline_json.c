@@ -106,51 +106,66 @@ iso_status text_pipeline_vocabulary(iso_tokenizer *t, text_pipeline *p, const js
 
 /* -------------------------------------------------------------- properties of added tokens */
 
-/* A list of them knows where each is by its text, and that only while it is updated. */
-static int update_one(json_t *list, json_t *places, const json_t *one, const char *key) {
+json_t *text_json_copy(const json_t *object) {
+    json_t *copy = json_copy((json_t *)(uintptr_t)object);
+    if (copy && json_object_size(copy) == json_object_size(object))
+        return copy;
+    json_decref(copy);
+    return NULL;
+}
+
+/* A list of them knows where each is by its text, and that only while it is updated. CONFIG: the
+ * key is no number. */
+static iso_status update_one(json_t *list, json_t *places, const json_t *one, const char *key) {
     static const char *const names[] = {"single_word", "lstrip", "rstrip", "normalized", "special"};
     const char *token = text_string_or(one, "content", "");
     const json_t *place = json_object_get(places, token);
+    int failed = 0;
     if (!json_is_object(one) || !token[0])
-        return 1;
-    if (!place) {
-        char *end = NULL;
-        const long long id = key ? strtoll(key, &end, 10) : 0;
-        if (key && (*end || end == key))
-            return 0;
-        json_t *copy = json_copy((json_t *)(uintptr_t)one);
-        if (!copy || json_array_append_new(list, copy) ||
-            (key && json_object_set_new(copy, "id", json_integer(id))))
-            return 0;
-        return !json_object_set_new(places, token,
-                                    json_integer((json_int_t)json_array_size(list) - 1));
+        return ISOBIT_OK;
+    if (place) {
+        json_t *old = json_array_get(list, (size_t)json_integer_value(place));
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            json_t *value = json_object_get(one, names[i]);
+            failed |= value && json_object_set(old, names[i], value);
+        }
+        return failed ? ISOBIT_E_NOMEM : ISOBIT_OK;
     }
-    json_t *old = json_array_get(list, (size_t)json_integer_value(place));
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        json_t *value = json_object_get(one, names[i]);
-        if (value && json_object_set(old, names[i], value))
-            return 0;
-    }
-    return 1;
+    char *end = NULL;
+    const long long id = key ? strtoll(key, &end, 10) : 0;
+    if (key && (*end || end == key))
+        return ISOBIT_E_CONFIG;
+    json_t *copy = text_json_copy(one);
+    failed =
+        !copy || json_array_append_new(list, copy) ||
+        (key && json_object_set_new(copy, "id", json_integer(id))) ||
+        json_object_set_new(places, token, json_integer((json_int_t)json_array_size(list) - 1));
+    return failed ? ISOBIT_E_NOMEM : ISOBIT_OK;
 }
 
-int text_added_update(json_t *list, const json_t *more) {
+iso_status text_added_update(json_t *list, const json_t *more, const char *where,
+                             iso_error *error) {
     json_t *places = json_object(), *one;
     const char *key;
     size_t i;
-    int fine = list && places;
+    iso_status status = list && places ? ISOBIT_OK : ISOBIT_E_NOMEM;
     json_array_foreach(list, i, one) {
-        fine = fine && !json_object_set_new(places, text_string_or(one, "content", ""),
-                                            json_integer((json_int_t)i));
+        if (!status && json_object_set_new(places, text_string_or(one, "content", ""),
+                                           json_integer((json_int_t)i)))
+            status = ISOBIT_E_NOMEM;
     }
     json_array_foreach((json_t *)(uintptr_t)more, i, one) {
-        fine = fine && update_one(list, places, one, NULL);
+        status = status ? status : update_one(list, places, one, NULL);
     }
     json_object_foreach((json_t *)(uintptr_t)more, key, one) {
-        fine = fine && update_one(list, places, one, key);
+        status = status ? status : update_one(list, places, one, key);
     }
     json_decref(places);
-    return fine;
+    return !status                    ? ISOBIT_OK
+           : status == ISOBIT_E_NOMEM ? model_fail(error, status, "out of memory for %s", where)
+                                      : model_fail(error, status,
+                                                   "tokenizer_config.json: added_tokens_decoder "
+                                                   "is not as expected");
 }
 
 /* ------------------------------------------------------------------------------------ base64 */
@@ -674,12 +689,7 @@ static int use_scanned(iso_tokenizer *t, const text_scanned *s, const json_t *co
     text_vocabulary *v = &t->vocabulary[TEXT_SOURCE];
     if (s->is_list != (strcmp(type_of(model), "Unigram") == 0))
         return 0;
-    if (!json_is_array(added)) {
-        added = json_array();
-        if (!added || json_object_set_new(s->rest, "added_tokens", added))
-            return 0;
-    }
-    return text_added_update(added, json_object_get(config, "added_tokens_decoder")) &&
+    return !text_added_update(added, json_object_get(config, "added_tokens_decoder"), file, NULL) &&
            text_scanned_begin(s, v, &t->arena, json_array_size(added)) &&
            text_scanned_finish(v, &t->arena, added);
 }
@@ -699,10 +709,8 @@ static iso_status read_tokens(iso_tokenizer *t, text_pipeline *p, const json_t *
         return refuse(error, "the model", type_of(model));
     if (!json_is_array(added))
         added = fresh = json_array();
-    iso_status status = ISOBIT_OK;
-    if (!text_added_update(added, json_object_get(config, "added_tokens_decoder")))
-        status = model_fail(error, ISOBIT_E_CONFIG,
-                            "tokenizer_config.json: added_tokens_decoder is not as expected");
+    iso_status status =
+        text_added_update(added, json_object_get(config, "added_tokens_decoder"), file, error);
     if (!status)
         status = text_pipeline_vocabulary(t, p, vocabulary, added, file, error);
     json_decref(made);

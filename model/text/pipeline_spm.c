@@ -261,7 +261,7 @@ static int add_named(reader *r, const char *key, const char *otherwise) {
         return add_token(r, token, 1, 0, 0);
     if (!token || !token[0] || has_token(r, token))
         return 1;
-    json_t *copy = json_copy((json_t *)(uintptr_t)value);
+    json_t *copy = text_json_copy(value);
     if (!copy || json_object_set_new(copy, "special", json_true())) {
         json_decref(copy);
         return 0;
@@ -412,9 +412,8 @@ static iso_status add_tokens(reader *r, size_t extra, size_t offset) {
     if (!json_is_object(decoder))
         status = text_json_optional(&older, r->directory, "added_tokens.json",
                                     TEXT_MAX_CONFIG_BYTES, r->error);
-    else if (text_family_updates(r->family) && !text_added_update(r->added, decoder))
-        status = model_fail(r->error, ISOBIT_E_CONFIG,
-                            "tokenizer_config.json: added_tokens_decoder is not as expected");
+    else if (text_family_updates(r->family))
+        status = text_added_update(r->added, decoder, r->family->file, r->error);
     json_t *one;
     for (size_t i = 0; !status && (one = json_array_get(r->added, i)); i++)
         if (json_object_set_new(r->known, text_string_or(one, "content", ""), json_true()))
