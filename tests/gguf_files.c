@@ -283,6 +283,10 @@ static void no_number(gguf_maker *m) {
 static void many_layers(gguf_maker *m) { gguf_u32(m, "llama.block_count", 2); }
 static void experts(gguf_maker *m) { gguf_u32(m, "llama.expert_count", 8); }
 static void no_experts(gguf_maker *m) { gguf_u32(m, "llama.expert_count", 0); }
+static void listed_experts(gguf_maker *m) {
+    numbers(m, "llama.expert_count", (const uint32_t[]){0}, 1);
+}
+static void text_of_experts(gguf_maker *m) { gguf_text(m, "llama.expert_count", ""); }
 static void softcap(gguf_maker *m) {
     gguf_number(m, "llama.final_logit_softcapping", F32, ONE_F32, 4);
 }
@@ -898,6 +902,24 @@ const gguf_row gguf_rows[] = {
      0,
      NULL,
      experts,
+     0,
+     0,
+     {0}},
+    {"experts in an array",
+     ISOBIT_E_UNSUPPORTED,
+     "\"llama.expert_count\" is not 0",
+     0,
+     NULL,
+     listed_experts,
+     0,
+     0,
+     {0}},
+    {"experts as text",
+     ISOBIT_E_UNSUPPORTED,
+     "\"llama.expert_count\" is not 0",
+     0,
+     NULL,
+     text_of_experts,
      0,
      0,
      {0}},

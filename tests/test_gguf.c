@@ -624,6 +624,52 @@ static void test_pieces(void **state) {
     (void)state;
 }
 
+/* Each piece of a row of "a" is made of two others in as many ways as it has bytes: a vocabulary of
+ * so many ways is refused. */
+static void test_many_pairs(void **state) {
+    enum { LONGEST = 640, FIRST = 259 };
+    static char bytes[256][16];
+    static char texts[LONGEST][LONGEST + 1];
+    static const char *tokens[FIRST + LONGEST + 1] = {"<unk>", "<s>", "</s>"};
+    static uint32_t types[FIRST + LONGEST] = {2, 3, 3}, scores[FIRST + LONGEST];
+    static const size_t longest[] = {400, LONGEST};
+    files f;
+    char path[160];
+    files_make(&f);
+    files_path(&f, NAME, path, sizeof path);
+    for (unsigned i = 0; i < 256; i++) {
+        (void)snprintf(bytes[i], sizeof bytes[i], "<0x%02X>", i);
+        tokens[3 + i] = bytes[i];
+        types[3 + i] = 6;
+    }
+    for (size_t i = 0; i < LONGEST; i++) {
+        memset(texts[i], 'a', i + 1);
+        types[FIRST + i] = 1;
+        scores[FIRST + i] = SCORE(i);
+    }
+    for (size_t trial = 0; trial < 2; trial++) {
+        const size_t count = FIRST + longest[trial];
+        iso_error error = {0};
+        iso_tokenizer *t = NULL;
+        gguf_maker m = {.version = 3, .alignment = 32};
+        for (size_t i = 0; i < LONGEST; i++)
+            tokens[FIRST + i] = i < longest[trial] ? texts[i] : NULL;
+        gguf_text(&m, K("model"), "llama");
+        gguf_texts(&m, K("tokens"), tokens);
+        gguf_numbers(&m, K("scores"), GGUF_F32, scores, count);
+        gguf_numbers(&m, K("token_type"), GGUF_I32, types, count);
+        blob b = gguf_finish(&m);
+        files_write(&f, NAME, b.bytes, b.count);
+        assert_int_equal(iso_tokenizer_load(&t, path, &error), trial ? ISOBIT_E_CONFIG : ISOBIT_OK);
+        if (trial && !strstr(error.message, "204480 pairs of pieces make another piece"))
+            fail_msg("%s", error.message);
+        iso_tokenizer_free(t);
+        blob_free(&b);
+    }
+    remove_all(&f);
+    (void)state;
+}
+
 /* ---------------------------------------------------------------------- Unigram and WordPiece */
 
 #define A14 "aaaaaaaaaaaaaa"
@@ -688,6 +734,7 @@ static void cls_and_sep(gguf_maker *m) {
     gguf_u32(m, K("cls_token_id"), 3);
     gguf_u32(m, K("seperator_token_id"), 2);
 }
+static void bos_one(gguf_maker *m) { gguf_u32(m, K("add_bos_token"), 1); }
 static void cls_beyond(gguf_maker *m) { gguf_u32(m, K("cls_token_id"), 9); }
 static void unk_sep(gguf_maker *m) { gguf_u32(m, K("unknown_token_id"), 3); }
 static void unk_nine(gguf_maker *m) { gguf_u32(m, K("unknown_token_id"), 9); }
@@ -761,6 +808,8 @@ static const word_row bert_rows[] = {
      .token = U81 "x", .type = 1},
     {"first token beyond", ISOBIT_E_CONFIG, "cls_token_id\" is 9, which is no token",
      .add = cls_beyond},
+    {"first token a number", ISOBIT_E_CONFIG, "add_bos_token\" is a 32-bit number; true or false",
+     .add = bos_one},
     {"twice", ISOBIT_E_DUPLICATE, "token 7, \"##a\", occurs twice", .id = 7, .token = "a",
      .type = 1},
     {"no UTF-8", ISOBIT_E_UTF8, "token 7 is not UTF-8", .id = 7, .token = "\xff", .type = 1},
@@ -881,6 +930,50 @@ static void test_mutations(void **state) {
     assert_true(good > 0);
     (void)close(fd);
     blob_free(&b);
+    remove_all(&f);
+    (void)state;
+}
+
+/* Cut everywhere within its only entry: a value, an array, a tensor. What is long enough for an
+ * entry is read, what is not is not. */
+static void test_cut_entries(void **state) {
+    static const struct {
+        const char *bytes;
+        size_t count, least; /* of an entry of that kind */
+        int tensor;
+        iso_status whole;
+    } rows[] = {
+        {"\1\0\0\0\0\0\0\0x\0\0\0\0\7", 14, 14, 0, ISOBIT_E_MISSING},
+        {"\3\0\0\0\0\0\0\0xyz\1\0\0\0\7", 16, 14, 0, ISOBIT_E_MISSING},
+        {"\3\0\0\0\0\0\0\0xyz\11\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\7", 28, 14, 0, ISOBIT_E_MISSING},
+        {"\1\0\0\0\0\0\0\0x\1\0\0\0\1\0\0\0\0\0\0\0\30\0\0\0\0\0\0\0\0\0\0\0", 33, 33, 1,
+         ISOBIT_E_TRUNCATED},
+        {"\3\0\0\0\0\0\0\0xyz\1\0\0\0\1\0\0\0\0\0\0\0\30\0\0\0\0\0\0\0\0\0\0\0", 35, 33, 1,
+         ISOBIT_E_TRUNCATED},
+    };
+    files f;
+    char path[160];
+    files_make(&f);
+    files_path(&f, NAME, path, sizeof path);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (size_t n = 0; n <= rows[i].count; n++) {
+            blob b = {0};
+            iso_error error;
+            blob_add(&b, "GGUF\3\0\0\0", 8);
+            gguf_put(&b, (uint64_t)rows[i].tensor, 8);
+            gguf_put(&b, (uint64_t)!rows[i].tensor, 8);
+            blob_add(&b, rows[i].bytes, n);
+            files_write(&f, NAME, b.bytes, b.count);
+            const iso_status status = load_from(path, 0, &error);
+            const char *says = n < rows[i].least   ? "the file is too short for what it counts"
+                               : n < rows[i].count ? "goes beyond the end of the file"
+                               : rows[i].tensor    ? "the file ends before the data of its tensors"
+                                                   : "has no key \"general.architecture\"";
+            if (status != (n < rows[i].count ? ISOBIT_E_TRUNCATED : rows[i].whole) ||
+                !strstr(error.message, says))
+                fail_msg("entry %zu, %zu bytes: %d \"%s\"", i, n, (int)status, error.message);
+            blob_free(&b);
+        }
     remove_all(&f);
     (void)state;
 }
@@ -1082,13 +1175,14 @@ static void test_faults(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits),     cmocka_unit_test(test_llama3),
-        cmocka_unit_test(test_sentences),     cmocka_unit_test(test_text),
-        cmocka_unit_test(test_rows),          cmocka_unit_test(test_mutations),
-        cmocka_unit_test(test_long_metadata), cmocka_unit_test(test_places),
-        cmocka_unit_test(test_pairs),         cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_pieces),        cmocka_unit_test(test_t5),
-        cmocka_unit_test(test_config),        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_rows),      cmocka_unit_test(test_cut_entries),
+        cmocka_unit_test(test_pieces),    cmocka_unit_test(test_many_pairs),
+        cmocka_unit_test(test_words),     cmocka_unit_test(test_long_metadata),
+        cmocka_unit_test(test_places),    cmocka_unit_test(test_config),
+        cmocka_unit_test(test_t5),        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_llama3),
+        cmocka_unit_test(test_sentences), cmocka_unit_test(test_text),
+        cmocka_unit_test(test_faults),    cmocka_unit_test(test_mutations),
     };
     json_set_alloc_funcs(__wrap_malloc, free);
     return cmocka_run_group_tests_name("gguf", tests, NULL, NULL);
