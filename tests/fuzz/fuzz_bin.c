@@ -66,7 +66,9 @@ static void read_alone(const uint8_t *data, size_t bytes) {
         fuzz_check_error(status, &error);
     else
         FUZZ_CHECK(p.bytes && p.bytes <= bytes);
-    FUZZ_CHECK(arena.bytes <= 64 * bytes + 16384);
+    /* Of a value of one byte: 16 on a stack that may have doubled just now and stays where it was
+     * before, 16 of a list, and what small pieces leave of their pool. */
+    FUZZ_CHECK(arena.bytes <= 96 * bytes + 16384);
     model_arena_free(&arena);
     free(text);
 }

@@ -91,6 +91,10 @@ static void bin(void) {
     one_byte(&b, 2);
     blob_add(&b, bin_good_pair.data, bin_good_pair.bytes);
     seed(&b);
+    one_byte(&b, 1);
+    for (int i = 0; i <= 1024; i++) /* so many values that the stack has just doubled */
+        one_byte(&b, '}');
+    seed(&b);
     for (size_t i = 0; i < bin_zip_count + bin_legacy_count; i++) {
         blob file = i < bin_zip_count ? bin_zip_spoilt(&bin_zips[i])
                                       : bin_legacy_spoilt(&bin_legacies[i - bin_zip_count]);
