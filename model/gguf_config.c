@@ -286,18 +286,17 @@ static iso_status set_ids(const model_gguf *g, json_t *root) {
                {"tokenizer.ggml.eot_token_id", NULL},
                {"tokenizer.ggml.eom_token_id", NULL}};
     json_t *ends = json_array();
-    if (!ends || json_object_set_new(root, "eos_token_id", ends))
-        return no_memory(g);
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+    int failed = 0;
+    iso_status status = ISOBIT_OK;
+    for (size_t i = 0; !status && i < sizeof ids / sizeof *ids; i++) {
         const gguf_value *v;
-        iso_status status = model_gguf_get(g, &v, ids[i].key, GGUF_U32);
-        if (status)
-            return status;
-        if (v && (ids[i].to ? json_object_set_new(root, ids[i].to, model_gguf_json(v))
-                            : json_array_append_new(ends, model_gguf_json(v))))
-            return no_memory(g);
+        status = model_gguf_get(g, &v, ids[i].key, GGUF_U32);
+        if (!status && v)
+            failed |= ids[i].to ? json_object_set_new(root, ids[i].to, model_gguf_json(v))
+                                : json_array_append_new(ends, model_gguf_json(v));
     }
-    return ISOBIT_OK;
+    failed |= json_object_set_new(root, "eos_token_id", ends);
+    return status ? status : failed ? no_memory(g) : ISOBIT_OK;
 }
 
 static int is_one(const gguf_value *v) {

@@ -5,6 +5,7 @@
 # files, and the tests run them over their seeds.
 option(ISOBIT_FUZZ "Link the fuzz targets with libFuzzer (needs clang)" OFF)
 option(ISOBIT_FUZZ_KERNELS "Instrument the kernels, too, which only fuzz_ops and fuzz_model need" ON)
+option(ISOBIT_FUZZ_COMPARISONS "Show libFuzzer what is compared with what, for a third of the time" ON)
 if(NOT ISOBIT_MODEL)
   return()
 endif()
@@ -15,6 +16,9 @@ if(ISOBIT_FUZZ)
   set(engine)
   set(instrument -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer
     -fno-sanitize-recover=all)
+  if(NOT ISOBIT_FUZZ_COMPARISONS)
+    list(APPEND instrument -fno-sanitize-coverage=trace-cmp)
+  endif()
   if(NOT ISOBIT_FUZZ_KERNELS) # they take minutes to build, and readers of files need none of it
     set(instrument $<$<NOT:$<BOOL:$<TARGET_PROPERTY:ISOBIT_KERNELS>>>:${instrument}>)
   endif()
@@ -61,7 +65,7 @@ foreach(program IN LISTS programs)
   # Files in memory; 64-bit file offsets give some calls another name.
   target_link_options(${program} PRIVATE
     LINKER:--wrap=open,--wrap=open64,--wrap=fstat,--wrap=fstat64,--wrap=pread,--wrap=pread64
-    LINKER:--wrap=close,--wrap=mmap,--wrap=mmap64,--wrap=munmap,--wrap=madvise)
+    LINKER:--wrap=close,--wrap=mmap,--wrap=mmap64,--wrap=munmap,--wrap=madvise,--wrap=opendir)
 endforeach()
 
 if(ISOBIT_FUZZ)

@@ -223,6 +223,11 @@ static void type_4711(gguf_maker *m) { gguf_tensor(m, "x", 4711, 1, (const uint6
 static void whole_numbers(gguf_maker *m) {
     gguf_tensor(m, "x", I8_TENSOR, 1, (const uint64_t[]){5}, 5);
 }
+static void wider_numbers(gguf_maker *m) {
+    for (uint32_t i = 1; i < 4; i++)
+        gguf_tensor(m, &"x\0y\0z"[2 * (i - 1)], I8_TENSOR + i, 1, (const uint64_t[]){5},
+                    (size_t)5 << i);
+}
 static void needed_numbers(gguf_maker *m) {
     gguf_tensor(m, "output_norm.weight", I8_TENSOR, 1, (const uint64_t[]){4}, 4);
 }
@@ -369,6 +374,7 @@ static void infinite_items(gguf_maker *m) {
 }
 static void odd_own_text(gguf_maker *m) { gguf_text(m, "llama.x", "\xff"); }
 static void kind_number(gguf_maker *m) { gguf_u32(m, "tokenizer.ggml.model", 1); }
+static void merges_number(gguf_maker *m) { gguf_u32(m, "tokenizer.ggml.merges", 1); }
 static void words_number(gguf_maker *m) { gguf_u32(m, "tokenizer.ggml.pre", 1); }
 static void scalings(gguf_maker *m) {
     gguf_texts(m, "llama.rope.scaling.type", (const char *const[]){"none", NULL});
@@ -636,6 +642,7 @@ const gguf_row gguf_rows[] = {
      0,
      {0}},
     {"whole numbers, unused", ISOBIT_OK, "", 0, NULL, whole_numbers, 0, 0, {0}},
+    {"wider whole numbers", ISOBIT_OK, "", 0, NULL, wider_numbers, 0, 0, {0}},
     {"whole numbers",
      ISOBIT_E_DTYPE,
      "\"output_norm.weight\" has the element type I8",
@@ -1303,6 +1310,15 @@ const gguf_row gguf_rows[] = {
      1,
      "tokenizer.ggml.model",
      kind_number,
+     0,
+     0,
+     {0}},
+    {"a number for the merges",
+     ISOBIT_E_CONFIG,
+     "\"tokenizer.ggml.merges\" is a 32-bit number; an array, each item a string is expected",
+     1,
+     "tokenizer.ggml.merges",
+     merges_number,
      0,
      0,
      {0}},

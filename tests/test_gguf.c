@@ -60,6 +60,18 @@ void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
     return ++memory.count == memory.failing ? NULL : __real_aligned_alloc(alignment, bytes);
 }
 
+static int no_directory; /* errno of the next directory that is opened; 0: it is opened */
+
+DIR *__real_opendir(const char *path);
+DIR *__wrap_opendir(const char *path);
+DIR *__wrap_opendir(const char *path) {
+    if (!no_directory)
+        return __real_opendir(path);
+    errno = no_directory;
+    no_directory = 0;
+    return NULL;
+}
+
 /* The names that 64-bit file offsets give it, and the plain one. */
 #define WRAP(suffix)                                                                               \
     ssize_t __real_pread##suffix(int fd, void *to, size_t bytes, off_t offset);                    \
@@ -333,8 +345,8 @@ static iso_status sentence(const char *path, iso_pooling pooling, float *y, iso_
     return status;
 }
 
-/* bert.gguf with bert.pooling_type; another value keeps what follows aligned. */
-static void write_pooling(const files *f, uint32_t type) {
+/* bert.gguf with one more number; another value keeps what follows aligned. */
+static void write_bert(const files *f, const char *key, uint32_t number) {
     char piece[4096];
     blob all = {0};
     gguf_maker m = {0};
@@ -343,9 +355,11 @@ static void write_pooling(const files *f, uint32_t type) {
     for (size_t n; (n = fread(piece, 1, sizeof piece, in));)
         blob_add(&all, piece, n);
     (void)fclose(in);
-    gguf_u32(&m, "bert.pooling_type", type);
-    gguf_text(&m, "a", "0123456789");
-    assert_int_equal(m.values.count, 64);
+    gguf_u32(&m, key, number);
+    char rest[32] = {0};
+    memset(rest, 'x', 31 - (m.values.count + 21 + 31) % 32);
+    gguf_text(&m, "a", rest);
+    assert_int_equal(m.values.count % 32, 0);
     all.bytes[16] = (unsigned char)(all.bytes[16] + 2);
     blob b = {0};
     blob_add(&b, all.bytes, 24);
@@ -370,16 +384,27 @@ static void test_sentences(void **state) {
                      ISOBIT_OK);
     assert_memory_equal(got, expected, sizeof got);
     for (uint32_t type = 1; type <= 2; type++) {
-        write_pooling(&f, type);
+        write_bert(&f, "bert.pooling_type", type);
         assert_int_equal(sentence(folder, type == 1 ? ISOBIT_POOLING_MEAN : ISOBIT_POOLING_CLS,
                                   expected, &error),
                          ISOBIT_OK);
         assert_int_equal(sentence(path, ISOBIT_POOLING_DEFAULT, got, &error), ISOBIT_OK);
         assert_memory_equal(got, expected, sizeof got);
     }
-    write_pooling(&f, 3);
+    write_bert(&f, "bert.pooling_type", 3);
     assert_int_equal(sentence(path, ISOBIT_POOLING_DEFAULT, got, &error), ISOBIT_E_UNSUPPORTED);
     assert_non_null(strstr(error.message, "pooling of the type 3"));
+    /* Nothing gives BERT a width of heads; a key may say it all the same. */
+    iso_model *model = load(DATA "/gguf/bert.gguf");
+    const iso_model_info *info = iso_model_get_info(model);
+    const uint32_t width = (uint32_t)(info->d / info->encoder_heads);
+    iso_model_free(model);
+    write_bert(&f, "bert.attention.key_length", width);
+    iso_model_free(load(path));
+    write_bert(&f, "bert.attention.key_length", width + 1);
+    assert_int_equal(load_from(path, 0, &error), ISOBIT_E_UNSUPPORTED);
+    assert_non_null(
+        strstr(error.message, "bert.attention.key_length\" is not the width of a head"));
     remove_all(&f);
     (void)state;
 }
@@ -503,6 +528,7 @@ static void same_scores(gguf_maker *m) {
 }
 static void unk_text(gguf_maker *m) { gguf_text(m, K("unknown_token_id"), "0"); }
 static void unk_beyond(gguf_maker *m) { gguf_u32(m, K("unknown_token_id"), PIECES); }
+static void unk_end(gguf_maker *m) { gguf_u32(m, K("unknown_token_id"), 2); }
 static void unk_filler(gguf_maker *m) { gguf_u32(m, K("unknown_token_id"), A); }
 static void bos_beyond(gguf_maker *m) { gguf_u32(m, K("bos_token_id"), PIECES); }
 static void bos_filler(gguf_maker *m) { gguf_u32(m, K("bos_token_id"), PAD); }
@@ -534,6 +560,8 @@ static const piece_row piece_rows[] = {
      .length = 3, .ids = {1, 0, BAR_A}},
     {"unknown by key", ISOBIT_OK, "<unk>a", CHANGE(0, "<unk>", 1, 0), .length = 3,
      .ids = {1, 0, BAR_A}},
+    {"another unknown", ISOBIT_OK, "<unk>a", .skip = K("unknown_token_id"), .add = unk_end,
+     .length = 3, .ids = {1, 0, BAR_A}},
     {"of users", ISOBIT_OK, "a[LOUD] a", .length = 4, .ids = {1, BAR_A, LOUD, BAR_A}},
     {"unused, but a piece", ISOBIT_OK, "ba", .length = 3, .ids = {1, BAR, UNUSED_BA}},
     {"filler", ISOBIT_OK, "b", CHANGE(A, "[PAD260]", 5, 0), .length = 3, .ids = {1, BAR, B}},
@@ -617,6 +645,63 @@ static void test_pieces(void **state) {
         files_write(&f, NAME, b.bytes, b.count);
         const iso_status status = iso_tokenizer_load(&t, path, &error);
         check_row(&row, path, status, &error, t);
+        iso_tokenizer_free(t);
+        blob_free(&b);
+    }
+    remove_all(&f);
+    (void)state;
+}
+
+/* Pieces with the same score: of the pairs that make them the one with the longer left part comes
+ * first, then that with the longer right one, then that of the first piece. */
+static void test_equal_scores(void **state) {
+    enum { FIRST = 259, MORE = 7 };
+    static const struct {
+        const char *pieces[MORE];
+        size_t count;
+        uint32_t ids[3];
+    } rows[] = {{{"a", "b", "c", "d", "bc", "abc", "bcd"}, 2, {FIRST, FIRST + 6}},
+                {{"a", "b", "c", "d", "cd", "ab", "bcd"}, 2, {FIRST, FIRST + 6}},
+                {{"a", "b", "c", "d", "xx", "ab", "bc"}, 3, {FIRST + 5, FIRST + 2, FIRST + 3}}};
+    static char bytes[256][16];
+    const char *tokens[FIRST + MORE + 1] = {"<unk>", "<s>", "</s>"};
+    uint32_t types[FIRST + MORE] = {2, 3, 3}, scores[FIRST + MORE] = {0};
+    files f;
+    char path[160];
+    files_make(&f);
+    files_path(&f, NAME, path, sizeof path);
+    for (unsigned i = 0; i < 256; i++) {
+        (void)snprintf(bytes[i], sizeof bytes[i], "<0x%02X>", i);
+        tokens[3 + i] = bytes[i];
+        types[3 + i] = 6;
+    }
+    for (size_t row = 0; row < sizeof rows / sizeof *rows; row++) {
+        iso_error error = {0};
+        iso_tokenizer *t = NULL;
+        gguf_maker m = {.version = 3, .alignment = 32};
+        for (size_t i = 0; i < MORE; i++) {
+            tokens[FIRST + i] = rows[row].pieces[i];
+            types[FIRST + i] = 1;
+            scores[FIRST + i] = SCORE(i == 4 ? 1 : 5);
+        }
+        tokens[FIRST + MORE] = NULL;
+        gguf_text(&m, K("model"), "llama");
+        gguf_texts(&m, K("tokens"), tokens);
+        gguf_numbers(&m, K("scores"), GGUF_F32, scores, FIRST + MORE);
+        gguf_numbers(&m, K("token_type"), GGUF_I32, types, FIRST + MORE);
+        no_prefix(&m);
+        no_bos(&m);
+        blob b = gguf_finish(&m);
+        files_write(&f, NAME, b.bytes, b.count);
+        if (iso_tokenizer_load(&t, path, &error))
+            fail_msg("row %zu: %s", row, error.message);
+        uint32_t got[4];
+        size_t count, length, sequences;
+        assert_int_equal(
+            iso_tokenizer_encode(t, "abcd", 4, got, 4, &count, &length, 1, &sequences, &error),
+            ISOBIT_OK);
+        if (count != rows[row].count || memcmp(got, rows[row].ids, count * sizeof *got) != 0)
+            fail_msg("row %zu: %zu tokens, %u %u", row, count, got[0], got[1]);
         iso_tokenizer_free(t);
         blob_free(&b);
     }
@@ -734,6 +819,7 @@ static void cls_and_sep(gguf_maker *m) {
     gguf_u32(m, K("cls_token_id"), 3);
     gguf_u32(m, K("seperator_token_id"), 2);
 }
+static void accents_number(gguf_maker *m) { gguf_u32(m, K("normalizer.strip_accents"), 1); }
 static void bos_one(gguf_maker *m) { gguf_u32(m, K("add_bos_token"), 1); }
 static void cls_beyond(gguf_maker *m) { gguf_u32(m, K("cls_token_id"), 9); }
 static void unk_sep(gguf_maker *m) { gguf_u32(m, K("unknown_token_id"), 3); }
@@ -800,6 +886,10 @@ static const word_row bert_rows[] = {
     {"no types", ISOBIT_E_MISSING, "no key \"tokenizer.ggml.token_type\"", .skip = K("token_type")},
     {"flag a number", ISOBIT_E_CONFIG, "normalizer.lowercase\" is a 32-bit number; true or false",
      .add = small_number},
+    {"accents a number", ISOBIT_E_CONFIG, "strip_accents\" is a 32-bit number; true or false",
+     .add = accents_number},
+    {"unknown a text", ISOBIT_E_CONFIG, "unknown_token_id\" is a string; a 32-bit number",
+     .add = unk_text},
     {"no unknown", ISOBIT_E_MISSING, "no key \"tokenizer.ggml.unknown_token_id\"", .id = 1,
      .token = U81 "x", .type = 1},
     {"unknown beyond", ISOBIT_E_CONFIG, "unknown_token_id\" is 9, which is no token",
@@ -997,6 +1087,9 @@ static void test_long_metadata(void **state) {
     iso_load_options options = {.size = sizeof options, .max_header_bytes = 2 << 20};
     assert_int_equal(iso_model_load(&model, path, &options, NULL, &error), ISOBIT_E_LIMIT);
     assert_non_null(strstr(error.message, "longer than max_header_bytes"));
+    options.max_header_bytes = 30; /* less than its entries have at least */
+    assert_int_equal(iso_model_load(&model, path, &options, NULL, &error), ISOBIT_E_LIMIT);
+    assert_non_null(strstr(error.message, "longer than max_header_bytes"));
     options.max_header_bytes = 23;
     assert_int_equal(iso_model_load(&model, path, &options, NULL, &error), ISOBIT_E_LIMIT);
     assert_non_null(strstr(error.message, "max_header_bytes is too small"));
@@ -1039,6 +1132,12 @@ static void test_places(void **state) {
     assert_non_null(strstr(error.message, "there is no file config.json in"));
     files_path(&f, NAME, path, sizeof path);
     refused(path, ISOBIT_E_MISSING, "there is no file model.gguf in");
+    no_directory = ENOMEM;
+    assert_int_equal(load_from(f.directory, 0, &error), ISOBIT_E_NOMEM);
+    assert_string_equal(error.message, "out of memory");
+    no_directory = EACCES;
+    assert_int_equal(load_from(f.directory, 0, &error), ISOBIT_E_MISSING);
+    assert_non_null(strstr(error.message, "there is no file config.json in"));
     assert_int_equal(load_from("/no such directory", 0, &error), ISOBIT_E_MISSING);
     assert_non_null(strstr(error.message, "there is no file config.json in"));
     files_write(&f, NAME, b.bytes, b.count);
@@ -1128,6 +1227,38 @@ static size_t open_files(void) {
     return count;
 }
 
+/* What a tokenizer makes of special tokens, of one of users and of other text. */
+static iso_status special_text(const char *path, uint32_t *to, iso_error *error) {
+    static const char text[] = "<s>a</s><unk>[LOUD]b<extra_id_0>";
+    iso_tokenizer *t = NULL;
+    size_t count, length, sequences;
+    memset(to, 0, MOST * sizeof *to);
+    iso_status status = iso_tokenizer_load(&t, path, error);
+    if (!status)
+        status = iso_tokenizer_encode(t, text, strlen(text), to, MOST, &count, &length, 1,
+                                      &sequences, error);
+    iso_tokenizer_free(t);
+    return status;
+}
+
+/* Without memory for something a tokenizer is refused, or is as ever. */
+static void fail_pieces(const char *path) {
+    uint32_t expected[MOST], got[MOST];
+    iso_error error = {0};
+    size_t refusals = 0;
+    assert_int_equal(special_text(path, expected, &error), ISOBIT_OK);
+    for (memory.failing = 1, memory.count = 0;; memory.failing++, memory.count = 0) {
+        const iso_status status = special_text(path, got, &error);
+        if (memory.count < memory.failing)
+            break;
+        if (status ? status != ISOBIT_E_NOMEM : memcmp(got, expected, sizeof got) != 0)
+            fail_msg("allocation %zu: %d (%s)", memory.failing, (int)status, error.message);
+        refusals += status == ISOBIT_E_NOMEM;
+    }
+    memory.failing = 0;
+    assert_true(refusals > 10);
+}
+
 static void test_faults(void **state) {
     files f;
     gguf_maker m = {0};
@@ -1169,20 +1300,30 @@ static void test_faults(void **state) {
         io.failing = 0;
     }
     assert_int_equal(open_files(), before);
+    char path[160];
+    files_path(&f, NAME, path, sizeof path);
+    m = (gguf_maker){0};
+    make_pieces(&m, &piece_rows[0]);
+    b = gguf_finish(&m);
+    files_write(&f, NAME, b.bytes, b.count);
+    blob_free(&b);
+    fail_pieces(path);
+    fail_pieces(DATA "/gguf/tokens-t5.gguf");
     remove_all(&f);
     (void)state;
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),      cmocka_unit_test(test_cut_entries),
-        cmocka_unit_test(test_pieces),    cmocka_unit_test(test_many_pairs),
-        cmocka_unit_test(test_words),     cmocka_unit_test(test_long_metadata),
-        cmocka_unit_test(test_places),    cmocka_unit_test(test_config),
-        cmocka_unit_test(test_t5),        cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_llama3),
-        cmocka_unit_test(test_sentences), cmocka_unit_test(test_text),
-        cmocka_unit_test(test_faults),    cmocka_unit_test(test_mutations),
+        cmocka_unit_test(test_rows),          cmocka_unit_test(test_cut_entries),
+        cmocka_unit_test(test_pieces),        cmocka_unit_test(test_many_pairs),
+        cmocka_unit_test(test_equal_scores),  cmocka_unit_test(test_words),
+        cmocka_unit_test(test_long_metadata), cmocka_unit_test(test_places),
+        cmocka_unit_test(test_config),        cmocka_unit_test(test_t5),
+        cmocka_unit_test(test_pairs),         cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_llama3),        cmocka_unit_test(test_sentences),
+        cmocka_unit_test(test_text),          cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_mutations),
     };
     json_set_alloc_funcs(__wrap_malloc, free);
     return cmocka_run_group_tests_name("gguf", tests, NULL, NULL);

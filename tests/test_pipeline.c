@@ -20,6 +20,9 @@
 #define MODEL "\"model\":{\"type\":\"BPE\"," VOCAB "," MERGES "}"
 #define BYTES "{\"type\":\"ByteLevel\",\"add_prefix_space\":false}"
 #define PRE "\"pre_tokenizer\":" BYTES
+#define WORD_OF(most)                                                                              \
+    "{\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"a\",\"max_input_chars_per_word\":" #most   \
+    ",\"vocab\":{\"a\":0}}," BERT "}"
 /* A split before bytes that may be split, too. */
 #define TWICE(prefix)                                                                              \
     "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"BertPreTokenizer\"}," \
@@ -110,6 +113,12 @@ static void test_refused(void **state) {
                "{\"type\":\"Replace\",\"pattern\":{\"String\":\"_\"},"
                "\"content\":\" \"}," FALLBACK),
          "decoder Replace", ISOBIT_E_UNSUPPORTED},
+        {SPELT("", "", REPLACE_BAR "," FALLBACK "," FUSE "," STRIP(1025, 0, " ")),
+         "the decoder Strip is", ISOBIT_E_CONFIG},
+        {SPELT("", "", REPLACE_BAR "," FALLBACK "," FUSE "," STRIP(1, 1025, " ")),
+         "the decoder Strip is", ISOBIT_E_CONFIG},
+        {SPELT("", "", REPLACE_BAR "," FALLBACK "," FUSE "," STRIP(1, 1024, " ")),
+         "decoder Strip than at the beginning", ISOBIT_E_UNSUPPORTED},
         {SPELT("", ",\"normalizer\":{\"type\":\"Prepend\"}", ALL_OF_IT), "the normalizer Prepend",
          ISOBIT_E_CONFIG},
         {SPELT("", ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"String\":\" \"}}",
@@ -180,9 +189,8 @@ static void test_refused(void **state) {
          "added token 0", ISOBIT_E_CONFIG},
         {"{\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"!\",\"vocab\":{\"a\":0}}," BERT "}",
          "unknown token", ISOBIT_E_MISSING},
-        {"{\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"a\",\"max_input_chars_per_word\":-1,"
-         "\"vocab\":{\"a\":0}}," BERT "}",
-         "max_input_chars_per_word", ISOBIT_E_CONFIG},
+        {WORD_OF(0), "max_input_chars_per_word", ISOBIT_E_CONFIG},
+        {WORD_OF(-1), "max_input_chars_per_word", ISOBIT_E_CONFIG},
         {"{\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"a\",\"vocab\":{\"a\":0}}," PRE
          "," DECODER "}",
          "with the pre_tokenizer ByteLevel the model \"WordPiece\"", ISOBIT_E_UNSUPPORTED},
@@ -262,6 +270,11 @@ static void test_refused(void **state) {
         if (status != rows[i].status || t || !strstr(error.message, rows[i].says))
             fail_msg("%s: %d \"%s\"", rows[i].json, (int)status, error.message);
     }
+    iso_tokenizer_free(
+        good(&f, SPELT("", "", REPLACE_BAR "," FALLBACK "," FUSE "," STRIP(0, 0, " "))));
+    iso_tokenizer_free(
+        good(&f, SPELT("", "", REPLACE_BAR "," FALLBACK "," FUSE "," STRIP(1024, 0, " "))));
+    iso_tokenizer_free(good(&f, WORD_OF(1)));
     iso_tokenizer_free(good(&f, good_bpe));
     iso_tokenizer_free(good(&f, good_wordpiece));
     iso_tokenizer_free(good(&f, good_unigram));
@@ -533,6 +546,62 @@ static void lacks(const iso_tokenizer *t, const char *text, size_t unknown, size
     assert_int_equal(d, dropped);
 }
 
+/* As texts and as pairs; in a file that is read as a whole, too, for the list that tokens would be
+ * added to is not there. */
+static void test_forms_of_merges(void **state) {
+    (void)state;
+    files f;
+    files_make(&f);
+    encodes(&f, good_bpe, "aba", "ca");
+    encodes(&f,
+            "{\"model\":{\"type\":\"BPE\"," VOCAB ",\"merges\":[[\"a\",\"b\"]]}," PRE "," DECODER
+            "}",
+            "aba", "ca");
+    encodes(&f,
+            "{" MODEL "," PRE "," DECODER ",\"post_processor\":{\"type\":\"BertProcessing\","
+            "\"cls\":[\"b\",1],\"sep\":[\"a\",0]}}",
+            "ab", "bca");
+    iso_error error = {0};
+    iso_status status;
+    files_text(&f, "tokenizer.json",
+               "{\"model\":{\"type\":\"BPE\"," VOCAB ",\"merges\":[[\"a\",\"b\"]]}," PRE "," DECODER
+               "}");
+    iso_tokenizer *t = load(&f,
+                            "{\"tokenizer_class\":\"PreTrainedTokenizerFast\","
+                            "\"added_tokens_decoder\":{}}",
+                            &status, &error);
+    assert_int_equal(status, ISOBIT_OK);
+    lacks(t, "aba", 0, 0);
+    iso_tokenizer_free(t);
+    files_remove(&f);
+}
+
+/* There is room for eight steps. */
+static void test_steps(void **state) {
+    char json[1024];
+    (void)state;
+    files f;
+    iso_error error = {0};
+    iso_status status;
+    files_make(&f);
+    for (int steps = 8; steps < 10; steps++) {
+        size_t at = (size_t)snprintf(json, sizeof json,
+                                     "{%s,%s,%s,\"normalizer\":{\"type\":"
+                                     "\"Sequence\",\"normalizers\":[",
+                                     MODEL, PRE, DECODER);
+        for (int i = 0; i < steps; i++)
+            at += (size_t)snprintf(json + at, sizeof json - at, "%s{\"type\":\"NF%s\"}",
+                                   i ? "," : "", i ? "C" : "D");
+        (void)snprintf(json + at, sizeof json - at, "]}}");
+        files_text(&f, "tokenizer.json", json);
+        iso_tokenizer *t = load(&f, CONFIG, &status, &error);
+        assert_int_equal(status, steps == 8 ? ISOBIT_OK : ISOBIT_E_UNSUPPORTED);
+        assert_true(!status || strstr(error.message, "of so many steps as \"NFC\""));
+        iso_tokenizer_free(t);
+    }
+    files_remove(&f);
+}
+
 static void test_lacks(void **state) {
     (void)state;
     files f;
@@ -650,49 +719,6 @@ static void test_spelt_text(void **state) {
  * Pairs that one of the two has left since: after b c, the old pair a b must not stand for a bc,
  * whose turn comes after bc d.
  */
-/* As texts and as pairs; without a list of added tokens. */
-static void test_forms_of_merges(void **state) {
-    (void)state;
-    files f;
-    files_make(&f);
-    encodes(&f, good_bpe, "aba", "ca");
-    encodes(&f,
-            "{\"model\":{\"type\":\"BPE\"," VOCAB ",\"merges\":[[\"a\",\"b\"]]}," PRE "," DECODER
-            "}",
-            "aba", "ca");
-    encodes(&f,
-            "{\"model\":{\"type\":\"BPE\"," VOCAB ",\"merges\":[[\"a\",\"b\"]]}," PRE "," DECODER
-            ",\"added_tokens\":[]}",
-            "aba", "ca");
-    files_remove(&f);
-}
-
-/* There is room for eight steps. */
-static void test_steps(void **state) {
-    char json[1024];
-    (void)state;
-    files f;
-    iso_error error = {0};
-    iso_status status;
-    files_make(&f);
-    for (int steps = 8; steps < 10; steps++) {
-        size_t at = (size_t)snprintf(json, sizeof json,
-                                     "{%s,%s,%s,\"normalizer\":{\"type\":"
-                                     "\"Sequence\",\"normalizers\":[",
-                                     MODEL, PRE, DECODER);
-        for (int i = 0; i < steps; i++)
-            at += (size_t)snprintf(json + at, sizeof json - at, "%s{\"type\":\"NF%s\"}",
-                                   i ? "," : "", i ? "C" : "D");
-        (void)snprintf(json + at, sizeof json - at, "]}}");
-        files_text(&f, "tokenizer.json", json);
-        iso_tokenizer *t = load(&f, CONFIG, &status, &error);
-        assert_int_equal(status, steps == 8 ? ISOBIT_OK : ISOBIT_E_UNSUPPORTED);
-        assert_true(!status || strstr(error.message, "of so many steps as \"NFC\""));
-        iso_tokenizer_free(t);
-    }
-    files_remove(&f);
-}
-
 static void test_order_of_merges(void **state) {
     static const uint32_t want[] = {0, 6};
     (void)state;

@@ -7,6 +7,9 @@
  *
  *   test_text_faults NAME...    directories below tests/data/text
  */
+#include "model_files.h"
+#include "spm_writer.h"
+
 #include <isobit/model.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,39 +25,38 @@ static int parsing;
 
 static int fails(void) { return !parsing && ++allocations == failing; }
 
-void *__real_malloc(size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_malloc(size_t bytes) { return fails() ? NULL : __real_malloc(bytes); }
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_malloc(size_t size) { return fails() ? NULL : __real_malloc(size); }
 
-void *__real_realloc(void *old, size_t bytes);
-void *__wrap_realloc(void *old, size_t bytes);
-void *__wrap_realloc(void *old, size_t bytes) {
-    return fails() ? NULL : __real_realloc(old, bytes);
-}
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size) { return fails() ? NULL : __real_realloc(old, size); }
 
-void *__real_aligned_alloc(size_t alignment, size_t bytes);
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
-    return fails() ? NULL : __real_aligned_alloc(alignment, bytes);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size) {
+    return fails() ? NULL : __real_aligned_alloc(alignment, size);
 }
 
 /* The parser of jansson 2.14 loses a character of a long string where its buffer cannot grow. */
-json_t *__real_json_loadb(const char *text, size_t bytes, size_t flags, json_error_t *where);
-json_t *__wrap_json_loadb(const char *text, size_t bytes, size_t flags, json_error_t *where);
-json_t *__wrap_json_loadb(const char *text, size_t bytes, size_t flags, json_error_t *where) {
+json_t *__real_json_loadb(const char *text, size_t size, size_t flags, json_error_t *where);
+json_t *__wrap_json_loadb(const char *text, size_t size, size_t flags, json_error_t *where);
+json_t *__wrap_json_loadb(const char *text, size_t size, size_t flags, json_error_t *where) {
     parsing = 1;
-    json_t *value = __real_json_loadb(text, bytes, flags, where);
+    json_t *value = __real_json_loadb(text, size, flags, where);
     parsing = 0;
     return value;
 }
 
-static const char *name; /* of the directory */
+static const char *name; /* of what is loaded */
+static char path[512];
 
 /* Words of all kinds, one of them long, so that nothing stays in the few places of the stack. */
 static const char text[] =
     "The qu\xc3\xa9 "
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa "
-    "\xe4\xb8\xad\xe4\xb8\xad <s></s>[SEP] it's 12";
+    "\xe4\xb8\xad\xe4\xb8\xad <s></s>[SEP] it's 12[LOUD]<new>";
 
 typedef struct answer {
     uint32_t ids[256];
@@ -65,11 +67,9 @@ typedef struct answer {
 static iso_error error; /* of the last call */
 
 static iso_status ask(answer *a) {
-    char path[512];
     iso_tokenizer *t = NULL;
     error = (iso_error){0};
     memset(a, 0, sizeof *a);
-    (void)snprintf(path, sizeof path, "%s/text/%s", ISOBIT_TEST_DATA, name);
     iso_status status = iso_tokenizer_load(&t, path, &error);
     assert_true(!status == (t != NULL));
     if (!status)
@@ -130,13 +130,69 @@ static void test_no_memory_for_json(void **state) {
     (void)state;
 }
 
+/* Tokens that tokenizer_config.json adds to pieces, and a piece of users. */
+static void test_added(void **state) {
+    static bytes pieces, trainer;
+    files f;
+    pieces.count = trainer.count = 0;
+    piece(&pieces, "<unk>", 5, 0, TEXT_PIECE_UNKNOWN);
+    piece(&pieces, "<s>", 3, 0, TEXT_PIECE_CONTROL);
+    piece(&pieces, "</s>", 4, 0, TEXT_PIECE_CONTROL);
+    piece(&pieces, "\xe2\x96\x81", 3, minus_one, TEXT_PIECE_NORMAL);
+    piece(&pieces, "a", 1, minus_one, TEXT_PIECE_NORMAL);
+    piece(&pieces, "aa", 2, minus_one, TEXT_PIECE_NORMAL);
+    piece(&pieces, "[LOUD]", 6, 0, TEXT_PIECE_USER_DEFINED);
+    number_field(&trainer, 3, TEXT_SPM_BPE);
+    field(&pieces, 2, trainer.data, trainer.count);
+    files_make(&f);
+    files_write(&f, "tokenizer.model", pieces.data, pieces.count);
+    files_text(&f, "tokenizer_config.json",
+               "{\"tokenizer_class\":\"LlamaTokenizer\",\"pad_token\":{\"content\":\"[SEP]\"},"
+               "\"additional_special_tokens\":[\"<new>\"]}");
+    name = "added";
+    (void)snprintf(path, sizeof path, "%s", f.directory);
+    test_no_memory_for_json(state);
+    files_remove(&f);
+}
+
+/* A merge of long tokens, an added token that gets a property, steps that have texts. */
+static void test_long_tokens(void **state) {
+    char json[2048], a[67], b[67];
+    files f;
+    memset(a, 'a', sizeof a);
+    memset(b, 'a', sizeof b);
+    a[66] = b[65] = 0;
+    (void)snprintf(
+        json, sizeof json,
+        "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"%s\":1,\"%s\":2,\"%s%s\":3,"
+        "\"[LOUD]\":4},\"merges\":[[\"%s\",\"%s\"]]},\"added_tokens\":[{\"content\":\"[LOUD]\","
+        "\"id\":4}],\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Replace\","
+        "\"pattern\":{\"String\":\"it\"},\"content\":\"aa\"},{\"type\":\"Prepend\",\"prepend\":"
+        "\"a\"}]},\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},"
+        "\"decoder\":{\"type\":\"ByteLevel\"}}",
+        a, b, a, b, a, b);
+    files_make(&f);
+    files_text(&f, "tokenizer.json", json);
+    files_text(&f, "tokenizer_config.json",
+               "{\"tokenizer_class\":\"PreTrainedTokenizerFast\",\"added_tokens_decoder\":{\"4\":"
+               "{\"content\":\"[LOUD]\",\"special\":true,\"single_word\":true}}}");
+    name = "long tokens";
+    (void)snprintf(path, sizeof path, "%s", f.directory);
+    test_no_memory_for_json(state);
+    files_remove(&f);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_memory),
                                        cmocka_unit_test(test_no_memory_for_json)};
     int failed = 0;
     for (int i = 1; i < argc; i++) {
         name = argv[i];
+        (void)snprintf(path, sizeof path, "%s/text/%s", ISOBIT_TEST_DATA, name);
         failed += cmocka_run_group_tests_name(name, tests, NULL, NULL);
     }
+    const struct CMUnitTest made[] = {cmocka_unit_test(test_added),
+                                      cmocka_unit_test(test_long_tokens)};
+    failed += cmocka_run_group_tests_name("made", made, NULL, NULL);
     return failed != 0;
 }

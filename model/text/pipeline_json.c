@@ -145,9 +145,12 @@ static iso_status update_one(json_t *list, json_t *places, const json_t *one, co
 
 iso_status text_added_update(json_t *list, const json_t *more, const char *where,
                              iso_error *error) {
-    json_t *places = json_object(), *one;
+    json_t *places, *one;
     const char *key;
     size_t i;
+    if (!more) /* as mostly; then the places are of no use */
+        return ISOBIT_OK;
+    places = json_object();
     iso_status status = list && places ? ISOBIT_OK : ISOBIT_E_NOMEM;
     json_array_foreach(list, i, one) {
         if (!status && json_object_set_new(places, text_string_or(one, "content", ""),

@@ -4,6 +4,7 @@
  */
 #include "fuzz.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -142,6 +143,16 @@ int __wrap_close(int fd) {
         return __real_close(fd);
     open_files--;
     return 0;
+}
+
+/* None of them is a directory, and none is in one that can be read. */
+DIR *__real_opendir(const char *path);
+DIR *__wrap_opendir(const char *path);
+DIR *__wrap_opendir(const char *path) {
+    if (strncmp(path, FUZZ_DIRECTORY, sizeof FUZZ_DIRECTORY - 1) != 0)
+        return __real_opendir(path);
+    errno = ENOENT;
+    return NULL;
 }
 
 /* ------------------------------------------------------------------------------ mapped files */
