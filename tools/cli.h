@@ -66,7 +66,8 @@ enum {
     OPT_AS_TEXT = 1 << 26,
     OPT_LANGUAGES = 1 << 27,
     OPT_MAP = 1 << 28,
-    OPT_EXPLAIN = 1 << 29
+    OPT_EXPLAIN = 1 << 29,
+    OPT_POSITIONS = 1 << 30
 };
 
 /* Where 0 is a value like any other. */
@@ -89,7 +90,7 @@ struct options {
     const char *of;        /* whose attention is drawn */
     const char *model, *isa, *attention, *text, *also, *input;
     size_t beam, max_length, threads, layer; /* 0: not given */
-    size_t samples, top;                     /* 0: not given */
+    size_t samples, top, positions;          /* 0: not given */
     struct given_number top_k, seed;
     struct given_real temperature, top_p, min_p;
     double seconds; /* 0: not given */

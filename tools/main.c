@@ -11,7 +11,7 @@
 enum {
     OPT_GENERATION = OPT_MODEL | OPT_BEAM | OPT_MAX_LENGTH | OPT_THREADS | OPT_ISA | OPT_SCORES |
                      OPT_JSON | OPT_DIGEST | OPT_ATTENTION | OPT_LAYER | OPT_INPUT | OPT_SAMPLING |
-                     OPT_STREAM | OPT_MAP
+                     OPT_STREAM | OPT_MAP | OPT_POSITIONS
 };
 
 static int cmd_version(const struct options *options);
@@ -38,7 +38,7 @@ static const struct command commands[] = {
      "language does not. A decoder alone goes on with what precedes the TAB, to which nothing is\n"
      "added; both may be missing, and all of the line counts then.",
      OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_HEX | OPT_JSON | OPT_DIGEST | OPT_INPUT | OPT_AS_TEXT |
-         OPT_STRICT | OPT_LANGUAGES | OPT_MAP,
+         OPT_STRICT | OPT_LANGUAGES | OPT_MAP | OPT_POSITIONS,
      true, cmd_score, NULL},
     {"embed", "[TEXT...]", "text to vectors, with an encoder like BERT: one for each line",
      "Each TEXT is a line; without any, lines are read from --input or standard input. A vector "

@@ -46,6 +46,8 @@ static const struct {
      OPT_MAP, KIND_FLAG, offsetof(struct options, map)},
     {"widen", NULL, "hold weights in 32 bits where the file has 16: twice the memory", OPT_MAP,
      KIND_FLAG, offsetof(struct options, widen)},
+    {"positions", "N", "texts of up to N tokens, by the longer scaling of longrope or dynamic",
+     OPT_POSITIONS, KIND_NUMBER, offsetof(struct options, positions)},
     {"beam", "N", "search with N beams; 1 is greedy (default: what the model says)", OPT_BEAM,
      KIND_NUMBER, offsetof(struct options, beam)},
     {"max-length", "N", "at most N target tokens, the start token included", OPT_MAX_LENGTH,

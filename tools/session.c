@@ -44,7 +44,10 @@ static int check_needs(const iso_model_info *info, unsigned needs) {
 
 static int open_model(struct session *session, const struct options *options, unsigned needs) {
     iso_error error = {0};
-    const iso_load_options how = {.size = sizeof how, .map = options->map, .widen = options->widen};
+    const iso_load_options how = {.size = sizeof how,
+                                  .map = options->map,
+                                  .widen = options->widen,
+                                  .positions = options->positions};
     iso_status status =
         iso_model_load(&session->model, options->model, &how, &session->context, &error);
     if (status != ISOBIT_OK)

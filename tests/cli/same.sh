@@ -49,6 +49,26 @@ checks=$((checks + 1))
 if grep -q ',linear_f32,' "$work/mapped" || ! grep -q ',gemm_f32,' "$work/mapped"; then
     problem '--map: weights are packed'
 fi
+# More positions: from 41 on the factors for long texts, which change short ones, too.
+longrope=$source/tests/data/models/phi3-longrope
+tab=$(printf '\t')
+pair="1$tab$(seq -s ' ' 2 42)"
+fails 1 'the model takes at most 40' 'a text that is too long' "$@" score --model "$longrope" "$pair"
+works 'a long text' "$@" score --model "$longrope" --positions 80 "$pair"
+fails 1 'the model has at most 80' 'more positions than there are' "$@" score --model "$longrope" \
+    --positions 81 "$pair"
+fails 2 'whole number' 'no positions' "$@" run --model "$longrope" --positions 0
+for command in score generate; do
+    [ "$command" = score ] && line="5 6${tab}7 8" || line='5 6 7 8'
+    works "$command, usual positions" "$@" "$command" --model "$longrope" --digest "$line"
+    cp "$work/out" "$work/usual"
+    works "$command, as many positions" "$@" "$command" --model "$longrope" --digest \
+        --positions 40 "$line"
+    same "$command: 40 positions are the usual ones" "$work/usual"
+    works "$command, more positions" "$@" "$command" --model "$longrope" --digest \
+        --positions 41 "$line"
+    cmp -s "$work/out" "$work/usual" && problem "$command: --positions 41 changes nothing"
+done
 works 'digest with beams' "$@" run --model "$model" --digest --beam 4
 cmp -s "$work/out" "$work/digest" && problem 'the digest does not depend on the beams'
 
