@@ -73,15 +73,17 @@ static iso_tokenizer *load(const files *f, const char *config, iso_status *statu
     return t;
 }
 
-static iso_tokenizer *good(const files *f, const char *json) {
+static iso_tokenizer *good_as(const files *f, const char *config, const char *json) {
     iso_error error = {0};
     iso_status status;
     files_text(f, "tokenizer.json", json);
-    iso_tokenizer *t = load(f, CONFIG, &status, &error);
+    iso_tokenizer *t = load(f, config, &status, &error);
     if (status)
         fail_msg("%s: %s", json, error.message);
     return t;
 }
+
+static iso_tokenizer *good(const files *f, const char *json) { return good_as(f, CONFIG, json); }
 
 static void test_refused(void **state) {
     static const struct {
@@ -283,11 +285,12 @@ static void test_refused(void **state) {
 }
 
 /* Ids, as letters from 'a' on. */
-static void encodes(const files *f, const char *json, const char *text, const char *wanted) {
+static void encodes_as(const files *f, const char *config, const char *json, const char *text,
+                       const char *wanted) {
     uint32_t ids[64];
     char got[65];
     size_t count, length, sequences;
-    iso_tokenizer *t = good(f, json);
+    iso_tokenizer *t = good_as(f, config, json);
     assert_int_equal(
         iso_tokenizer_encode(t, text, strlen(text), ids, 64, &count, &length, 1, &sequences, NULL),
         ISOBIT_OK);
@@ -297,6 +300,10 @@ static void encodes(const files *f, const char *json, const char *text, const ch
     if (strcmp(got, wanted) != 0)
         fail_msg("%s, \"%s\": %s instead of %s", json, text, got, wanted);
     iso_tokenizer_free(t);
+}
+
+static void encodes(const files *f, const char *json, const char *text, const char *wanted) {
+    encodes_as(f, CONFIG, json, text, wanted);
 }
 
 #define WAYS(scores)                                                                               \
@@ -546,6 +553,11 @@ static void lacks(const iso_tokenizer *t, const char *text, size_t unknown, size
     assert_int_equal(d, dropped);
 }
 
+#define WITH_DECODER(tokens)                                                                       \
+    "{\"tokenizer_class\":\"PreTrainedTokenizerFast\",\"added_tokens_decoder\":{" tokens "}}"
+#define ADDED_BA(more)                                                                             \
+    "{" MODEL "," PRE "," DECODER ",\"added_tokens\":[{\"content\":\"ba\",\"id\":5" more "}]}"
+
 /* As texts and as pairs; in a file that is read as a whole, too, for the list that tokens would be
  * added to is not there. */
 static void test_forms_of_merges(void **state) {
@@ -561,18 +573,16 @@ static void test_forms_of_merges(void **state) {
             "{" MODEL "," PRE "," DECODER ",\"post_processor\":{\"type\":\"BertProcessing\","
             "\"cls\":[\"b\",1],\"sep\":[\"a\",0]}}",
             "ab", "bca");
-    iso_error error = {0};
-    iso_status status;
-    files_text(&f, "tokenizer.json",
+    encodes_as(&f, WITH_DECODER(""),
                "{\"model\":{\"type\":\"BPE\"," VOCAB ",\"merges\":[[\"a\",\"b\"]]}," PRE "," DECODER
-               "}");
-    iso_tokenizer *t = load(&f,
-                            "{\"tokenizer_class\":\"PreTrainedTokenizerFast\","
-                            "\"added_tokens_decoder\":{}}",
-                            &status, &error);
-    assert_int_equal(status, ISOBIT_OK);
-    lacks(t, "aba", 0, 0);
-    iso_tokenizer_free(t);
+               "}",
+               "aba", "ca");
+    /* What tokenizer_config.json says of a token that was added counts. */
+    encodes(&f, ADDED_BA(""), "aba", "af");
+    encodes_as(&f, WITH_DECODER("\"5\":{\"content\":\"ba\",\"single_word\":true}"), ADDED_BA(""),
+               "aba", "ca");
+    encodes_as(&f, WITH_DECODER("\"5\":{\"content\":\"ba\",\"special\":true}"),
+               ADDED_BA(",\"single_word\":true"), "aba", "ca");
     files_remove(&f);
 }
 

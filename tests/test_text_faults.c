@@ -155,8 +155,9 @@ static void test_added(void **state) {
     files_remove(&f);
 }
 
-/* A merge of long tokens, an added token that gets a property, steps that have texts. */
-static void test_long_tokens(void **state) {
+/* A merge of long tokens, an added token that gets a property, steps that have texts; `id`: of "a",
+ * which decides whether the file is read as a whole. */
+static void try_long_tokens(void **state, const char *id) {
     char json[2048], a[67], b[67];
     files f;
     memset(a, 'a', sizeof a);
@@ -164,23 +165,27 @@ static void test_long_tokens(void **state) {
     a[66] = b[65] = 0;
     (void)snprintf(
         json, sizeof json,
-        "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"%s\":1,\"%s\":2,\"%s%s\":3,"
+        "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":%s,\"%s\":1,\"%s\":2,\"%s%s\":3,"
         "\"[LOUD]\":4},\"merges\":[[\"%s\",\"%s\"]]},\"added_tokens\":[{\"content\":\"[LOUD]\","
+        "\"single_word\":true,"
         "\"id\":4}],\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Replace\","
         "\"pattern\":{\"String\":\"it\"},\"content\":\"aa\"},{\"type\":\"Prepend\",\"prepend\":"
         "\"a\"}]},\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},"
         "\"decoder\":{\"type\":\"ByteLevel\"}}",
-        a, b, a, b, a, b);
+        id, a, b, a, b, a, b);
     files_make(&f);
     files_text(&f, "tokenizer.json", json);
     files_text(&f, "tokenizer_config.json",
                "{\"tokenizer_class\":\"PreTrainedTokenizerFast\",\"added_tokens_decoder\":{\"4\":"
-               "{\"content\":\"[LOUD]\",\"special\":true,\"single_word\":true}}}");
+               "{\"content\":\"[LOUD]\",\"special\":true}}}");
     name = "long tokens";
     (void)snprintf(path, sizeof path, "%s", f.directory);
     test_no_memory_for_json(state);
     files_remove(&f);
 }
+
+static void test_long_tokens(void **state) { try_long_tokens(state, "0"); }
+static void test_whole_file(void **state) { try_long_tokens(state, "0.0"); }
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_memory),
@@ -192,7 +197,8 @@ int main(int argc, char **argv) {
         failed += cmocka_run_group_tests_name(name, tests, NULL, NULL);
     }
     const struct CMUnitTest made[] = {cmocka_unit_test(test_added),
-                                      cmocka_unit_test(test_long_tokens)};
+                                      cmocka_unit_test(test_long_tokens),
+                                      cmocka_unit_test(test_whole_file)};
     failed += cmocka_run_group_tests_name("made", made, NULL, NULL);
     return failed != 0;
 }
