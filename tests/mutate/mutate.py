@@ -289,7 +289,7 @@ def generate(source):
     if loader:
         for m in re.finditer(r"^#define [A-Z][A-Z_]+ ([^\n/]*?\d[^\n/]*?)[ ]*(?:/\*.*)?$", text,
                              re.M):
-            for sign in "+-":
+            for sign in "+-" if '"' not in m.group(1) else "":
                 yield (m.start(1), m.end(1), "((%s) %s 1)" % (m.group(1), sign), "limit", True)
 
     # Statements of one line.
