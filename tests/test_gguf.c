@@ -417,6 +417,12 @@ static void test_text(void **state) {
     iso_tokenizer *tokenizer = NULL;
     assert_int_equal(iso_tokenizer_load(&tokenizer, path, &error), ISOBIT_OK);
     assert_int_equal(iso_tokenizer_fits(tokenizer, model, &error), ISOBIT_OK);
+    iso_tokenizer *larger = NULL;
+    assert_int_equal(iso_tokenizer_load(&larger, DATA "/gguf/tokens-llama.gguf", &error),
+                     ISOBIT_OK);
+    assert_int_equal(iso_tokenizer_fits(larger, model, &error), ISOBIT_E_CONFIG);
+    assert_non_null(strstr(error.message, "but the source vocabulary of the model has"));
+    iso_tokenizer_free(larger);
     uint32_t tokens[40];
     size_t count = 0, length, sequences, needed;
     assert_int_equal(iso_tokenizer_encode(tokenizer, text, strlen(text), tokens, 40, &count,

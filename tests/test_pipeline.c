@@ -679,6 +679,13 @@ static void test_bytes(void **state) {
     assert_string_equal(iso_tokenizer_token(t, 7), "<x>");
     assert_null(iso_tokenizer_token(t, 8));
     iso_tokenizer_free(t);
+    /* A token that is not made of letters for bytes alone is text. */
+    t = good(&f,
+             "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"a\\u4e2d\":1},\"merges\":[]}," PRE
+             "," DECODER "}");
+    static const uint32_t text[] = {0, 1};
+    decodes(t, text, 2, "aa\xe4\xb8\xad", "aa\xe4\xb8\xad");
+    iso_tokenizer_free(t);
     files_remove(&f);
 }
 

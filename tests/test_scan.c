@@ -54,6 +54,8 @@ static void test_accepted(void **state) {
             fail_msg("%s", texts[i]);
 }
 
+#define SIXTY "012345678901234567890123456789012345678901234567890123456789"
+
 static void test_left_alone(void **state) {
     static const char *const texts[] = {
         "",
@@ -110,6 +112,13 @@ static void test_left_alone(void **state) {
         TOKENS("[[\"a\",-]]"),
         TOKENS("[[\"a\",01]]"),
         TOKENS("[[\"a\",1e999]]"),
+        TOKENS("[[\"a\",0." SIXTY SIXTY "]]"),
+        "{\"x\":,\"model\":{\"vocab\":{}}}",
+        "{\"x\":}",
+        "{\"x\" 1,\"model\":{\"vocab\":{}}}",
+        "{\"model\":{\"vocab\":{}},\"x",
+        "{\"model\":{\"vocab\":{}},\"x\\",
+        "{\"",
         TOKENS("[[\"a\",nan]]"),
         TOKENS("[[\"a\",0x1]]"),
         TOKENS("[[\"a\",1],]"),
@@ -244,7 +253,8 @@ static void test_lines(void **state) {
 static void test_vocabulary(void **state) {
     static const char vocabulary[] = " {\"a\": 0, \"\\u0120b\" :7}\n";
     static const char *const texts[] = {
-        "", "[]", "{\"a\":0}x", "{\"a\":0}{}", "{\"a\":0,}", "{\"a\":\"0\"}", "{\"a\":0"};
+        "",        "[]", "\"a\":0}", "{\"a\":0}x", "{\"a\":0}{}", "{\"a\":0,}", "{\"a\":\"0\"}",
+        "{\"a\":0"};
     text_scanned s;
     json_error_t error;
     (void)state;
@@ -298,6 +308,40 @@ static void test_tokens(void **state) {
     }
 }
 
+/* Tokens that are added to what was scanned: where the table has no place for one, the file is read
+ * as a whole. */
+static void test_added(void **state) {
+    char token[24];
+    (void)state;
+    for (int bad = 0; bad < 2; bad++) {
+        static const char vocabulary[] = "{\"a\":0}";
+        model_arena arena = {0};
+        text_vocabulary v = {0};
+        text_scanned s;
+        json_t *added = json_array();
+        for (unsigned i = 0; json_array_size(added) < ITEMS; i++) {
+            (void)snprintf(token, sizeof token, "t%u", i);
+            if (!bad || (text_token_hash(token, strlen(token)) & (SLOTS - 1)) < 4)
+                assert_int_equal(
+                    json_array_append_new(added, json_pack("{s:s, s:i}", "content", token, "id",
+                                                           (int)json_array_size(added) + 1)),
+                    0);
+        }
+        assert_true(text_scan_vocabulary(&s, vocabulary, sizeof vocabulary - 1));
+        assert_true(text_scanned_begin(&s, &v, &arena, ITEMS));
+        assert_int_equal(v.index.mask, SLOTS - 1);
+        assert_int_equal(text_scanned_finish(&v, &arena, added), !bad);
+        for (size_t i = 0; !bad && i < ITEMS; i++) {
+            const char *name =
+                json_string_value(json_object_get(json_array_get(added, i), "content"));
+            assert_int_equal(text_vocabulary_find(&v, name, strlen(name)), i + 1);
+        }
+        text_scanned_free(&s);
+        json_decref(added);
+        model_arena_free(&arena);
+    }
+}
+
 /* The same of merges, which are found by two ids: here those of single bytes. Of two merges of a
  * pair the last one counts. */
 static void test_merges(void **state) {
@@ -343,6 +387,7 @@ int main(void) {
         cmocka_unit_test(test_changed),  cmocka_unit_test(test_files),
         cmocka_unit_test(test_lines),    cmocka_unit_test(test_vocabulary),
         cmocka_unit_test(test_tokens),   cmocka_unit_test(test_merges),
+        cmocka_unit_test(test_added),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -186,6 +186,11 @@ static void test_arguments(void **state) {
     assert_int_equal(iso_tokenizer_lacks(t, "a\xff", 2, &count, &sequences, &error), ISOBIT_E_UTF8);
     assert_int_equal(iso_tokenizer_lacks(t, "a", 1, NULL, &sequences, &error), ISOBIT_E_NULL);
     assert_int_equal(iso_tokenizer_fits(t, NULL, &error), ISOBIT_E_NULL);
+    const uint32_t zero = 0;
+    char room[8];
+    assert_int_equal(iso_tokenizer_decode(NULL, &zero, 1, room, 8, NULL), ISOBIT_E_NULL);
+    assert_int_equal(iso_tokenizer_decode(t, NULL, 1, room, 8, NULL), ISOBIT_E_NULL);
+    assert_int_equal(iso_tokenizer_decode(t, &zero, 1, NULL, 8, NULL), ISOBIT_E_NULL);
     /* Ids that are no tokens: a model may have more of them. */
     const uint32_t beyond[] = {UINT32_MAX, 1000000};
     const iso_status status = strcmp(name, "marian") ? ISOBIT_OK : ISOBIT_E_RANGE;

@@ -62,6 +62,7 @@ typedef struct answer {
     uint32_t ids[256];
     char joined[1024];
     size_t count, sequences, lengths[4], needed, unknown, dropped;
+    iso_status beyond; /* with an id that is no token */
 } answer;
 
 static iso_error error; /* of the last call */
@@ -80,6 +81,13 @@ static iso_status ask(answer *a) {
         status = iso_tokenizer_lacks(t, text, sizeof text - 1, &a->unknown, &a->dropped, &error);
     if (!status)
         status = iso_tokenizer_decode(t, a->ids, a->count, a->joined, sizeof a->joined, &a->needed);
+    if (!status) {
+        assert_true(a->count < sizeof a->ids / sizeof *a->ids);
+        a->ids[a->count] = UINT32_MAX;
+        a->beyond =
+            iso_tokenizer_decode(t, a->ids, a->count + 1, a->joined, sizeof a->joined, &a->needed);
+        status = a->beyond == ISOBIT_E_NOMEM ? a->beyond : ISOBIT_OK;
+    }
     iso_tokenizer_free(t);
     return status;
 }
@@ -168,7 +176,8 @@ static void try_long_tokens(void **state, const char *id) {
         "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":%s,\"%s\":1,\"%s\":2,\"%s%s\":3,"
         "\"[LOUD]\":4},\"merges\":[[\"%s\",\"%s\"]]},\"added_tokens\":[{\"content\":\"[LOUD]\","
         "\"single_word\":true,"
-        "\"id\":4}],\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Replace\","
+        "\"id\":4},{\"content\":\"The\",\"id\":5,\"normalized\":true}],\"normalizer\":{\"type\":"
+        "\"Sequence\",\"normalizers\":[{\"type\":\"Replace\","
         "\"pattern\":{\"String\":\"it\"},\"content\":\"aa\"},{\"type\":\"Prepend\",\"prepend\":"
         "\"a\"}]},\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},"
         "\"decoder\":{\"type\":\"ByteLevel\"}}",

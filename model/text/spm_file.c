@@ -138,12 +138,12 @@ static const char *enter(walk *w, size_t node) {
 static void leave(walk *w) {
     const place done = w->way[--w->depth];
     w->seen[done.node] = (unsigned char)(1 + done.leaves);
-    if (w->depth == 0)
-        return;
-    place *before = &w->way[w->depth - 1];
-    const int own = w->depth > 1 && has_leaf(unit(w->units, before->node));
-    if (done.leaves + own > before->leaves)
-        before->leaves = (uint16_t)(done.leaves + own);
+    if (w->depth) {
+        place *before = &w->way[w->depth - 1];
+        const int own = w->depth > 1 && has_leaf(unit(w->units, before->node));
+        if (done.leaves + own > before->leaves)
+            before->leaves = (uint16_t)(done.leaves + own);
+    }
 }
 
 /* Goes on to the next child. Nodes may be shared, but no way may come back to itself. */

@@ -512,9 +512,9 @@ def stages(path):
             tests, slow = slow, tests
         elif path.endswith(("/gguf.c", "/tokenizer.c")):
             slow += [["test_gguf"], ["fuzz_gguf", "@"]]
-        elif path.endswith("/scan.c"):
+        elif path.endswith(("/scan.c", "/bpe.c", "/vocabulary.c")):
             tests.insert(0, ["test_scan"])
-        if path.endswith("/pipeline_spm.c"):
+        if path.endswith(("/pipeline.c", "/pipeline_spm.c")):
             slow += [["test_gguf"]]
         yield "plain", [path], tests + slow + [faults]
         yield "plain", [path], fuzz + [["test_loader"], ["test_model"]]
