@@ -577,6 +577,15 @@ static void test_forms_of_merges(void **state) {
                "{\"model\":{\"type\":\"BPE\"," VOCAB ",\"merges\":[[\"a\",\"b\"]]}," PRE "," DECODER
                "}",
                "aba", "ca");
+    /* A word that is a token is one, though no merge makes it. */
+    encodes(&f,
+            "{\"model\":{\"type\":\"BPE\",\"ignore_merges\":true," VOCAB ",\"merges\":[]}," PRE
+            "," DECODER "}",
+            "ab", "c");
+    encodes(&f,
+            "{\"model\":{\"type\":\"BPE\",\"ignore_merges\":false," VOCAB ",\"merges\":[]}," PRE
+            "," DECODER "}",
+            "ab", "ab");
     /* What tokenizer_config.json says of a token that was added counts. */
     encodes(&f, ADDED_BA(""), "aba", "af");
     encodes_as(&f, WITH_DECODER("\"5\":{\"content\":\"ba\",\"single_word\":true}"), ADDED_BA(""),

@@ -113,6 +113,7 @@ static void test_left_alone(void **state) {
         TOKENS("[[\"a\",01]]"),
         TOKENS("[[\"a\",1e999]]"),
         TOKENS("[[\"a\",0." SIXTY SIXTY "]]"),
+        "{\"model\":{},\"a\":{\"k\\\"m\":0,\"vocab\":{\"t\":0}}}",
         "{\"x\":,\"model\":{\"vocab\":{}}}",
         "{\"x\":}",
         "{\"x\" 1,\"model\":{\"vocab\":{}}}",

@@ -112,6 +112,8 @@ static void test_languages(void **state) {
         {"nllb", NULL, NULL, NULL, 0, "eng_Latn" AB "</s>", NULL, NULL, NULL},
         {"nllb", NULL, "fra_Latn", "zul_Latn", 0, "fra_Latn" AB "</s>", "zul_Latn", NULL, NULL},
         {"nllb", NLLB, "x_y", "eng_Latn", 0, "x_y" AB "</s>", "eng_Latn", NULL, NULL},
+        {"nllb", CLASS("NllbTokenizer", ",\"additional_special_tokens\":[]"), NULL, NULL,
+         ISOBIT_E_UNSUPPORTED, "has no language \"eng_Latn\", nor any other", NULL, NULL, NULL},
         {"nllb", CLASS("NllbTokenizer", ""), NULL, "ace_Arab", 0, "eng_Latn" AB "</s>", "ace_Arab",
          NULL, NULL},
         {"nllb", CLASS("NllbTokenizerFast", ",\"src_lang\":\"deu_Latn\",\"tgt_lang\":\"fra_Latn\""),
@@ -156,9 +158,15 @@ static void test_languages(void **state) {
         {"llama3", NULL, NULL, "en", ISOBIT_E_UNSUPPORTED, "no languages to choose from", NULL,
          NULL, NULL},
     };
+    static char name[4096];
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         try_one(&rows[i]);
+    try_one(&(const trial){"marian", CLASS("MarianTokenizer", ",\"separate_vocabs\":true"), NULL,
+                           NULL, ISOBIT_E_MISSING, "target_vocab.json", NULL, NULL, NULL});
+    memset(name, 'x', sizeof name - 1);
+    try_one(&(const trial){"m2m_100", NULL, name, NULL, ISOBIT_E_UNSUPPORTED, "no language \"xxx",
+                           NULL, NULL, NULL});
 }
 
 static void test_m2m(void **state) {

@@ -55,7 +55,8 @@ static char path[512];
 /* Words of all kinds, one of them long, so that nothing stays in the few places of the stack. */
 static const char text[] =
     "The qu\xc3\xa9 "
-    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa "
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa "
     "\xe4\xb8\xad\xe4\xb8\xad <s></s>[SEP] it's 12[LOUD]<new>";
 
 typedef struct answer {

@@ -79,8 +79,6 @@ static iso_status encode(const iso_tokenizer *t, text_ids *out, const char *text
     const text_pipeline *p = t->state;
     encoding e = {p, out, 1};
     const size_t before = out->id_count;
-    if (bytes == 0)
-        return ISOBIT_OK;
     for (size_t i = 0; i < p->before_count; i++)
         text_put_id(out, p->before[i]);
     const size_t first = out->id_count;

@@ -89,8 +89,6 @@ static iso_status read_tokenizer(iso_tokenizer *t, const char *directory, json_t
                                  iso_error *error) {
     iso_status status = text_json_optional(config, directory, "tokenizer_config.json",
                                            TEXT_MAX_CONFIG_BYTES, error);
-    if (!status && !*config && !(*config = json_object())) /* older directories lack it */
-        status = model_fail(error, ISOBIT_E_NOMEM, "out of memory");
     const text_class *of = NULL;
     if (!status)
         status = find_class(&of, directory, *config, error);
