@@ -188,6 +188,23 @@ static void test_arguments(void **state) {
     assert_int_equal(iso_tokenizer_fits(t, NULL, &error), ISOBIT_E_NULL);
     const uint32_t zero = 0;
     char room[8];
+    uint32_t one[1];
+    size_t length;
+    assert_int_equal(
+        iso_tokenizer_encode(NULL, "a", 1, one, 1, &count, &length, 1, &sequences, &error),
+        ISOBIT_E_NULL);
+    assert_int_equal(
+        iso_tokenizer_encode(t, NULL, 1, one, 1, &count, &length, 1, &sequences, &error),
+        ISOBIT_E_NULL);
+    assert_int_equal(
+        iso_tokenizer_encode(t, "a", 1, NULL, 1, &count, &length, 1, &sequences, &error),
+        ISOBIT_E_NULL);
+    assert_int_equal(iso_tokenizer_encode(t, "a", 1, one, 1, NULL, &length, 1, &sequences, &error),
+                     ISOBIT_E_NULL);
+    assert_int_equal(iso_tokenizer_encode(t, "a", 1, one, 1, &count, NULL, 1, &sequences, &error),
+                     ISOBIT_E_NULL);
+    assert_int_equal(iso_tokenizer_encode(t, "a", 1, one, 1, &count, &length, 1, NULL, &error),
+                     ISOBIT_E_NULL);
     assert_int_equal(iso_tokenizer_decode(NULL, &zero, 1, room, 8, NULL), ISOBIT_E_NULL);
     assert_int_equal(iso_tokenizer_decode(t, NULL, 1, room, 8, NULL), ISOBIT_E_NULL);
     assert_int_equal(iso_tokenizer_decode(t, &zero, 1, NULL, 8, NULL), ISOBIT_E_NULL);
