@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -52,6 +53,20 @@ static void test_accepted(void **state) {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (scanned_compare(texts[i], strlen(texts[i])) != 1)
             fail_msg("%s", texts[i]);
+}
+
+/* A copy without its NUL, flush against a page that nobody may touch. */
+static const char *at_the_end(const char *text) {
+    enum { PAGE = 1 << 16, ROOM = 1 << 16 }; /* of any machine */
+    static char *room;
+    const size_t bytes = strlen(text);
+    if (!room) {
+        room = mmap(NULL, ROOM + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        assert_true(room != MAP_FAILED);
+        assert_int_equal(mprotect(room + ROOM, PAGE, PROT_NONE), 0);
+    }
+    assert_true(bytes <= ROOM);
+    return memcpy(room + ROOM - bytes, text, bytes);
 }
 
 #define SIXTY "012345678901234567890123456789012345678901234567890123456789"
@@ -146,7 +161,7 @@ static void test_left_alone(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (scanned_compare(texts[i], strlen(texts[i])) != 0)
+        if (scanned_compare(at_the_end(texts[i]), strlen(texts[i])) != 0)
             fail_msg("%s", texts[i]);
     assert_int_equal(scanned_compare(TOKENS("{\"a\0b\":1}"), sizeof TOKENS("{\"a\0b\":1}") - 1), 0);
 }
