@@ -164,6 +164,9 @@ static void test_languages(void **state) {
         try_one(&rows[i]);
     try_one(&(const trial){"marian", CLASS("MarianTokenizer", ",\"separate_vocabs\":true"), NULL,
                            NULL, ISOBIT_E_MISSING, "target_vocab.json", NULL, NULL, NULL});
+    try_one(&(const trial){"marian", CLASS("MarianTokenizer", ""), NULL, NULL, ISOBIT_E_MISSING,
+                           "no token \"<pad>\"", NULL, "vocab.json",
+                           "{\"</s>\":0,\"<unk>\":1,\"a\":2}"});
     memset(name, 'x', sizeof name - 1);
     try_one(&(const trial){"m2m_100", NULL, name, NULL, ISOBIT_E_UNSUPPORTED, "no language \"xxx",
                            NULL, NULL, NULL});

@@ -170,16 +170,16 @@ static void merge_all(const text_model *model, symbol *symbols, size_t count, he
 
 /* ------------------------------------------------------------------------------------- words */
 
-/* A word of bytes that is a token as it stands. */
-static iso_status find_word(const text_model *model, const char *word, size_t bytes, uint32_t *id) {
+/* A word of bytes that is a token as it stands; 1: no memory. */
+static int find_word(const text_model *model, const char *word, size_t bytes, uint32_t *id) {
     text_buffer letters = {0};
     for (size_t i = 0; i < bytes; i++)
         text_buffer_code(&letters, text_byte_letter((unsigned char)word[i]));
-    const iso_status status = letters.failed ? ISOBIT_E_NOMEM : ISOBIT_OK;
-    if (!status)
+    const int failed = letters.failed;
+    if (!failed)
         *id = text_vocabulary_find(model->vocabulary, letters.text, letters.count);
     text_buffer_free(&letters);
-    return status;
+    return failed;
 }
 
 static size_t add_symbol(symbol *symbols, size_t count, uint32_t id) {
