@@ -167,6 +167,9 @@ static void test_languages(void **state) {
     try_one(&(const trial){"marian", CLASS("MarianTokenizer", ""), NULL, NULL, ISOBIT_E_MISSING,
                            "no token \"<pad>\"", NULL, "vocab.json",
                            "{\"</s>\":0,\"<unk>\":1,\"a\":2}"});
+    try_one(&(const trial){"marian", CLASS("MarianTokenizer", ""), NULL, NULL, ISOBIT_E_MISSING,
+                           "no token \"</s>\"", NULL, "vocab.json",
+                           "{\"<pad>\":0,\"<unk>\":1,\"a\":2}"});
     memset(name, 'x', sizeof name - 1);
     try_one(&(const trial){"m2m_100", NULL, name, NULL, ISOBIT_E_UNSUPPORTED, "no language \"xxx",
                            NULL, NULL, NULL});

@@ -99,10 +99,10 @@ static iso_status load(iso_tokenizer *t, const text_class *of, const char *direc
     json_decref(vocabulary);
     if (status || (status = read_letters(c, t, error)) ||
         (status = text_find_special(v, config, "eos_token", "</s>", file, &t->eos, error)) ||
-        (status = text_find_special(v, config, "unk_token", "<unk>", file, &t->unk, error)) ||
-        (status = text_find_special(v, config, "pad_token", "<pad>", file, &ignored, error)) ||
-        (status = text_find_special(v, config, "bos_token", "<s>", file, &ignored, error)))
+        (status = text_find_special(v, config, "unk_token", "<unk>", file, &t->unk, error)))
         return status;
+    (void)text_find_special(v, config, "pad_token", "<pad>", file, &ignored, error);
+    (void)text_find_special(v, config, "bos_token", "<s>", file, &ignored, error);
     t->vocabulary[TEXT_TARGET] = *v;
     return ISOBIT_OK;
 }
