@@ -147,6 +147,8 @@ static void test_languages(void **state) {
         {"mbart", "{}", NULL, NULL, ISOBIT_E_UNSUPPORTED,
          "has no tokenizer_config.json with a tokenizer_class, and no config.json", NULL, NULL,
          NULL},
+        {"mbart", "{}", NULL, NULL, ISOBIT_E_UNSUPPORTED, "isobit none for the model_type \"odd\"",
+         NULL, "config.json", "{\"model_type\":\"odd\"}"},
         {"mbart", "{}", NULL, NULL, ISOBIT_E_UNSUPPORTED, "config.json: tokenizer_class \"Odd\"",
          NULL, "config.json", "{\"tokenizer_class\":\"Odd\"}"},
         /* None. */

@@ -194,6 +194,32 @@ static void try_long_tokens(void **state, const char *id) {
     files_remove(&f);
 }
 
+/* A folder with these files; merges may be NULL. */
+static void try_folder(void **state, const char *title, const char *config, const char *vocabulary,
+                       const char *merges) {
+    files f;
+    files_make(&f);
+    files_text(&f, "tokenizer_config.json", config);
+    files_text(&f, "vocab.json", vocabulary);
+    if (merges)
+        files_text(&f, "merges.txt", merges);
+    name = title;
+    (void)snprintf(path, sizeof path, "%s", f.directory);
+    test_no_memory_for_json(state);
+    files_remove(&f);
+}
+
+static void test_characters(void **state) {
+    try_folder(state, "characters", "{\"tokenizer_class\":\"isobit-characters\"}",
+               "{\"</s>\":0,\"<unk>\":1,\"a\":2,\"b\":3,\" \":4}", NULL);
+}
+
+/* An id with a point: the vocabulary is read as a whole. */
+static void test_whole_vocabulary(void **state) {
+    try_folder(state, "whole vocabulary", "{\"tokenizer_class\":\"GPT2Tokenizer\"}",
+               "{\"<|endoftext|>\":0,\"a\":1.0,\"aa\":2}", "a a\n");
+}
+
 static void test_long_tokens(void **state) { try_long_tokens(state, "0"); }
 static void test_whole_file(void **state) { try_long_tokens(state, "0.0"); }
 
@@ -206,9 +232,10 @@ int main(int argc, char **argv) {
         (void)snprintf(path, sizeof path, "%s/text/%s", ISOBIT_TEST_DATA, name);
         failed += cmocka_run_group_tests_name(name, tests, NULL, NULL);
     }
-    const struct CMUnitTest made[] = {cmocka_unit_test(test_added),
-                                      cmocka_unit_test(test_long_tokens),
-                                      cmocka_unit_test(test_whole_file)};
+    const struct CMUnitTest made[] = {
+        cmocka_unit_test(test_added), cmocka_unit_test(test_long_tokens),
+        cmocka_unit_test(test_whole_file), cmocka_unit_test(test_characters),
+        cmocka_unit_test(test_whole_vocabulary)};
     failed += cmocka_run_group_tests_name("made", made, NULL, NULL);
     return failed != 0;
 }

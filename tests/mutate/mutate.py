@@ -523,6 +523,8 @@ def stages(path):
         fuzz = [["fuzz_" + name, "@"] for name in ("safetensors", "bin", "config", "model", "tokenizer")]
         tests = fuzz[:2] + [["test_checkpoints"], ["test_corpus"], ["test_loader"]]
         tests += fuzz[2:] + [["test_model"]]
+        if path.endswith("/characters.c"):
+            tests.insert(0, ["test_text_faults"] + TOKENIZERS)
         yield "plain", [path], tests + [["test_faults"]]
         yield "plain", [path], [["test_loader"]]
         yield "asan", [path], fuzz + [["test_checkpoints"], ["test_loader"], ["test_corpus"]]
