@@ -18,10 +18,9 @@ typedef struct m2m {
 
 enum { LONGEST_NAME = 40 };
 
+/* Of one of the lists, which have no longer names. */
 static const char *language_token(char token[LONGEST_NAME + 5], const char *name) {
     const size_t bytes = strlen(name);
-    if (bytes == 0 || bytes > LONGEST_NAME)
-        return NULL;
     memcpy(token, "__", 2);
     memcpy(token + 2, name, bytes);
     memcpy(token + 2 + bytes, "__", 3);
@@ -87,8 +86,9 @@ static iso_status find_language(const iso_tokenizer *t, const char *const *names
     char token[LONGEST_NAME + 5];
     for (size_t i = 0; names[i]; i++) {
         text_languages_add(&known, names[i], strlen(names[i]));
-        if (strcmp(names[i], name) != 0 || !language_token(token, name))
+        if (strcmp(names[i], name) != 0)
             continue;
+        (void)language_token(token, name);
         *id = text_vocabulary_find(v, token, strlen(token));
         return ISOBIT_OK;
     }
