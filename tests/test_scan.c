@@ -129,6 +129,7 @@ static void test_left_alone(void **state) {
         TOKENS("[[\"a\",1e999]]"),
         TOKENS("[[\"a\",0." SIXTY SIXTY "]]"),
         "{\"model\":{},\"a\":{\"k\\\"m\":0,\"vocab\":{\"t\":0}}}",
+        "{\"model\":{\"vocab\":{\"\\u12",
         "{\"x\":,\"model\":{\"vocab\":{}}}",
         "{\"x\":}",
         "{\"x\" 1,\"model\":{\"vocab\":{}}}",
