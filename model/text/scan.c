@@ -317,8 +317,7 @@ static int is_key(const char *key, const char *end, const char *name) {
 /* The members of an object: of the file, and within that of "model". */
 static int read_members(scan *s, int in_model) {
     int fine = 1;
-    (void)take(s,
-               '{'); /* a part of the rest, and checked with it, as what stands between members */
+    (void)take(s, '{'); /* as what stands between members: checked with the rest */
     do {
         if (next(s) != '"')
             return 0;
