@@ -84,10 +84,6 @@ along_steps(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const fl
         ALONG_TILE(vectors, VF_N);
     for (; vectors == 16 && n - j >= 8 * VF_N; j += 8 * VF_N)
         ALONG_TILE(8, VF_N);
-    for (; m == 1 && vectors > 4 && n - j >= 4 * VF_N; j += 4 * VF_N)
-        ALONG_TILE(4, VF_N);
-    for (; m == 1 && vectors > 2 && n - j >= 2 * VF_N; j += 2 * VF_N)
-        ALONG_TILE(2, VF_N);
     for (; j < n; j += VF_N)
         ALONG_TILE(1, n - j < VF_N ? n - j : VF_N);
 #undef ALONG_TILE
