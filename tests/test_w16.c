@@ -94,7 +94,10 @@ static int same(const float *x, size_t ldx, const float *y, size_t ldy, size_t r
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < n; j++) {
             const float a = x[i * ldx + j], b = y[i * ldy + j];
-            if (memcmp(&a, &b, sizeof a) != 0 && !(isnan(a) && isnan(b))) {
+            uint32_t bits_a, bits_b;
+            memcpy(&bits_a, &a, sizeof a);
+            memcpy(&bits_b, &b, sizeof b);
+            if (bits_a != bits_b && !(isnan(a) && isnan(b))) {
                 print_error("[%zu][%zu] is %a, should be %a\n", i, j, (double)a, (double)b);
                 return 0;
             }
