@@ -30,15 +30,20 @@ static const uint16_t *wide_panels(const struct iso_product *t, const struct par
 
 /* ------------------------------------------------------------------------------------ prefetch */
 
-/* Prefetches one of `parts` shares of a part of B into L2. Each line is one step of a panel. */
+/* Prefetches one of `shares` shares of a part of B into L2. Each line is one step of a panel, of
+ * one of 16 bits, too. */
 static void prefetch_share(const struct iso_product *t, const struct part_of_b *next, size_t share,
                            size_t shares) {
-    const size_t panels = (next->n + ISO_PANEL - 1) / ISO_PANEL, k = next->k, lines = panels * k;
+    const size_t width = t->b16 ? ISO_WIDE_PANEL : ISO_PANEL;
+    const size_t panels = (next->n + width - 1) / width, k = next->k, lines = panels * k;
     const size_t first = lines * share / shares, end = lines * (share + 1) / shares;
     size_t panel = first / k, step = first % k;
-    const float *b = t->b + next->j / ISO_PANEL * t->bps + next->p * t->bs;
     for (size_t i = first; i < end; i++) {
-        __builtin_prefetch(b + panel * t->bps + step * t->bs, 0, 2);
+        if (t->b16)
+            __builtin_prefetch(wide_panels(t, next) + panel * t->bps + step * ISO_WIDE_PANEL, 0, 2);
+        else
+            __builtin_prefetch(
+                t->b + (next->j / ISO_PANEL + panel) * t->bps + (next->p + step) * t->bs, 0, 2);
         if (++step == k)
             step = 0, panel++;
     }
@@ -232,7 +237,9 @@ void iso_product_block(const struct iso_product *t, size_t i0, size_t m, size_t 
     struct block w = {.t = t, .i0 = i0, .m = m, .j0 = j0, .n = n, .own_b = scratch};
     w.strips = iso_gemm_strips(&t->plan, &t->machine, m, n, t->n * t->k, t->trans_b, i0 == 0);
     w.sums = t->c + i0 * t->ldc + j0, w.ld = t->ldc;
-    scratch += iso_gemm_own_floats(t->plan.way, n, t->k);
+    const size_t own = iso_gemm_own_floats(t->plan.way, n, t->k);
+    if (own > 0) /* else there may be no scratch at all */
+        scratch += own;
     w.strips_of_a = scratch;
     if (iso_needs_own_sums(t->e, t->c)) {
         w.sums = scratch + (t->plan.a_in_place
