@@ -153,7 +153,7 @@ static void embed_some(void *arg, size_t task) {
 static iso_status embed_call(struct embedding *t, size_t vocabulary, size_t position_count,
                              const iso_context *context) {
     const size_t count = t->count, d = t->d;
-    if (t->type != ISO_W16_F16 && t->type != ISO_W16_BF16)
+    if (!is_known((iso_w16)t->type))
         return ISOBIT_E_OPTION;
     iso_status status = iso_check_matrix(t->y, count, d, t->ldy);
     if (status || count == 0 || d == 0)

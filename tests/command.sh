@@ -22,7 +22,7 @@ problem() {
 }
 
 # ran TITLE COMMAND...: $got becomes its exit code. A command that does not end is killed and counts as
-# failed. Under an emulator it gets a second chance: one in thousands hung there (QEMU 7.2), none without.
+# failed. Under an emulator it gets a second chance: one hung in CI there (QEMU 7.2), none without.
 ran() {
     title=$1
     shift

@@ -38,12 +38,11 @@ static void prefetch_share(const struct iso_product *t, const struct part_of_b *
     const size_t panels = (next->n + width - 1) / width, k = next->k, lines = panels * k;
     const size_t first = lines * share / shares, end = lines * (share + 1) / shares;
     size_t panel = first / k, step = first % k;
+    const float *b = t->b16 ? (const float *)(const void *)wide_panels(t, next)
+                            : t->b + next->j / ISO_PANEL * t->bps + next->p * t->bs;
+    const size_t bps = t->b16 ? t->bps / 2 : t->bps; /* in floats, as bs is */
     for (size_t i = first; i < end; i++) {
-        if (t->b16)
-            __builtin_prefetch(wide_panels(t, next) + panel * t->bps + step * ISO_WIDE_PANEL, 0, 2);
-        else
-            __builtin_prefetch(
-                t->b + (next->j / ISO_PANEL + panel) * t->bps + (next->p + step) * t->bs, 0, 2);
+        __builtin_prefetch(b + panel * bps + step * t->bs, 0, 2);
         if (++step == k)
             step = 0, panel++;
     }
