@@ -171,6 +171,8 @@ double bench_peak(const struct bench_place *place, enum bench_bound bound, const
     /* The first time also warms the caches up; then as many rounds as fill the time. */
     double t = time_of(&s, tasks);
     while (t < seconds / 8) {
+        if (s.rounds > SIZE_MAX / 8) /* more rounds take no longer: nothing is measured */
+            return 0;
         s.rounds *= t < seconds / 64 ? 8 : 2;
         t = time_of(&s, tasks);
     }
