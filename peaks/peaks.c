@@ -6,6 +6,7 @@
  */
 #include "peaks.h"
 
+#include <stdint.h>
 #include <string.h>
 #include <time.h>
 

@@ -210,8 +210,10 @@ static void positions(float *y, size_t ldy, size_t first, size_t count, size_t d
 static float fma_peak(size_t rounds) {
     vf t[VF_FMA_CHAINS];
     /* Sums that stay what they are, rounded: as quick as others, and no number ever gets extreme.
-     * The sum comes last because it is what an FMA of Arm's overwrites. */
-    const vf a = vf_set1(0x1p-20f), b = vf_set1(0x1p-20f);
+     * The sum comes last because it is what an FMA of Arm's overwrites. Compilers may not know the
+     * factor: GCC adds constants itself, sees that no sum changes, and leaves the loop out. */
+    const volatile float tiny = 0x1p-20f;
+    const vf a = vf_set1(tiny), b = vf_set1(tiny);
     ISO_UNROLLED (i, VF_FMA_CHAINS)
         t[i] = vf_set1((float)(i + 1));
     for (size_t r = 0; r < rounds; r++)

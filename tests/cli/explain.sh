@@ -39,6 +39,13 @@ assert explained["plan"].startswith("transposed"), explained
 assert explained["flops"] == 2 * 8 * 300 * 700 and explained["threads"] == 1
 assert explained["transposed_b"] is True and explained["seconds"] > 0
 ' "$work/out" || problem 'explain --json: wrong'
+    for isa in $("$@" info --json | python3 -c '
+import json, sys
+print(*[s["name"] for s in json.load(sys.stdin)["isas"] if s["available"]])'); do
+        works "the peak of $isa" "$@" explain gemm 8x8x8 --isa "$isa" --threads 1 --seconds 0.001 --json
+        python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["fma_peak"] > 1e8' \
+            "$work/out" || problem "the peak of $isa: none"
+    done
 fi
 
 printf '%s checks, %s failed\n' "$checks" "$failures"
