@@ -196,8 +196,12 @@ static void check_plans(void) {
         s.w16 = s.panels && below(2);
         s.ldb = s.trans_b ? s.k : s.n;
         s.ldb = below(2) ? s.ldb : iso_round_up(s.ldb, 1024);
-        const struct iso_gemm_plan p = iso_gemm_plan(&s, &machine);
         size_t floats = 0, promised = 0, fewer = 0;
+        /* B or C that 32 bits cannot address: operations refuse it, there is no plan to look at. */
+        if (iso_mul_overflows(&floats, s.ldb, s.trans_b ? s.n : s.k) ||
+            iso_mul_overflows(&floats, s.m, s.n))
+            continue;
+        const struct iso_gemm_plan p = iso_gemm_plan(&s, &machine);
         require(p.columns > 0 && p.rows > 0 && p.tasks > 0, "blocks", &s, &machine);
         require(!s.w16 || p.single || p.columns % ISO_WIDE_PANEL == 0, "wide panels", &s, &machine);
         require(p.tasks == 1 || p.tasks == s.threads, "tasks", &s, &machine);
