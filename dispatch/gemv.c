@@ -53,6 +53,11 @@ static iso_status gemv_call(struct gemv_job *t, float *y, const float *w, size_t
         memset(y, 0, n * sizeof *y);
         return ISOBIT_OK;
     }
+    if (n == 1 && !trans_w) { /* a dot product: a short one takes less time than a plan */
+        t->tasks = 1, t->layout = ISO_GEMV_ROWS;
+        t->kernels->gemv(y, w, ldw, x, 1, k, t->layout, NULL);
+        return ISOBIT_OK;
+    }
     const struct iso_gemm_machine machine = iso_gemm_this_machine(t->kernels);
     t->layout = trans_w                        ? ISO_GEMV_COLUMNS
                 : TUNED(&machine, interleaved) ? ISO_GEMV_INTERLEAVED
