@@ -20,8 +20,9 @@
      : GEMM_VECTORS(m) >= 4               ? 4                                                      \
                                           : 2)
 
-#define along_load(p, last) (vectors > 1 ? vf_load(p) : vf_load_n(p, last))
-#define along_store(p, v, last) (vectors > 1 ? vf_store(p, v) : vf_store_n(p, v, last))
+#define along_load(p, j) (!masked || (j) + 1 < vectors ? vf_load(p) : vf_load_n(p, last))
+#define along_store(p, v, j)                                                                       \
+    (!masked || (j) + 1 < vectors ? vf_store(p, v) : vf_store_n(p, v, last))
 
 /* What is added to the sums of one row in the end, before them: `count` rows of sums. */
 struct along_before {
@@ -29,16 +30,16 @@ struct along_before {
     size_t ld, count;
 };
 
-/* m rows, columns of `vectors` vectors, the last of which holds `last`. */
+/* m rows, columns of `vectors` vectors, the last of which holds `last` where it is masked. */
 static inline __attribute__((always_inline)) void
 along_tile(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const float *b, size_t bs,
-           const size_t m, const size_t vectors, size_t last, const size_t steps, int first,
-           struct along_before before) {
+           const size_t m, const size_t vectors, const int masked, size_t last, const size_t steps,
+           int first, struct along_before before) {
     vf t[GEMM_SUMS];
     const float *from = c;
     ISO_UNROLLED (i, m) {
         ISO_UNROLLED (j, vectors)
-            t[i * vectors + j] = first ? vf_set1(0) : along_load(from + j * VF_N, last);
+            t[i * vectors + j] = first ? vf_set1(0) : along_load(from + j * VF_N, j);
         ISO_NEXT_ROW(from, ldc, i, m);
     }
     ISO_UNROLLED (p, steps) {
@@ -46,7 +47,7 @@ along_tile(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const flo
         ISO_UNROLLED (i, m)
             av[i] = vf_set1(a[i * ai]);
         ISO_UNROLLED (j, vectors) {
-            vf bv = along_load(b + j * VF_N, last);
+            vf bv = along_load(b + j * VF_N, j);
             if (m > 1)
                 ISO_LOADED(bv);
             ISO_UNROLLED (i, m)
@@ -57,10 +58,10 @@ along_tile(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const flo
     }
     for (; m == 1 && before.count > 0; before.count--, before.rows += before.ld)
         ISO_UNROLLED (j, vectors)
-            t[j] = vf_add(along_load(before.rows + j * VF_N, last), t[j]);
+            t[j] = vf_add(along_load(before.rows + j * VF_N, j), t[j]);
     ISO_UNROLLED (i, m) {
         ISO_UNROLLED (j, vectors)
-            along_store(c + j * VF_N, t[i * vectors + j], last);
+            along_store(c + j * VF_N, t[i * vectors + j], j);
         ISO_NEXT_ROW(c, ldc, i, m);
     }
 }
@@ -73,19 +74,31 @@ along_steps(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const fl
     /* Up to where B's vectors lie in one line each: those across two take twice as long. */
     const size_t head = m == 1 && bs % VF_N == 0 ? -((uintptr_t)b / sizeof *b) % VF_N : 0;
     size_t j = 0;
-#define ALONG_TILE(V, last)                                                                        \
-    along_tile(c + j, ldc, a, ai, ap, b + j, bs, m, V, last, steps, first,                         \
+#define ALONG_TILE(V, masked, last)                                                                \
+    along_tile(c + j, ldc, a, ai, ap, b + j, bs, m, V, masked, last, steps, first,                 \
                (struct along_before){before.rows + j, before.ld, before.count})
     if (head > 0 && head < n) {
-        ALONG_TILE(1, head);
+        ALONG_TILE(1, 1, head);
         j = head;
     }
     for (; n - j >= vectors * VF_N; j += vectors * VF_N)
-        ALONG_TILE(vectors, VF_N);
+        ALONG_TILE(vectors, 0, VF_N);
     for (; vectors == 16 && n - j >= 8 * VF_N; j += 8 * VF_N)
-        ALONG_TILE(8, VF_N);
+        ALONG_TILE(8, 0, VF_N);
+        /* What is left of one row in few tiles: a vector by itself leaves each row of B after a
+         * line, and where rows are 4 KiB apart they drive each other out of L1. */
+#define ALONG_LAST(V)                                                                              \
+    if (m == 1 && steps >= 8 && n - j > ((V)-1) * VF_N) {                                          \
+        const size_t width = n - j < (V)*VF_N ? n - j : (V)*VF_N;                                  \
+        ALONG_TILE(V, 1, width - ((V)-1) * VF_N);                                                  \
+        j += width;                                                                                \
+    }
+    ALONG_LAST(8)
+    ALONG_LAST(4)
+    ALONG_LAST(2)
     for (; j < n; j += VF_N)
-        ALONG_TILE(1, n - j < VF_N ? n - j : VF_N);
+        ALONG_TILE(1, 1, n - j < VF_N ? n - j : VF_N);
+#undef ALONG_LAST
 #undef ALONG_TILE
 }
 
