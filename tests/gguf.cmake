@@ -4,7 +4,9 @@
 if(NOT ISOBIT_MODEL)
   return()
 endif()
-isobit_test_program(test_gguf test_gguf.c gguf_files.c model_files.c)
+set(gguf_files gguf/maker.c gguf/rows_file.c gguf/rows_model.c)
+isobit_test_program(test_gguf test_gguf.c gguf/broken.c gguf/faults.c gguf/models.c gguf/pieces.c
+  gguf/places.c gguf/words.c ${gguf_files} model_files.c)
 # Calls the reader by its internal names.
 target_include_directories(test_gguf PRIVATE ${PROJECT_SOURCE_DIR}/model)
 target_link_libraries(test_gguf PRIVATE PkgConfig::JANSSON)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * GGUF files made value by value, so that each rule can be broken alone, and the rows of those that
- * break one: test_gguf.c runs them, fuzz/seeds.c writes them out.
+ * break one: test_gguf.c runs them, fuzz/seeds.c writes them out. The code is in gguf/maker.c, the
+ * rows are in gguf/rows_file.c and gguf/rows_model.c.
  */
 #ifndef ISOBIT_TESTS_GGUF_FILES_H
 #define ISOBIT_TESTS_GGUF_FILES_H
@@ -31,9 +32,12 @@ void gguf_texts(gguf_maker *m, const char *key, const char *const *values);
 /* An array of numbers of 4 bytes each. */
 void gguf_numbers(gguf_maker *m, const char *key, uint32_t type, const uint32_t *values,
                   size_t count);
+void gguf_i32s(gguf_maker *m, const char *key, const uint32_t *values, size_t count);
 /* Its data: `bytes` bytes that are small floats. Sizes: that of a row first. */
 void gguf_tensor(gguf_maker *m, const char *name, uint32_t type, uint32_t rank,
                  const uint64_t *sizes, size_t bytes);
+/* Of F32: n rows of k elements, or (n 0) a vector. */
+void gguf_f32(gguf_maker *m, const char *name, uint64_t k, uint64_t n);
 /* A Llama of one layer with a tokenizer. */
 void gguf_good(gguf_maker *m);
 /* The file; the maker is empty then. */
@@ -50,8 +54,8 @@ typedef struct gguf_row {
     size_t at, bytes;           /* then changed in the whole file */
     unsigned char to[8];
 } gguf_row;
-extern const gguf_row gguf_rows[];
-extern const size_t gguf_row_count;
+/* NULL behind the last. */
+const gguf_row *gguf_row_at(size_t i);
 blob gguf_spoilt(const gguf_row *row);
 
 #endif
