@@ -27,8 +27,8 @@ if(ISOBIT_FUZZ)
   add_custom_target(isobit_fuzz)
 endif()
 
-isobit_test_program(fuzz_seeds fuzz/seeds.c fuzz/fuzz_base.c fuzz/files.c bin_files.c ${gguf_files} corpus.c
-  model_files.c record_corpus.c)
+isobit_test_program(fuzz_seeds fuzz/seeds.c fuzz/fuzz_base.c fuzz/files.c bin_files.c ${gguf_files}
+  ${corpus_files} model_files.c record_corpus.c)
 set(programs fuzz_seeds)
 set(targets safetensors bin gguf config model tokenizer spm family pipeline wordpiece bpe ops record)
 foreach(name IN LISTS targets)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every row of the corpus (corpus.c) through the loaders: it must give its code and its words, and
+ * Every row of the corpus (corpus.h) through the loaders: it must give its code and its words, and
  * leave the caller's pointer untouched. Then every truncation and every flipped bit of three good
  * files: whatever the loader makes of it, it is an error or a model that computes. Run it under
  * the sanitizers too.
