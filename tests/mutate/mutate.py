@@ -42,8 +42,10 @@ DISPATCH = ["dispatch/" + name for name in
              "gemm/narrow.c", "gemm/plan.c", "gemm/run.c", "gemm/streams.c", "gemm/transposed_c.c",
              "gemv.c", "info.c", "linear.c", "pool.c", "rows.c", "select.c", "status.c", "threads.c")]
 LOADER = ["model/" + name + ".c" for name in
-          ("bin", "checkpoint", "config", "families", "file", "gguf", "gguf_config", "json", "load",
-           "pickle", "safetensors", "weights", "zip")]
+          ("bin", "checkpoint", "config", "config_reader", "config_rope", "config_search",
+           "families", "file", "gguf", "gguf_config", "json", "load", "pickle", "safetensors",
+           "weights", "zip")]
+LOADER += ["model/config_reader.h"]
 LOADER += ["model/text/" + name + ".c" for name in
            ("added", "bpe", "characters", "gguf", "languages", "m2m", "marian", "metaspace",
             "pipeline", "pipeline_files", "pipeline_json", "pipeline_spm", "scan", "spm_file",
@@ -89,7 +91,7 @@ PARTS = [("_add_", "_sub_"), ("_sub_", "_add_"), ("_max_", "_min_"), ("_min_", "
 MASKS = {"vm_first", "vi_first", "vf_load_n", "vf_store_n", "vf_keep", "load_w", "store_w",
          "keep_w", "vm_bytes"}
 OVERFLOW = re.compile(r"__builtin_\w+_overflow|iso_mul_overflows")
-LIMITED = re.compile(r"read_\w+|check_\w+|model_json_\w+|count_limit|skip_either")
+LIMITED = re.compile(r"(?:model_)?read_\w+|check_\w+|model_json_\w+|count_limit|skip_either")
 KEYWORDS = {"return", "if", "for", "while", "do", "else", "case", "switch", "goto", "sizeof",
             "break", "continue", "typedef", "default"}
 
@@ -239,7 +241,7 @@ def generate(source):
         elif after == "(" and i + 1 in partner and LIMITED.fullmatch(t) and loader:
             for a, b in source.arguments(i + 1):
                 digits = code[a:b].strip()
-                if re.fullmatch(r"[01]", digits) and t in ("read_real", "check_id") and \
+                if re.fullmatch(r"[01]", digits) and t in ("model_read_real", "check_id") and \
                         b == source.arguments(i + 1)[-1][1]:  # no number but a flag
                     yield a, b, str(1 - int(digits)), "limit", True
                 elif re.fullmatch(r"\d+", digits):
@@ -523,11 +525,13 @@ def stages(path):
         fuzz = [["fuzz_" + name, "@"] for name in ("safetensors", "bin", "config", "model", "tokenizer")]
         tests = fuzz[:2] + [["test_checkpoints"], ["test_corpus"], ["test_loader"]]
         tests += fuzz[2:] + [["test_model"]]
+        units = ["model/%s.c" % name for name in ("config", "config_rope", "config_search")] \
+            if path.endswith(".h") else [path]
         if path.endswith("/characters.c"):
             tests.insert(0, ["test_text_faults"] + TOKENIZERS)
-        yield "plain", [path], tests + [["test_faults"]]
-        yield "plain", [path], [["test_loader"]]
-        yield "asan", [path], fuzz + [["test_checkpoints"], ["test_loader"], ["test_corpus"]]
+        yield "plain", units, tests + [["test_faults"]]
+        yield "plain", units, [["test_loader"]]
+        yield "asan", units, fuzz + [["test_checkpoints"], ["test_loader"], ["test_corpus"]]
 
 
 class Run:
