@@ -2,8 +2,8 @@
  *
  * The tokenizers of tokenizer.json: text -> added tokens cut out -> normal form -> words -> tokens
  * of each word -> special tokens around them. What a file asks for becomes pointers and flags here
- * (pipeline_json.c, and pipeline_files.c for directories without tokenizer.json); pipeline.c runs
- * them and knows no family.
+ * (pipeline_json.c, pipeline_steps.c and pipeline_model.c, and pipeline_files.c for directories
+ * without tokenizer.json); pipeline.c runs them and knows no family.
  */
 #ifndef ISOBIT_MODEL_PIPELINE_H
 #define ISOBIT_MODEL_PIPELINE_H

@@ -48,8 +48,9 @@ LOADER = ["model/" + name + ".c" for name in
 LOADER += ["model/config_reader.h"]
 LOADER += ["model/text/" + name + ".c" for name in
            ("added", "bpe", "characters", "gguf", "languages", "m2m", "marian", "metaspace",
-            "pipeline", "pipeline_files", "pipeline_json", "pipeline_spm", "scan", "spm_file",
-            "spm_text", "tokenizer", "unigram", "vocabulary", "wordpiece")]
+            "pipeline", "pipeline_added", "pipeline_files", "pipeline_json", "pipeline_model",
+            "pipeline_spm", "pipeline_steps", "scan", "spm_file", "spm_text", "tokenizer", "unigram",
+            "vocabulary", "wordpiece")]
 CALLS = ["model/" + name + ".c" for name in
          ("batch", "sentence", "text/sentence_text", "text/spelt", "text/stop", "text/target")]
 BLAS = ["blas/" + name for name in
