@@ -49,7 +49,8 @@ LOADER += ["model/config_reader.h"]
 LOADER += ["model/text/" + name + ".c" for name in
            ("added", "bpe", "characters", "gguf", "languages", "m2m", "marian", "metaspace",
             "pipeline", "pipeline_added", "pipeline_files", "pipeline_json", "pipeline_model",
-            "pipeline_spm", "pipeline_steps", "scan", "spm_file", "spm_text", "tokenizer", "unigram",
+            "pipeline_spm", "pipeline_spm_added", "pipeline_spm_model", "pipeline_spm_tokens",
+            "pipeline_steps", "scan", "spm_file", "spm_text", "tokenizer", "unigram",
             "vocabulary", "wordpiece")]
 CALLS = ["model/" + name + ".c" for name in
          ("batch", "sentence", "text/sentence_text", "text/spelt", "text/stop", "text/target")]
@@ -517,7 +518,7 @@ def stages(path):
             slow += [["test_gguf"], ["fuzz_gguf", "@"]]
         elif path.endswith(("/scan.c", "/bpe.c", "/vocabulary.c")):
             tests.insert(0, ["test_scan"])
-        if path.endswith(("/pipeline.c", "/pipeline_spm.c")):
+        if path.endswith("/pipeline.c") or "/pipeline_spm" in path:
             slow += [["test_gguf"]]
         yield "plain", [path], tests + slow + [faults]
         yield "plain", [path], fuzz + [["test_loader"], ["test_model"]]
