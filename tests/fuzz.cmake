@@ -27,7 +27,7 @@ if(ISOBIT_FUZZ)
   add_custom_target(isobit_fuzz)
 endif()
 
-isobit_test_program(fuzz_seeds fuzz/seeds.c fuzz/fuzz_base.c fuzz/files.c bin_files.c ${gguf_files}
+isobit_test_program(fuzz_seeds fuzz/seeds.c fuzz/fuzz_base.c fuzz/files.c ${bin_files} ${gguf_files}
   ${corpus_files} model_files.c record_corpus.c)
 set(programs fuzz_seeds)
 set(targets safetensors bin gguf config model tokenizer spm family pipeline wordpiece bpe ops record)
@@ -37,7 +37,7 @@ foreach(name IN LISTS targets)
   if(name STREQUAL "model")
     list(APPEND sources ${fuzz}/fuzz_base.c model_files.c)
   elseif(name STREQUAL "bin")
-    list(APPEND sources bin_files.c model_files.c)
+    list(APPEND sources ${bin_files} model_files.c)
   elseif(name MATCHES "^(pipeline|wordpiece|bpe)$")
     set(sources ${fuzz}/fuzz_pipeline.c ${fuzz}/fuzz_text.c ${fuzz}/files.c ${engine})
   elseif(name STREQUAL "family")
