@@ -4,14 +4,9 @@
  * a directory may say about it, and directories that are damaged, one thing at a time: one clear
  * sentence each.
  */
-#include "model_files.h"
-#include "spm_writer.h"
+#include "test_text_families.h"
 
-#include <isobit/model.h>
-#include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+int with_sentencepiece;
 
 static char *read_data(const char *name, const char *file, size_t *count) {
     char path[512];
@@ -100,11 +95,6 @@ static void try_one(const trial *r) {
     iso_tokenizer_free(t);
     files_remove(&f);
 }
-
-#define CLASS(name, more) "{\"tokenizer_class\":\"" name "\"" more "}"
-#define BAR "\xe2\x96\x81"
-#define AB " " BAR "a b "
-#define NLLB CLASS("NllbTokenizer", ",\"additional_special_tokens\":[\"eng_Latn\",\"x_y\"]")
 
 static void test_languages(void **state) {
     static const trial rows[] = {
@@ -298,7 +288,6 @@ static void test_files(void **state) {
         try_one(&rows[i]);
 }
 
-#define LLAMA(more) CLASS("LlamaTokenizer", more)
 #define NORMALIZED                                                                                 \
     "{\"__type\":\"AddedToken\",\"content\":\"a\",\"normalized\":true,\"lstrip\":false}"
 
@@ -365,98 +354,6 @@ static void test_llama(void **state) {
         try_one(&rows[i]);
 }
 
-/* ------------------------------------------------------------------- pieces that make no sense */
-
-static void refused(const files *f, const char *title, const bytes *b, const char *config,
-                    iso_status status, const char *says) {
-    iso_error error = {0};
-    iso_tokenizer *t = NULL;
-    files_write(f, "spiece.model", b->data, b->count);
-    files_write(f, "sentencepiece.bpe.model", b->data, b->count);
-    files_write(f, "tokenizer.model", b->data, b->count);
-    files_text(f, "tokenizer_config.json", config);
-    const iso_status got = iso_tokenizer_load(&t, f->directory, &error);
-    if (got != status || (got && !strstr(error.message, says)))
-        fail_msg("%s: %d \"%s\"", title, (int)got, error.message);
-    iso_tokenizer_free(t);
-}
-
-/* The part of the trainer: model, number and name of the unknown piece. */
-static void trainer(bytes *b, unsigned model, uint64_t unk, const char *name) {
-    static bytes message;
-    message.count = 0;
-    number_field(&message, 3, model);
-    number_field(&message, 40, unk);
-    if (name)
-        field(&message, 45, name, strlen(name));
-    field(b, 2, message.data, message.count);
-}
-
-static void test_pieces(void **state) {
-    static const char t5[] = CLASS("T5Tokenizer", ""), nllb[] = CLASS("NllbTokenizer", ""),
-                      pegasus[] = CLASS("PegasusTokenizer", "");
-    static bytes b;
-    files f;
-    (void)state;
-    files_make(&f);
-    b.count = 0;
-    good_pieces(&b);
-    refused(&f, "the end of a text is added", &b, t5, ISOBIT_OK, "");
-    piece(&b, "</s>", 4, 0, TEXT_PIECE_CONTROL);
-    refused(&f, "good", &b, t5, ISOBIT_OK, "");
-    refused(&f, "good", &b, pegasus, ISOBIT_E_DUPLICATE, "two tokens are \"</s>\"");
-    const size_t good = b.count;
-    piece(&b, "a", 1, minus_one, TEXT_PIECE_NORMAL);
-    refused(&f, "twice", &b, t5, ISOBIT_E_DUPLICATE, "spiece.model: two tokens are \"a\"");
-    b.count = good;
-    piece(&b, "<extra_id_7>", 12, minus_one, TEXT_PIECE_NORMAL);
-    refused(&f, "extra", &b, t5, ISOBIT_E_DUPLICATE, "two tokens are \"<extra_id_7>\"");
-    for (unsigned model = 1; model < 3; model++) {
-        b.count = good;
-        trainer(&b, model, 0, "<unk>");
-        refused(&f, "named", &b, t5, ISOBIT_OK, "");
-        b.count = good;
-        trainer(&b, model, 5, "zz");
-        refused(&f, "another number", &b, t5, model == 1 ? ISOBIT_OK : ISOBIT_E_MISSING,
-                "the unknown piece is not in it");
-        b.count = good;
-        trainer(&b, model, 105, "zz");
-        refused(&f, "beyond", &b, t5, ISOBIT_E_MISSING, "spiece.model: the unknown piece");
-        b.count = good;
-        trainer(&b, model, UINT64_MAX, "zz");
-        refused(&f, "far beyond", &b, t5, ISOBIT_E_MISSING, "spiece.model: the unknown piece");
-    }
-    b.count = good;
-    trainer(&b, 1, 0, "\xff");
-    refused(&f, "no text", &b, t5, ISOBIT_E_CONFIG, "the name of the unknown piece");
-    b.count = 0;
-    piece(&b, "<unk>", 5, 0, TEXT_PIECE_UNKNOWN);
-    piece(&b, "<s>", 3, 0, TEXT_PIECE_CONTROL);
-    refused(&f, "two pieces", &b, pegasus, ISOBIT_E_CONFIG, "has no more than 2 pieces");
-    refused(&f, "two pieces", &b, LLAMA(""), ISOBIT_E_CONFIG,
-            "tokenizer.model has less than 3 pieces");
-    piece(&b, "</s>", 4, 0, TEXT_PIECE_CONTROL);
-    refused(&f, "three pieces", &b, nllb, ISOBIT_E_CONFIG, "has no more than 3 pieces");
-    refused(&f, "three pieces", &b, LLAMA(""), ISOBIT_OK, "");
-    refused(&f, "a name twice", &b,
-            LLAMA(",\"added_tokens_decoder\":{\"1\":{\"content\":\"<unk>\"}}"), ISOBIT_E_DUPLICATE,
-            "tokenizer.model: two tokens are \"<unk>\"");
-    piece(&b, "a", 1, 0, TEXT_PIECE_NORMAL);
-    refused(&f, "four pieces", &b, nllb, ISOBIT_OK, "");
-    refused(&f, "no mask", &b, CLASS("MBartTokenizer", ",\"mask_token\":null"), ISOBIT_OK, "");
-    /* Each piece of n letters is made in n - 1 ways. */
-    static char letters[1024];
-    b.count = 0;
-    memset(letters, 'a', sizeof letters);
-    piece(&b, "<unk>", 5, 0, TEXT_PIECE_UNKNOWN);
-    piece(&b, "</s>", 4, 0, TEXT_PIECE_CONTROL);
-    trainer(&b, 2, 0, NULL);
-    for (size_t n = 1; n <= 300; n++)
-        piece(&b, letters, n, 0, TEXT_PIECE_NORMAL);
-    refused(&f, "a few ways", &b, t5, ISOBIT_OK, "");
-    files_remove(&f);
-}
-
 static void test_options(void **state) {
     files f;
     iso_error error = {0};
@@ -478,89 +375,6 @@ static void test_options(void **state) {
     files_remove(&f);
 }
 
-static int with_sentencepiece;
-
-/* Targets against the labels of transformers; of a text that is nothing there is no sequence. */
-static void test_targets(void **state) {
-    json_t *rows = json_load_file(ISOBIT_TEST_DATA "/text/targets.json", 0, NULL), *row;
-    size_t i, compared = 0, lacking = 0;
-    assert_non_null(rows);
-    json_array_foreach(rows, i, row) {
-        const char *name = json_string_value(json_object_get(row, "tokenizer")),
-                   *text = json_string_value(json_object_get(row, "text"));
-        const iso_tokenizer_options options = {
-            .size = sizeof options,
-            .source_language = json_string_value(json_object_get(row, "from")),
-            .target_language = json_string_value(json_object_get(row, "to"))};
-        char path[512];
-        iso_tokenizer *t = NULL;
-        iso_error e = {0};
-        uint32_t ids[256];
-        size_t count, length, sequences, given;
-        (void)snprintf(path, sizeof path, "%s/text/%s", ISOBIT_TEST_DATA, name);
-        if (!with_sentencepiece && (strcmp(name, "marian") == 0 || strcmp(name, "m2m_100") == 0))
-            continue;
-        if (iso_tokenizer_load_with(&t, path, &options, &e))
-            fail_msg("%s: %s", name, e.message);
-        assert_int_equal(iso_tokenizer_encode_target(t, text, strlen(text), ids, 256, &count,
-                                                     &length, 1, &sequences, &given, &e),
-                         ISOBIT_OK);
-        const json_t *wanted = json_object_get(row, "ids");
-        if (sequences != 1 || length != count || count != json_array_size(wanted))
-            fail_msg("%s, row %zu: %zu ids, not %zu", name, i, count, json_array_size(wanted));
-        for (size_t k = 0; k < count; k++)
-            if (ids[k] != json_integer_value(json_array_get(wanted, k)))
-                fail_msg("%s, row %zu: id %zu is %u", name, i, k, ids[k]);
-        assert_int_equal(given, json_integer_value(json_object_get(row, "given")));
-        compared++;
-        assert_int_equal(iso_tokenizer_encode_target(t, text, strlen(text), ids, 1, &count, &length,
-                                                     1, &sequences, &given, &e),
-                         ISOBIT_E_WORKSPACE);
-        assert_int_equal(count, json_array_size(wanted));
-        assert_int_equal(
-            iso_tokenizer_encode_target(t, "", 0, NULL, 0, &count, NULL, 0, &sequences, &given, &e),
-            ISOBIT_OK);
-        assert_int_equal(count + sequences, 0);
-        assert_int_equal(iso_tokenizer_encode_target(t, "a\xff", 2, ids, 256, &count, &length, 1,
-                                                     &sequences, &given, &e),
-                         ISOBIT_E_UTF8);
-        assert_int_equal(iso_tokenizer_encode_target(t, "a", 1, ids, 256, &count, &length, 1,
-                                                     &sequences, NULL, &e),
-                         ISOBIT_E_NULL);
-        size_t unknown = 9, dropped = 9, of_source[2] = {0};
-        assert_int_equal(iso_tokenizer_target_lacks(t, "a\xff", 2, &unknown, &dropped, &e),
-                         ISOBIT_E_UTF8);
-        assert_int_equal(iso_tokenizer_target_lacks(t, "a", 1, NULL, &dropped, &e), ISOBIT_E_NULL);
-        assert_int_equal(iso_tokenizer_target_lacks(t, "", 0, &unknown, &dropped, &e), ISOBIT_OK);
-        assert_int_equal(unknown + dropped, 0);
-        /* Marian has a vocabulary for targets; that of the others is the one for sources. */
-        static const char odd[] = "a\xe2\x98\x83\xe2\x98\x83 b";
-        assert_int_equal(iso_tokenizer_target_lacks(t, odd, sizeof odd - 1, &unknown, &dropped, &e),
-                         ISOBIT_OK);
-        assert_int_equal(
-            iso_tokenizer_lacks(t, odd, sizeof odd - 1, &of_source[0], &of_source[1], &e),
-            ISOBIT_OK);
-        assert_int_equal(unknown, of_source[0]);
-        assert_int_equal(dropped, of_source[1]);
-        lacking += unknown + dropped;
-        iso_tokenizer_free(t);
-    }
-    json_decref(rows);
-    assert_true(compared > 60 && lacking > 0);
-    /* A language of sources alone is none of a target. */
-    iso_tokenizer *t = NULL;
-    uint32_t ids[16];
-    size_t count, length, sequences, given;
-    assert_int_equal(iso_tokenizer_load(&t, ISOBIT_TEST_DATA "/text/nllb", NULL), ISOBIT_OK);
-    assert_int_equal(iso_tokenizer_encode_target(t, "ab", 2, ids, 16, &count, &length, 1,
-                                                 &sequences, &given, NULL),
-                     ISOBIT_OK);
-    assert_int_equal(given, 0);
-    assert_string_equal(iso_tokenizer_token(t, ids[0]), BAR "a");
-    iso_tokenizer_free(t);
-    (void)state;
-}
-
 /* Vocabularies that lack something, and a language with a long name. */
 static void test_lacking(void **state) {
     static char name[4096];
@@ -579,48 +393,6 @@ static void test_lacking(void **state) {
     memset(name, 'x', sizeof name - 1);
     try_one(&(const trial){"m2m_100", NULL, name, NULL, ISOBIT_E_UNSUPPORTED, "no language \"xxx",
                            NULL, NULL, NULL});
-}
-
-/* Bytes for characters: one that lacks some is not shown yet. */
-static void test_marian_bytes(void **state) {
-    static const uint32_t ids[] = {3, 4, 5};
-    static bytes b, trainer;
-    files f;
-    char text[32], name[8];
-    iso_error error = {0};
-    iso_tokenizer *t = NULL;
-    (void)state;
-    files_make(&f);
-    b.count = trainer.count = 0;
-    piece(&b, "<unk>", 5, 0, TEXT_PIECE_UNKNOWN);
-    piece(&b, "</s>", 4, 0, TEXT_PIECE_CONTROL);
-    piece(&b, "a", 1, minus_one, TEXT_PIECE_NORMAL);
-    for (unsigned i = 0; i < 256; i++) {
-        (void)snprintf(name, sizeof name, "<0x%02X>", i);
-        piece(&b, name, 6, 0, TEXT_PIECE_BYTE);
-    }
-    number_field(&trainer, 3, 1);
-    number_field(&trainer, 35, 1);
-    field(&b, 2, trainer.data, trainer.count);
-    files_write(&f, "source.spm", b.data, b.count);
-    files_write(&f, "target.spm", b.data, b.count);
-    files_text(&f, "tokenizer_config.json", CLASS("MarianTokenizer", ""));
-    files_text(&f, "vocab.json",
-               "{\"</s>\":0,\"<unk>\":1,\"<pad>\":2,\"a\":3,\"<0xC3>\":4,\"<0xA9>\":5}");
-    if (iso_tokenizer_load(&t, f.directory, &error))
-        fail_msg("%s", error.message);
-    for (size_t count = 1; count <= 3; count++) {
-        static const char *const whole[] = {"a", "a\xef\xbf\xbd", "a\xc3\xa9"}, *const partial[] = {
-                                                                                    "a", "a",
-                                                                                    "a\xc3\xa9"};
-        assert_int_equal(iso_tokenizer_decode(t, ids, count, text, sizeof text, NULL), ISOBIT_OK);
-        assert_string_equal(text, whole[count - 1]);
-        assert_int_equal(iso_tokenizer_decode_partial(t, ids, count, text, sizeof text, NULL),
-                         ISOBIT_OK);
-        assert_string_equal(text, partial[count - 1]);
-    }
-    iso_tokenizer_free(t);
-    files_remove(&f);
 }
 
 int main(int argc, char **argv) {
