@@ -9,7 +9,7 @@ otherwise. Calls give up the GIL.
 from ._arrays import Floats
 from ._errors import IsobitError, IsobitMemoryError, IsobitValueError, Status
 from ._library import blas_library
-from ._model import Hypothesis, Model, ModelInfo, Token
+from ._model import Model
 from ._ops import (
     PackedLinear,
     attention,
@@ -23,6 +23,7 @@ from ._ops import (
     softmax,
     tanh,
 )
+from ._results import Hypothesis, ModelInfo, Token
 from ._runtime import (
     Isa,
     get_isa,
