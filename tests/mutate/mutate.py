@@ -55,7 +55,8 @@ LOADER += ["model/text/" + name + ".c" for name in
 CALLS = ["model/" + name + ".c" for name in
          ("batch", "sentence", "text/sentence_text", "text/spelt", "text/stop", "text/target")]
 BLAS = ["blas/" + name for name in
-        ("errors.c", "gemm.c", "interface.h", "pack.c", "threads.c", "vectors.c")]
+        ("errors.c", "gemm.c", "interface.h", "interface_batches.h", "interface_vectors.h",
+         "pack.c", "threads.c", "vectors.c")]
 AREAS = {"kernels": KERNELS, "dispatch": DISPATCH, "loader": LOADER, "calls": CALLS, "blas": BLAS}
 # How many are chosen, besides the validations of the loader, which are all taken.
 QUOTA = {"kernels": 90, "dispatch": 60, "loader": 40, "calls": 60, "blas": 60}
