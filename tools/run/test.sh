@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh disable=SC2154 # others set some variables
+#
+# A part of run: the command test, by stages.
+
+passed=0
+failed=0
+skipped=0
+began=$(date +%s)
+
+attribute() { sed -n "s/.*<testsuite.*[[:space:]]$1=\"\([0-9]*\)\".*/\1/p;s/^[[:space:]]*$1=\"\([0-9]*\)\".*/\1/p" "$2" | head -n 1; }
+
+# Adds the numbers of one ctest run.
+count() {
+    tests=$(attribute tests "$1")
+    bad=$(attribute failures "$1")
+    left_out=$(attribute skipped "$1")
+    disabled=$(attribute disabled "$1")
+    left_out=$((${left_out:-0} + ${disabled:-0}))
+    passed=$((passed + ${tests:-0} - ${bad:-0} - left_out))
+    failed=$((failed + ${bad:-0}))
+    skipped=$((skipped + left_out))
+    [ "${tests:-0}" -gt 0 ]
+}
+
+# stage PRESET TITLE [CTEST-ARG...]
+stage() {
+    preset=$1
+    title=$2
+    shift 2
+    start=$(date +%s)
+    dir=$(preset_dir "$preset")
+    say "== $preset: $title"
+    rm -f "$root/$dir/results.xml"
+    if configure_and_build "$preset"; then
+        say "   built in $(($(date +%s) - start)) s"
+        ctest --test-dir "$dir" -j "$jobs" --output-on-failure --output-junit \
+            "$root/$dir/results.xml" "$@" || true
+        if ! [ -f "$dir/results.xml" ] || ! count "$dir/results.xml"; then
+            say "   no test ran"
+            failed=$((failed + 1))
+        fi
+        loud_skips "$dir"
+    else
+        failed=$((failed + 1))
+    fi
+    say "   $preset took $(($(date +%s) - start)) s"
+    echo
+}
+
+# What a test left out because the machine lacks it must not drown in the log of ctest. On emulated
+# older CPUs it is the point of the test, and not worth a word.
+loud_skips() {
+    awk '/^[0-9]+\/[0-9]+ Testing: / { emulated = /Nehalem|SandyBridge|Haswell/ }
+        /SKIPPED: / && !/"/ && !emulated {
+            sub(/^.*[ \t]+[a-z0-9]+[ \t]+SKIPPED: /, isa($0) " SKIPPED: ")
+            print
+        }
+        function isa(line) {
+            sub(/[ \t]+SKIPPED: .*/, "", line)
+            sub(/^.*[ \t]/, "", line)
+            return line
+        }' "$1/Testing/Temporary/LastTest.log" 2>/dev/null | sort -u |
+        while IFS= read -r line; do say "   $line"; done || true
+}
+
+# The tests that start threads, by name.
+threaded='thread|pool|fork|process|faults|model|sample|generate|cli|^ops|^blas$'
+
+run_stage() {
+    case $1 in
+    release) stage release "gcc, optimised: everything" ;;
+    clang) stage clang "clang, optimised: all but the emulated CPUs" \
+        -E '\.(Nehalem|SandyBridge|Haswell)$|_qemu_' ;;
+    asan-ubsan) stage asan-ubsan "clang, address and undefined-behaviour sanitizers" ;;
+    tsan) stage tsan "thread sanitizer: what runs in threads" -R "$threaded" ;;
+    aarch64)
+        cross aarch64 arm64 "gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross" \
+            "NEON, cross-compiled, under qemu-aarch64"
+        ;;
+    s390x)
+        cross s390x s390x "gcc-s390x-linux-gnu libc6-dev-s390x-cross" \
+            "big-endian, cross-compiled, under qemu-s390x" -R "$essential"
+        ;;
+    i386)
+        cross i386 i386 "gcc-i686-linux-gnu libc6-dev-i386-cross" \
+            "32-bit x86, cross-compiled, run as it is"
+        ;;
+    armhf)
+        cross armhf armhf "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross" \
+            "32-bit Arm, cross-compiled, under qemu-arm" -R "$essential"
+        ;;
+    esac
+}
+
+# What an emulator does in a few minutes: the numbers, and the files that are read.
+essential='^(kernels|kernels.replay|digest.*|ops|nodes|oracle|dispatch|loader|prove_objects)$'
+
+need_cross() {
+    # shellcheck disable=SC2086 # a list of names
+    need $packages qemu-user && need_sysroot "$architecture"
+}
+
+# cross PRESET DEBIAN-ARCHITECTURE PACKAGES TITLE [CTEST-ARG...]: without compiler or libraries the
+# stage counts as skipped.
+cross() {
+    name=$1
+    architecture=$2
+    packages=$3
+    shift 3
+    if [ "$machine" != x86_64 ]; then
+        why="the cross builds are for x86-64 (here release is native $machine)"
+    elif ! (need_cross); then
+        why="its compiler or its libraries could not be had"
+    else
+        stage "$name" "$@"
+        return
+    fi
+    say "== $name: SKIPPED, $why"
+    echo
+    skipped=$((skipped + 1))
+}
+
+stages="release clang asan-ubsan tsan aarch64 s390x"
+more_stages="i386 armhf"
+
+test_all() {
+    # shellcheck disable=SC2086 # a list of names
+    [ $# -gt 0 ] || set -- $stages
+    for name in "$@"; do
+        case " $stages $more_stages " in
+        *" $name "*) ;;
+        *)
+            printf '%s\n' "run: there is no stage '$name'; the stages are: $stages $more_stages" >&2
+            exit 2
+            ;;
+        esac
+    done
+    # shellcheck disable=SC2086 # lists of names
+    need $packages_build $packages_test $packages_perf
+    # shellcheck disable=SC2086 # a list of names
+    like $packages_suites
+    # The stage aarch64 needs them anyway; the tests of isobit-perf count instructions of NEON.
+    case $machine in x86_64) like gcc-aarch64-linux-gnu libc6-dev-arm64-cross ;; esac
+    like_otava
+    for name in "$@"; do
+        run_stage "$name"
+    done
+    seconds=$(($(date +%s) - began))
+    say "all took $((seconds / 60)) min $((seconds % 60)) s"
+    echo "$passed passed, $failed failed, $skipped skipped"
+    [ "$failed" -eq 0 ]
+}
