@@ -21,7 +21,8 @@ import struct
 import subprocess
 import sys
 
-import mutate
+import rules
+import trials
 
 PATH = "kernels/templates/math.h"
 SETS = ("avx512", "avx2")
@@ -45,7 +46,7 @@ def neighbours(literal):
     return [struct.unpack("<f", struct.pack("<I", bits + d))[0].hex() + "f" for d in (1, -1)]
 
 
-class Constant(mutate.Mutant):
+class Constant(rules.Mutant):
     """A mutant of one constant: the index-th of the file, which stands in code for these sets."""
 
     def __init__(self, source, first, end, to, step, index, sets):
@@ -58,8 +59,8 @@ def places_of(text):
     sets, found = [SETS], []
     lines = text.split("\n")
     at = 0
-    tokens = [(first, end) for token, first, end in mutate.Source(PATH, text).tokens
-              if re.fullmatch(mutate.NUMBER, token) and ("." in token or "p" in token)]
+    tokens = [(first, end) for token, first, end in rules.Source(PATH, text).tokens
+              if re.fullmatch(rules.NUMBER, token) and ("." in token or "p" in token)]
     for line in lines:
         if re.match(r"#if", line):
             sets.append(("avx512",) if line.startswith("#ifdef VF_SCALEF") else sets[-1])
@@ -74,7 +75,7 @@ def places_of(text):
 
 def constants_of(text):
     """All mutants, and the file with an array in place of the constants."""
-    source, found, seen, literals = mutate.Source(PATH, text), [], {}, []
+    source, found, seen, literals = rules.Source(PATH, text), [], {}, []
     changed, done = [], 0
     for first, end, sets in places_of(text):
         for to, step in zip(neighbours(text[first:end]), (1, -1)):
@@ -91,7 +92,7 @@ def constants_of(text):
 
 def users(text):
     """Names of functions and macros -> those that mention them."""
-    code = mutate.blank(text)
+    code = rules.blank(text)
     heads = [(m.start(), m.group(1)) for m in
              re.finditer(r"^(?:static|ISO_INLINE)\b[^;{]*?\b(\w+)\(", code, re.M)]
     macros = {m.group(1) for m in re.finditer(r"^#define (\w+)", text, re.M)}
@@ -106,7 +107,7 @@ def users(text):
 
 def results_of(text, at):
     """The results that a constant at this place has a part in."""
-    code = mutate.blank(text)
+    code = rules.blank(text)
     line = text[text.rfind("\n", 0, at) + 1:at]
     macro = re.match(r"#define (\w+)", line)
     if macro:
@@ -130,7 +131,7 @@ class Trial:
         with open(os.path.join(work, "templates/math.h"), "w", encoding="utf-8") as f:
             f.write(text)
         with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as f:
-            commands = {os.path.relpath(e["file"], mutate.ROOT): e for e in json.load(f)
+            commands = {os.path.relpath(e["file"], trials.ROOT): e for e in json.load(f)
                         if not e["directory"].startswith(build + "/tests")}
         for isa in SETS:
             words = shlex.split(commands["kernels/%s/%s.c" % (isa, isa)]["command"])
@@ -140,8 +141,8 @@ class Trial:
             self.libraries[isa] = os.path.join(work, isa + ".so")
             subprocess.run(words[:1] + ["-I" + work] + words[1:] + [
                 "-w", "-DISO_ROLLED", '-DISO_VEC="%s/vec.h"' % isa,
-                "-I" + os.path.join(mutate.ROOT, "tests"), "-shared", "-o", self.libraries[isa],
-                os.path.join(mutate.HERE, "constants_kernels.c"), "-lsleef", "-lm"], check=True)
+                "-I" + os.path.join(trials.ROOT, "tests"), "-shared", "-o", self.libraries[isa],
+                os.path.join(trials.HERE, "constants_kernels.c"), "-lsleef", "-lm"], check=True)
 
     def ask(self, *arguments):
         out = subprocess.run([self.probe, *arguments], check=True, capture_output=True, text=True)
@@ -174,7 +175,7 @@ def compare_all(trial, text, mutants, keep, pool):
                for (isa, function), group in sorted(work.items(), key=lambda item: len(item[1]))}
     for future in concurrent.futures.as_completed(waiting):
         isa, function, group = waiting[future]
-        mutate.say("all inputs of %s, %s: %d mutants" % (function, isa, len(group)))
+        trials.say("all inputs of %s, %s: %d mutants" % (function, isa, len(group)))
         for m, (count, *inputs) in zip(group, future.result()):
             if int(count):
                 differs[m.name()]["%s %s" % (isa, function)] = inputs
@@ -184,7 +185,7 @@ def compare_all(trial, text, mutants, keep, pool):
 
 
 def report(mutants, results):
-    known, gaps, same = mutate.read_equivalent(), 0, 0
+    known, gaps, same = rules.read_equivalent(), 0, 0
     quick = 0
     for m in mutants:
         r = results[m.name()]
@@ -214,7 +215,7 @@ def report(mutants, results):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--build", default=os.path.join(mutate.ROOT, "build"),
+    parser.add_argument("--build", default=os.path.join(trials.ROOT, "build"),
                         help="a release build, with constants_probe (build)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--list", action="store_true", help="print the mutants, run nothing")
@@ -222,7 +223,7 @@ def main():
     parser.add_argument("--first", action="store_true", help="only the hashes, not all inputs")
     parser.add_argument("--retry", action="store_true", help="try what no hash noticed again")
     options = parser.parse_args()
-    with open(os.path.join(mutate.ROOT, PATH), encoding="utf-8") as f:
+    with open(os.path.join(trials.ROOT, PATH), encoding="utf-8") as f:
         text = f.read()
     mutants, variable = constants_of(text)
     if options.list:
@@ -246,7 +247,7 @@ def main():
         results = {name: r for name, r in results.items() if r["noticed"]}
     if options.report:
         return report([m for m in mutants if m.name() in results], results)
-    if not all(mutate.machine_has(flag) for flag in ("avx2", "avx512vl")):
+    if not all(trials.machine_has(flag) for flag in ("avx2", "avx512vl")):
         sys.exit("constants: this machine lacks AVX-512")
 
     def keep(m, **more):
@@ -267,7 +268,7 @@ def main():
         for done, future in enumerate(concurrent.futures.as_completed(waiting)):
             m = waiting[future]
             keep(m, noticed=future.result())
-            mutate.say("%d/%d line %d %s %+d: %s" % (
+            trials.say("%d/%d line %d %s %+d: %s" % (
                 done + 1, len(todo), m.line, m.literal, m.step,
                 "noticed" if results[m.name()]["noticed"] else "not noticed"))
         if not options.first:
