@@ -11,6 +11,8 @@
 #include "templates/gemm_strip.h"
 #include "templates/gemm.h"
 #include "templates/gemm_direct.h"
+#include "templates/gemm_linear.h"
+#include "templates/gemm_bt.h"
 #include "templates/gemm_w16.h"
 #include "templates/gemv.h"
 #include "templates/softmax.h"

@@ -36,7 +36,8 @@ function(flip_copy file)
   endif()
 endfunction()
 foreach(file instantiate.h kernels.h kernels.def scalar/vec.h templates/gemm.h templates/gemm_along.h
-    templates/gemm_direct.h templates/gemm_strip.h templates/gemv.h templates/lanes.h templates/math.h)
+    templates/gemm_bt.h templates/gemm_direct.h templates/gemm_linear.h templates/gemm_strip.h
+    templates/gemv.h templates/lanes.h templates/math.h)
   flip_copy(${file})
 endforeach()
 flip_copy(scalar/gemm_tile.h

@@ -3,8 +3,8 @@
 
 SETS = ["avx2", "avx512", "scalar"]
 KERNELS = ["kernels/templates/" + name + ".h" for name in
-           ("attention", "eltwise", "gemm", "gemm_along", "gemm_direct", "gemm_strip", "gemv",
-            "lanes", "math", "norm", "rope", "softmax")]
+           ("attention", "eltwise", "gemm", "gemm_along", "gemm_bt", "gemm_direct", "gemm_linear",
+            "gemm_strip", "gemv", "lanes", "math", "norm", "rope", "softmax")]
 KERNELS += ["kernels/%s/%s.h" % (isa, name) for isa in SETS for name in ("vec", "gemm_tile")]
 DISPATCH = ["dispatch/" + name for name in
             ("attention.c", "check.h", "cpu.c", "gemm.c", "gemm/block.c",
