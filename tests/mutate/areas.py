@@ -12,8 +12,8 @@ DISPATCH = ["dispatch/" + name for name in
              "gemv.c", "info.c", "linear.c", "pool.c", "rows.c", "select.c", "status.c", "threads.c")]
 LOADER = ["model/" + name + ".c" for name in
           ("bin", "checkpoint", "config", "config_reader", "config_rope", "config_search",
-           "families", "file", "gguf", "gguf_config", "json", "load", "pickle", "safetensors",
-           "weights", "zip")]
+           "families", "file", "gguf", "gguf_config", "gguf_place", "json", "load", "pickle",
+           "safetensors", "weights", "zip")]
 LOADER += ["model/config_reader.h"]
 LOADER += ["model/text/" + name + ".c" for name in
            ("added", "bpe", "characters", "gguf", "languages", "m2m", "marian", "metaspace",
