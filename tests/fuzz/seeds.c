@@ -211,7 +211,6 @@ static void tokenizer(void) {
 static const char odd_text[] = "The \xef\xac\x81rst fox\t>>fra<< \xf0\x9f\xa6\x8a e\xcc\x81";
 
 /* Small tokenizers of each kind, and texts that meet what they have. */
-static void pipeline(void) {
 #define BPE                                                                                        \
     "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"ab\":2,\"\u00c3\":3,\"\u00a9\":4,"   \
     "\"\u0120\":5,\"\u0120a\":6},\"merges\":[\"a b\",[\"\u0120\",\"a\"]]}"
@@ -221,23 +220,24 @@ static void pipeline(void) {
 #define BYTE_LEVEL "\"pre_tokenizer\":{\"type\":\"ByteLevel\"},\"decoder\":{\"type\":\"ByteLevel\"}"
 #define BERT                                                                                       \
     "\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"},\"decoder\":{\"type\":\"WordPiece\"}"
-    static const char added[] =
-        ",\"added_tokens\":[{\"content\":\"<s>\",\"id\":9,\"special\":true,\"lstrip\":true},"
-        "{\"content\":\"b\",\"id\":1,\"single_word\":true,\"rstrip\":true}]";
-    static const char qwen2[] =
-        "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\","
-        "\"pattern\":"
-        "{\"Regex\":\"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}"
-        "|"
-        " ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+\"},"
-        "\"behavior\":\"Isolated\"},{\"type\":\"ByteLevel\",\"add_prefix_space\":false,"
-        "\"use_regex\":false}]},\"decoder\":{\"type\":\"ByteLevel\"}";
-    static const char *const heads[] = {"{" BPE "," BYTE_LEVEL, "{" WORDPIECE "," BERT,
-                                        "{" BPE ","};
+static const char added[] =
+    ",\"added_tokens\":[{\"content\":\"<s>\",\"id\":9,\"special\":true,\"lstrip\":true},"
+    "{\"content\":\"b\",\"id\":1,\"single_word\":true,\"rstrip\":true}]";
+static const char qwen2[] =
+    "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\","
+    "\"pattern\":"
+    "{\"Regex\":\"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}"
+    "|"
+    " ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+\"},"
+    "\"behavior\":\"Isolated\"},{\"type\":\"ByteLevel\",\"add_prefix_space\":false,"
+    "\"use_regex\":false}]},\"decoder\":{\"type\":\"ByteLevel\"}";
+static const char *const heads[] = {"{" BPE "," BYTE_LEVEL, "{" WORDPIECE "," BERT, "{" BPE ","};
+static const char some_text[] = "ab aB\xc3\xa9  b' <s>\t\xcc\x81\xc4\xb0\xe4\xb8\xad'S 12\r\n x";
+
+/* Of parts that are put together in several ways. */
+static void assembled(void) {
     static const char *const steps[] = {"NFC", "NFKD", "StripAccents", "Lowercase",
                                         "BertNormalizer"};
-    static const char text[] = "ab aB\xc3\xa9  b' <s>\t\xcc\x81\xc4\xb0\xe4\xb8\xad'S 12\r\n x";
-    target("fuzz_pipeline");
     for (int i = 0; i < 12; i++) {
         blob b = {0};
         char step[80];
@@ -248,9 +248,12 @@ static void pipeline(void) {
         add(&b, i & 2 ? step : "");
         add(&b, "}");
         split(&b);
-        add(&b, text);
+        add(&b, some_text);
         seed(&b);
     }
+}
+
+static void of_folders(void) {
     blob b = {0};
     static const char *const jsons[] = {"nllb-json/tokenizer.json", "mbart50-json/tokenizer.json",
                                         "llama-json/tokenizer.json"};
@@ -263,7 +266,11 @@ static void pipeline(void) {
         add(&b, " a  <mask> xsl_SI </s>\xc3\xa9");
         seed(&b);
     }
-    /* Bytes for some characters, without words. */
+}
+
+/* Bytes for some characters, without words. */
+static void spelt(void) {
+    blob b = {0};
     static const char *const fallbacks[] = {
         "", ",\"unk_token\":\"?\"",
         ",\"unk_token\":\"?\",\"fuse_unk\":true,\"ignore_merges\":true"};
@@ -281,17 +288,14 @@ static void pipeline(void) {
             "{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"},{\"type\":\"Strip\",\"content\":\" \","
             "\"start\":1,\"stop\":0}]}}");
         split(&b);
-        add(&b, text);
+        add(&b, some_text);
         seed(&b);
     }
-    static const char *const vocabularies[] = {
-        "[UNK]\n[CLS]\n[SEP]\na\n##b\n\xc3\xa9\n",
-        "[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\n[MASK]\r\nab\r\n##\xe4\xb8\xad\r\n##x",
-        "[UNK]\na\na\n",
-        "[CLS]\n[SEP]\n",
-        "[UNK]\n\n##\n",
-        ""};
-    /* What tokenizer_config.json says of tokens that tokenizer.json has, and of others. */
+}
+
+/* What tokenizer_config.json says of tokens that tokenizer.json has, and of others. */
+static void configured(void) {
+    blob b = {0};
     static const char *const configs[] = {
         "{\"added_tokens_decoder\":{\"1\":{\"content\":\"b\",\"lstrip\":true,\"special\":true},"
         "\"30\":{\"content\":\"<x>\",\"single_word\":true,\"normalized\":false}}",
@@ -304,20 +308,43 @@ static void pipeline(void) {
         add(&b, i % 3 == 1 ? "" : added);
         add(&b, "}");
         split(&b);
-        add(&b, text);
+        add(&b, some_text);
         split(&b);
         add(&b, configs[i / 3]);
         add(&b, ",\"clean_up_tokenization_spaces\":true,\"tokenizer_class\":\"");
         add(&b, i % 3 == 1 ? "BertTokenizerFast\"}" : "GPT2TokenizerFast\"}");
         seed(&b);
     }
+}
+
+static void pipeline(void) {
+    target("fuzz_pipeline");
+    assembled();
+    of_folders();
+    spelt();
+    configured();
+}
+
+static void wordpiece(void) {
+    blob b = {0};
+    static const char *const vocabularies[] = {
+        "[UNK]\n[CLS]\n[SEP]\na\n##b\n\xc3\xa9\n",
+        "[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\n[MASK]\r\nab\r\n##\xe4\xb8\xad\r\n##x",
+        "[UNK]\na\na\n",
+        "[CLS]\n[SEP]\n",
+        "[UNK]\n\n##\n",
+        ""};
     target("fuzz_wordpiece");
     for (size_t i = 0; i < sizeof vocabularies / sizeof *vocabularies; i++) {
         add(&b, vocabularies[i]);
         split(&b);
-        add(&b, text);
+        add(&b, some_text);
         seed(&b);
     }
+}
+
+static void bpe(void) {
+    blob b = {0};
     static const struct {
         const char *vocabulary, *merges;
     } pairs[] = {
@@ -341,7 +368,7 @@ static void pipeline(void) {
         split(&b);
         add(&b, pairs[i].merges);
         split(&b);
-        add(&b, text);
+        add(&b, some_text);
         seed(&b);
     }
 }
@@ -492,6 +519,8 @@ int main(int argc, char **argv) {
     spm();
     family();
     pipeline();
+    wordpiece();
+    bpe();
     model();
     ops();
     record();
