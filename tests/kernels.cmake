@@ -49,7 +49,7 @@ endif()
 
 if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/test_ops.c)
   isobit_test_program(test_ops test_ops.c ops/gemm.c ops/rows.c ops/attention.c ops/embed.c
-    ops/refusals.c ops/workspace.c oracle_kernels.c ${PROJECT_SOURCE_DIR}/check/guard.c
+    ops/refusals.c ops/refusals_attention.c ops/workspace.c oracle_kernels.c ${PROJECT_SOURCE_DIR}/check/guard.c
     ${PROJECT_SOURCE_DIR}/check/oracle.c)
   # Counts allocations, to prove that a workspace is enough.
   target_link_options(test_ops PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc

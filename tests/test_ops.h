@@ -137,8 +137,12 @@ void rope_tables_are_right_every_way(void **state);
 /* refusals.c */
 void gemm_refuses(void **state);
 void pack_and_linear_refuse(void **state);
-void rows_refuse(void **state);
+void softmax_refuses(void **state);
+void norms_refuse(void **state);
+void elementwise_refuses(void **state);
 void attention_refuses(void **state);
+void attention_workspace_refuses(void **state);
+void key_panels_refuse(void **state);
 void embeddings_refuse(void **state);
 void nothing_to_do_is_success(void **state);
 
