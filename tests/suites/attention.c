@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Suites of attention and key_panels. Whatever a query does not see may be anything: the unused
- * part of the last panel of keys is NaN in all cases, and `poison` puts NaN and infinities into
- * keys and values that only some of the queries see.
+ * The suite of attention. Whatever a query does not see may be anything: the unused part of the
+ * last panel of keys is NaN in all cases, and `poison` puts NaN and infinities into keys and values
+ * that only some of the queries see.
  */
 #include <math.h>
 #include <string.h>
@@ -13,8 +13,6 @@
 #include "oracle_kernels.h"
 #include <isobit/check.h>
 #include "suites/suites.h"
-
-/* ----------------------------------------------------------------------------------- attention */
 
 /*
  * see: 0 is not causal. bias 0: NULL, 1: finite, 2: with -Inf here and there, 3: some rows all
@@ -73,18 +71,12 @@ static void bias_cases(struct iso_check_cases *l) {
                       DISTANCE + 1 + nq % 4 / 2, nq < 17, 1, 0);
 }
 
-static void attention_cases(struct iso_check_cases *l) {
-    static const size_t dhs[] = {64, 1, 8, 16, 32, 48, 80, 96, 128, 3, 17};
-    static const size_t nks[] = {1, 2, 63, 64, 65, 127, 128, 129, 0, 7, 16, 33, 200};
-    static const size_t nqs[] = {1, 2, 3, 15, 16, 17, 31, 33, 63, 64};
-    if (l->plan == ISO_CHECK_PLAN_BENCH) {
-        add_attention(l, 1, 0, ISO_CHECK_FILL_NORMAL, 64, 128, 64, 0, 0, 0, 0, 0);
-        add_attention(l, 1, 0, ISO_CHECK_FILL_NORMAL, 64, 512, 64, 0, 0, 0, 0, 0);
-        add_attention(l, 1, 0, ISO_CHECK_FILL_NORMAL, 64, 512, 64, 449, 0, 0, 0, 0);
-        add_attention(l, 1, 0, ISO_CHECK_FILL_NORMAL, 1, 512, 64, 0, 0, 0, 0, 0);
-        add_attention(l, 1, 0, ISO_CHECK_FILL_NORMAL, 1, 128, 64, 0, 0, 0, 0, 0);
-        return;
-    }
+static const size_t dhs[] = {64, 1, 8, 16, 32, 48, 80, 96, 128, 3, 17};
+static const size_t nks[] = {1, 2, 63, 64, 65, 127, 128, 129, 0, 7, 16, 33, 200};
+static const size_t nqs[] = {1, 2, 3, 15, 16, 17, 31, 33, 63, 64};
+
+/* Queries and keys, widths of heads, what a query sees. */
+static void shape_cases(struct iso_check_cases *l) {
     size_t t = 0;
     for (size_t d = 0; d < iso_count(dhs); d++) {
         for (size_t j = 0; j < iso_count(nks); j++) {
@@ -114,6 +106,10 @@ static void attention_cases(struct iso_check_cases *l) {
         add_attention(l, 12, ISO_CHECK_CASE_TRAPLESS, ISO_CHECK_FILL_UNIFORM, 17, 66, dh, 50, 0, 0,
                       1, 0);
     }
+}
+
+/* What is masked, and values of all kinds. */
+static void value_cases(struct iso_check_cases *l) {
     for (size_t poison = 0; poison <= 4; poison++) {
         for (size_t bias = 0; bias <= 3; bias++) {
             for (size_t see = 0; see < 2; see++) {
@@ -169,6 +165,10 @@ static void attention_cases(struct iso_check_cases *l) {
         ISO_EACH_POINT_FILL(fill)
         iso_add_at(l, 60, fill, 0, spot, 3, 66, 5, spot % 2 ? 40 : 0, 0, spot % 3 == 0, 1, 0);
     }
+}
+
+/* Strides, and sizes as models have them. */
+static void large_cases(struct iso_check_cases *l) {
     for (size_t i = 0; i < 5 * ISO_STRIDES; i++) { /* of o, q, v, bias and weights, mixed */
         size_t dh = 13 + i, nk = 60 + i;
         iso_add(l, 5, ISO_CHECK_FILL_UNIFORM, ISO_CHECK_CASE_TRAPLESS, i % 2 ? 1 : 18, nk, dh,
@@ -191,6 +191,10 @@ static void attention_cases(struct iso_check_cases *l) {
                   0);
     add_attention(l, 20, ISO_CHECK_CASE_TRAPLESS, ISO_CHECK_FILL_UNIFORM, 33, 129, 512, 97, 0, 1, 0,
                   0);
+}
+
+/* Keys that are rows. */
+static void row_cases(struct iso_check_cases *l) {
     for (size_t i = 0; i < iso_count(nks); i++)
         for (size_t d = 0; d < iso_count(dhs); d++) /* keys that are rows, poisoned or not */
             iso_add(l, 6, ISO_CHECK_FILL_UNIFORM, (i + d) % 2 ? ISO_CHECK_CASE_TRAPLESS : 0, 1,
@@ -211,6 +215,10 @@ static void attention_cases(struct iso_check_cases *l) {
                     nks[(nq + i) % iso_count(nks)], dhs[nq * 5 % iso_count(dhs)],
                     i == 2 ? nq / 2 : i, 0, 0, i, 2 * ROWS + (i ? nq % 4 : 0), nq % 4, i, nq % 5,
                     0);
+}
+
+/* Several blocks of queries. */
+static void block_cases(struct iso_check_cases *l) {
     static const size_t runs[] = {65, 127, 128, 129, 200, 256}; /* several blocks of queries */
     for (size_t i = 0; i < iso_count(runs); i++) {
         for (size_t see = 0; see <= 140; see += see < 2 ? 1 : 69) {
@@ -220,7 +228,10 @@ static void attention_cases(struct iso_check_cases *l) {
                           1 + i % 4);
         }
     }
-    bias_cases(l);
+}
+
+/* Queries that see the last keys only. */
+static void window_cases(struct iso_check_cases *l) {
     static const size_t windows[] = {1, 2, 15, 16, 63, 64, 65, 100, 128, 200, 500};
     static const size_t many[] = {1, 2, 5, 16, 33, 64, 65, 129, 256};
     for (size_t w = 0; w < iso_count(windows); w++) {
@@ -242,6 +253,24 @@ static void attention_cases(struct iso_check_cases *l) {
             }
         }
     }
+}
+
+static void attention_cases(struct iso_check_cases *l) {
+    if (l->plan == ISO_CHECK_PLAN_BENCH) {
+        add_attention(l, 1, 0, ISO_CHECK_FILL_NORMAL, 64, 128, 64, 0, 0, 0, 0, 0);
+        add_attention(l, 1, 0, ISO_CHECK_FILL_NORMAL, 64, 512, 64, 0, 0, 0, 0, 0);
+        add_attention(l, 1, 0, ISO_CHECK_FILL_NORMAL, 64, 512, 64, 449, 0, 0, 0, 0);
+        add_attention(l, 1, 0, ISO_CHECK_FILL_NORMAL, 1, 512, 64, 0, 0, 0, 0, 0);
+        add_attention(l, 1, 0, ISO_CHECK_FILL_NORMAL, 1, 128, 64, 0, 0, 0, 0, 0);
+        return;
+    }
+    shape_cases(l);
+    value_cases(l);
+    large_cases(l);
+    row_cases(l);
+    block_cases(l);
+    bias_cases(l);
+    window_cases(l);
 }
 
 static float attention_scale(const struct iso_check_case *c) {
@@ -503,79 +532,3 @@ const struct iso_check_suite iso_kernel_suite_attention = {
     .flops = attention_flops,
     .bytes = attention_bytes,
     .random = attention_random};
-
-/* ---------------------------------------------------------------------------------- key_panels */
-
-enum { K_FIRST, K_COUNT, K_DH, K_GAP };
-enum { K_PANELS, K_K };
-
-static void panels_cases(struct iso_check_cases *l) {
-    static const size_t counts[] = {0, 1, 2, 3, 7, 15, 16, 17, 31, 63, 64, 65, 127, 129, 200};
-    static const size_t firsts[] = {0, 1, 5, 15, 16, 31, 60, 63, 64, 65, 127, 130};
-    static const size_t dhs[] = {1, 3, 8, 16, 17, 32, 64, 80};
-    if (l->plan == ISO_CHECK_PLAN_BENCH) {
-        iso_add(l, 1, 0, 0, 0, 512, 64, 0);
-        iso_add(l, 1, 0, 0, 37, 1, 64, 0);
-        return;
-    }
-    size_t t = 0;
-    for (size_t d = 0; d < iso_count(dhs); d++) {
-        for (size_t i = 0; i < iso_count(counts); i++) {
-            for (size_t j = 0; j < iso_count(firsts); j++, t++)
-                iso_add(l, 15, t % 4 ? ISO_CHECK_FILL_UNIFORM : ISO_CHECK_FILL_BITS, 0, firsts[j],
-                        counts[i], dhs[d], t % 4);
-        }
-    }
-    iso_add(l, 2, 0, ISO_CHECK_CASE_ALIGN, 3, 70, 19, 1);
-    for (size_t kind = 0; kind < ISO_STRIDES; kind++) {
-        for (size_t dh = 15; dh <= 66; dh += 17)
-            iso_add(l, 6, 0, 0, 61, 7, dh, iso_stride_gap(kind, dh));
-    }
-    ISO_EACH_NEW_FILL(fill)
-    iso_add(l, 6, fill, 0, 3, 70, 19, 1);
-}
-
-static void panels_setup(struct iso_check_operands *o, const struct iso_check_case *c) {
-    size_t end = c->p[K_FIRST] + c->p[K_COUNT], dh = c->p[K_DH];
-    size_t extent = (end + ISO_PANEL - 1) / ISO_PANEL * ISO_PANEL * dh;
-    iso_check_inout_f32(o, "panels", 1, extent, extent, ISO_CHECK_FILL_UNIFORM);
-    iso_check_in_f32(o, "k", c->p[K_COUNT], dh, dh + c->p[K_GAP], c->fill);
-}
-
-static void panels_call(const void *table, const struct iso_check_case *c,
-                        const struct iso_check_operands *o) {
-    const struct iso_kernels *t = table;
-    t->key_panels(ISO_CHECK_AT(float, o, K_PANELS), c->p[K_FIRST],
-                  ISO_CHECK_AT(const float, o, K_K), o->v[K_K].ld, c->p[K_COUNT], c->p[K_DH]);
-}
-
-static void panels_reference(struct iso_check_operands *o, const struct iso_check_case *c) {
-    size_t dh = c->p[K_DH], ld = o->v[K_K].ld;
-    float *exact = iso_check_exact(o, K_PANELS);
-    memcpy(exact, o->v[K_PANELS].host, o->v[K_PANELS].bytes); /* the other keys stay */
-    for (size_t j = 0; j < c->p[K_COUNT]; j++) {
-        for (size_t e = 0; e < dh; e++)
-            exact[key_at(c->p[K_FIRST] + j, e, dh)] = ISO_CHECK_HOST(float, o, K_K)[j * ld + e];
-    }
-}
-
-static double panels_bytes(const struct iso_check_case *c) {
-    return 8.0 * (double)c->p[K_COUNT] * (double)c->p[K_DH];
-}
-
-static void panels_random(struct iso_check_case *c, struct iso_check_random *r) {
-    c->p[K_FIRST] = iso_check_random_log(r, 200);
-    c->p[K_COUNT] = iso_check_random_log(r, 200);
-    c->p[K_DH] = 1 + iso_check_random_log(r, 99);
-    c->p[K_GAP] = iso_check_random_gap(r);
-    c->fill = (unsigned)iso_check_random_below(r, ISO_CHECK_FILL_ALL);
-}
-
-const struct iso_check_suite iso_kernel_suite_key_panels = {.name = "key_panels",
-                                                            .params = "first count dh gap",
-                                                            .cases = panels_cases,
-                                                            .setup = panels_setup,
-                                                            .call = panels_call,
-                                                            .reference = panels_reference,
-                                                            .bytes = panels_bytes,
-                                                            .random = panels_random};
