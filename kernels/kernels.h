@@ -40,6 +40,26 @@ static inline size_t iso_w16_place(size_t j, int type) {
     return type == ISO_W16_BF16 ? j % ISO_PANEL * 2 + j / ISO_PANEL : j;
 }
 
+/*
+ * And of weights of 4 or 8 bits in groups along k, each with a scale: panels of 16 columns, [n/16]
+ * [k/group], each the 16 scales, F16 or f32, then the numbers of a group. Those of 8 bits lie step
+ * by step, [group][16]; of those of 4 bits each column has a word for 8 steps, [group/8][16], the
+ * first of them in its uppermost bits. All are signed, in two's complement, and multiples of words.
+ */
+enum {
+    ISO_Q_4 = 1,
+    ISO_Q_F32 = 2,
+    ISO_Q_64 = 4,
+    ISO_Q_128 = 8
+}; /* bits of a type; or 8, F16, 32 */
+#define ISO_Q_STEPS 8
+static inline size_t iso_q_group(int type) { return (size_t)32 << (type >> 2); }
+static inline size_t iso_q_scale_words(int type) { return type & ISO_Q_F32 ? 16 : 8; }
+/* Words of a group of a panel. */
+static inline size_t iso_q_words(int type) {
+    return iso_q_scale_words(type) + iso_q_group(type) * (type & ISO_Q_4 ? 2 : 4);
+}
+
 #define ISO_L2_FLOATS ((size_t)1 << 18) /* what is more does not stay in L2 */
 
 /* Numbers of 16 bits as floats, exactly; a NaN of F16 becomes quiet. */
@@ -117,6 +137,11 @@ enum { ISO_DIRECT_ADD = 1, ISO_DIRECT_BEYOND_L2 = 2, ISO_DIRECT_NEXT = 4 };
  *
  * gemm_widen: k steps of n columns of such a B into panels [n/16][k][16]. A NaN of BF16 keeps its
  * bits, one of F16 becomes quiet.
+ */
+
+/*
+ * gemm_q, gemm_dequantise: the same with weights in groups, at most Q_MR rows, k a multiple of the
+ * group, `bps` words between panels. A weight is its number times its scale, rounded to f32.
  */
 
 /*
@@ -351,7 +376,7 @@ struct iso_kernels {
     unsigned isa;              /* ISO_ISA_<name> */
     unsigned mr, direct_mr;    /* most rows of a strip, and of gemm_direct, */
     unsigned direct_tall;      /* and of that where the columns are a vector or fewer */
-    unsigned w16_mr;           /* of gemm_w16 */
+    unsigned w16_mr, q_mr;     /* of gemm_w16 and gemm_q */
     unsigned rows_in_place_bt; /* most rows of gemm_strip_bt */
     unsigned aliased;          /* rows of a [k][n] alias if ld is a multiple of so many floats */
     unsigned pairs_across;     /* of vectors of rows: see iso_gemm_rows_in_lanes */

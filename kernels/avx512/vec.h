@@ -48,6 +48,23 @@ static inline void vf_load_bf16(vf *pair, const uint16_t *p) {
     pair[0] = _mm512_castsi512_ps(_mm512_slli_epi32(v, 16));
     pair[1] = _mm512_castsi512_ps(_mm512_and_si512(v, _mm512_set1_epi32((int)0xffff0000U)));
 }
+static inline vf vf_load_s8(const int8_t *p) {
+    return _mm512_cvtepi32_ps(
+        _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)));
+}
+/* Above 4 bits at bit `at` the exponent of a float is set for which they are its unit, and the
+ * uppermost of them is inverted: 2^(23 - at) + 8 + number. Logic and subtraction have other pipes
+ * than the FMAs on Zen 4, shifts, conversions and permutations share some. */
+typedef __m512i vw;
+static inline vw vw_load(const uint32_t *p) { return _mm512_loadu_si512(p); }
+static inline vf vw_number4(vw w, const int step) {
+    const int at = step < 3 ? 16 - 4 * step : 28 - 4 * step;
+    const uint32_t other = (uint32_t)(150 - at) << 23 | 8U << at;
+    const __m512i x =
+        _mm512_ternarylogic_epi32(step < 3 ? _mm512_srli_epi32(w, 12) : w,
+                                  _mm512_set1_epi32(15 << at), _mm512_set1_epi32((int)other), 0x6a);
+    return _mm512_sub_ps(_mm512_castsi512_ps(x), _mm512_set1_ps((float)(8 + (1 << (23 - at)))));
+}
 #define VF_STREAMS 1
 static inline void vf_stream(float *p, vf v) { _mm512_stream_ps(p, v); }
 static inline void vf_streamed(void) { _mm_sfence(); }

@@ -58,6 +58,16 @@ static inline void vf_load_bf16(vf *pair, const uint16_t *p) {
     pair[0] = vreinterpretq_f32_u32(vshlq_n_u32(v, 16));
     pair[1] = vreinterpretq_f32_u32(vandq_u32(v, vdupq_n_u32(0xffff0000U)));
 }
+static inline vf vf_load_s8(const int8_t *p) {
+    uint32_t four;
+    memcpy(&four, p, sizeof four);
+    return vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(vcreate_s8(four)))));
+}
+typedef int32x4_t vw;
+static inline vw vw_load(const uint32_t *p) { return vreinterpretq_s32_u32(vld1q_u32(p)); }
+static inline vf vw_number4(vw w, const int step) {
+    return vcvtq_f32_s32(vshrq_n_s32(vshlq_s32(w, vdupq_n_s32(4 * step)), 28));
+}
 #define VF_STREAMS 0
 static inline void vf_stream(float *p, vf v) { vf_store(p, v); }
 static inline void vf_streamed(void) {}

@@ -87,9 +87,9 @@ ISO_INLINE void w16_tile(float *c, size_t ldc, const float *a, size_t lda, const
 }
 
 /* The first n columns of the sums of a panel, which is not there as a whole. */
-static ISO_ONE_COPY void w16_part(float *c, size_t ldc, const float *sums, size_t m, size_t n,
-                                  int add) {
-    for (size_t i = 0; i < m; i++, c += ldc, sums += ISO_WIDE_PANEL)
+static ISO_ONE_COPY void panel_part(float *c, size_t ldc, const float *sums, size_t lds, size_t m,
+                                    size_t n, int add) {
+    for (size_t i = 0; i < m; i++, c += ldc, sums += lds)
         for (size_t j = 0; j < n; j += VF_N) {
             const size_t w = n - j < VF_N ? n - j : VF_N;
             const vf sum = load_w(sums + j, w);
@@ -117,7 +117,7 @@ ISO_INLINE void w16_rows(float *c, size_t ldc, const float *a, size_t lda, const
             w16_tile(part ? sums : c, part ? ISO_WIDE_PANEL : ldc, a, lda, b, bps, chunk, m, pairs,
                      k, part ? 0 : add, type, ahead);
         if (part) {
-            w16_part(c, ldc, sums, m, n, add);
+            panel_part(c, ldc, sums, ISO_WIDE_PANEL, m, n, add);
             break;
         }
         n -= ISO_WIDE_PANEL, c += ISO_WIDE_PANEL, b += bps;

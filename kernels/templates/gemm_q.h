@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Weights of 4 or 8 bits in groups with a scale (kernels.h). gemm_q makes floats of them in
+ * registers, gemm_dequantise panels of floats. A weight is one product, rounded, in both, so sums
+ * have the bits that they have with those floats.
+ *
+ * gemm_tile.h says how many vectors of columns a tile of m rows takes: GEMM_VECTORS_Q(m), a part of
+ * a panel or some panels; at most GEMM_Q_MR rows. Scales stay in registers for a group, or
+ * compilers put them onto the stack, where the multiplication reads them; words of 8 numbers of 4
+ * bits for 8 steps.
+ */
+#define Q_CHUNKS (ISO_PANEL / VF_N) /* vectors of a panel */
+#if GEMM_Q_MR == 4
+#define Q_EACH(X) X(1) X(2) X(3) X(4)
+#else
+#define Q_EACH(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#endif
+#define Q_LINE 16 /* words of a cache line */
+
+/* Words of so many steps of a panel. */
+ISO_INLINE size_t q_step_words(const int bits) {
+    return ISO_Q_STEPS * ISO_PANEL * (size_t)bits / 32;
+}
+
+ISO_INLINE vf q_scale(const uint32_t *group, size_t chunk, int type) {
+    const void *from = group;
+    return type & ISO_Q_F32 ? vf_load((const float *)from + chunk * VF_N)
+                            : vf_load_f16((const uint16_t *)from + chunk * VF_N);
+}
+
+ISO_INLINE vf q_load_s8(const uint32_t *step, size_t chunk) {
+    return vf_load_s8((const int8_t *)(const void *)step + chunk * VF_N);
+}
+
+/* Weights of a step from their numbers and scales, then their products. */
+ISO_INLINE void q_step(vf *t, const float **four, size_t lda, size_t three, vf *bv, const vf *s,
+                       const size_t m, const size_t vectors) {
+    ISO_UNROLLED (q, vectors)
+        bv[q] = vf_mul(bv[q], s[q]);
+    direct_step(t, four, lda, three, bv, m, vectors);
+    direct_next(four, m, t[m * vectors - 1]);
+}
+
+/* Sums of m rows and `vectors` vectors, the first of which is `chunk` of its panel. B is prefetched
+ * so many words ahead, also by few rows, which take as long as memory does. */
+ISO_INLINE void q_tile(float *c, size_t ldc, const float *a, size_t lda, const uint32_t *b,
+                       size_t bps, size_t chunk, const size_t m, const size_t vectors, size_t k,
+                       int add, const int bits, int type, size_t distance) {
+    const size_t panels = (vectors + Q_CHUNKS - 1) / Q_CHUNKS, group = iso_q_group(type);
+    vf t[GEMM_SUMS];
+    const float *four[GEMM_DIRECT_TALL / 4 + 1], *end = a + k;
+    size_t two = 2 * bps, three = 3 * lda;
+    ISO_OPAQUE(two);
+    ISO_OPAQUE(three);
+    ISO_UNROLLED (i, m * vectors)
+        t[i] = vf_set1(0);
+    ISO_UNROLLED (i, (m + 3) / 4)
+        four[i] = a + 4 * i * lda;
+#define Q_PANEL(q) (b + DIRECT_PANEL(q / Q_CHUNKS))
+#define Q_CHUNK(q) (chunk + q % Q_CHUNKS)
+    while (four[0] != end) {
+        vf s[GEMM_SUMS];
+        ISO_UNROLLED (q, vectors)
+            s[q] = q_scale(Q_PANEL(q), Q_CHUNK(q), type);
+        b += iso_q_scale_words(type);
+        for (size_t left = group; left > 0; left -= ISO_Q_STEPS) {
+            vf bv[GEMM_SUMS];
+            ISO_UNROLLED (j, panels * q_step_words(bits) / Q_LINE)
+                __builtin_prefetch(b + DIRECT_PANEL(j % panels) + j / panels * Q_LINE + distance, 0,
+                                   2);
+            if (bits == 4) {
+                vw w[GEMM_SUMS];
+                ISO_UNROLLED (q, vectors)
+                    w[q] = vw_load(Q_PANEL(q) + Q_CHUNK(q) * VF_N);
+                ISO_UNROLLED (step, ISO_Q_STEPS) {
+                    ISO_UNROLLED (q, vectors)
+                        bv[q] = vw_number4(w[q], (int)step);
+                    q_step(t, four, lda, three, bv, s, m, vectors);
+                }
+                b += q_step_words(bits);
+                continue;
+            }
+            ISO_NOT_UNROLLED
+            for (size_t step = 0; step < ISO_Q_STEPS; step++) {
+                ISO_UNROLLED (q, vectors)
+                    bv[q] = q_load_s8(Q_PANEL(q), Q_CHUNK(q));
+                q_step(t, four, lda, three, bv, s, m, vectors);
+                b += q_step_words(bits) / ISO_Q_STEPS;
+            }
+        }
+    }
+#undef Q_PANEL
+#undef Q_CHUNK
+    ISO_UNROLLED (i, m) {
+        ISO_UNROLLED (v, vectors) {
+            float *q = c + (chunk + v) * VF_N;
+            const vf sum = t[i * vectors + v];
+            vf_store(q, add ? vf_add(vf_load(q), sum) : sum);
+        }
+        ISO_NEXT_ROW(c, ldc, i, m);
+    }
+}
+
+ISO_INLINE void q_rows(float *c, size_t ldc, const float *a, size_t lda, const uint32_t *b,
+                       size_t bps, const size_t m, size_t n, size_t k, int mode, const int bits,
+                       int type) {
+    const int several = GEMM_VECTORS_Q(m) > Q_CHUNKS;
+    const size_t panels = several ? GEMM_VECTORS_Q(m) / Q_CHUNKS : 1;
+    const size_t vectors = GEMM_VECTORS_Q(m) < Q_CHUNKS ? GEMM_VECTORS_Q(m) : Q_CHUNKS;
+    const size_t ahead = mode & ISO_DIRECT_BEYOND_L2 ? PREFETCH_LINES * Q_LINE : 0;
+    const int add = mode & ISO_DIRECT_ADD;
+    if (several)
+        for (; n >= panels * ISO_PANEL; n -= panels * ISO_PANEL) {
+            q_tile(c, ldc, a, lda, b, bps, 0, m, panels * Q_CHUNKS, k, add, bits, type,
+                   ahead / panels);
+            c += panels * ISO_PANEL, b += panels * bps;
+        }
+    while (n > 0) {
+        float sums[GEMM_Q_MR * ISO_PANEL];
+        const int part = n < ISO_PANEL;
+        for (size_t chunk = 0; chunk < Q_CHUNKS; chunk += vectors)
+            q_tile(part ? sums : c, part ? ISO_PANEL : ldc, a, lda, b, bps, chunk, m, vectors, k,
+                   part ? 0 : add, bits, type, ahead);
+        if (part) {
+            panel_part(c, ldc, sums, ISO_PANEL, m, n, add);
+            break;
+        }
+        n -= ISO_PANEL, c += ISO_PANEL, b += bps;
+    }
+}
+
+/* clang-format off */
+#define Q_ROWS(M)                                                                                  \
+    static ISO_ONE_COPY void q8_rows_##M(float *c, size_t ldc, const float *a, size_t lda,         \
+                                         const uint32_t *b, size_t bps, size_t n, size_t k,        \
+                                         int type, int mode) {                                     \
+        q_rows(c, ldc, a, lda, b, bps, M, n, k, mode, 8, type);                                    \
+    }                                                                                              \
+    static ISO_ONE_COPY void q4_rows_##M(float *c, size_t ldc, const float *a, size_t lda,         \
+                                         const uint32_t *b, size_t bps, size_t n, size_t k,        \
+                                         int type, int mode) {                                     \
+        q_rows(c, ldc, a, lda, b, bps, M, n, k, mode, 4, type);                                    \
+    }
+Q_EACH(Q_ROWS)
+#define Q8_CASE(M) case M: q8_rows_##M(c, ldc, a, lda, b, bps, n, k, type, mode); break;
+#define Q4_CASE(M) case M: q4_rows_##M(c, ldc, a, lda, b, bps, n, k, type, mode); break;
+/* clang-format on */
+
+static void gemm_q(float *c, size_t ldc, const float *a, size_t lda, const uint32_t *b, size_t bps,
+                   size_t m, size_t n, size_t k, int type, int mode) {
+    ISO_REQUIRE(m <= GEMM_Q_MR && (m <= 1 || ldc >= n) && k % iso_q_group(type) == 0);
+    if (type & ISO_Q_4)
+        switch (m) {
+            Q_EACH(Q4_CASE)
+        default: break;
+        }
+    else
+        switch (m) {
+            Q_EACH(Q8_CASE)
+        default: break;
+        }
+}
+
+/* A group of a panel, chunk by chunk. */
+ISO_INLINE void q_dequantise(float *panel, const uint32_t *b, const int bits, int type) {
+    const size_t group = iso_q_group(type);
+    for (size_t chunk = 0; chunk < Q_CHUNKS; chunk++) {
+        const uint32_t *from = b + iso_q_scale_words(type);
+        const vf s = q_scale(b, chunk, type);
+        float *to = panel + chunk * VF_N;
+        for (size_t left = group; left > 0; left -= ISO_Q_STEPS) {
+            const vw w = vw_load(from + (bits == 4 ? chunk * VF_N : 0));
+            ISO_UNROLLED (step, ISO_Q_STEPS)
+                vf_store(to + step * ISO_PANEL,
+                         vf_mul(bits == 4 ? vw_number4(w, (int)step)
+                                          : q_load_s8(from + step * (ISO_PANEL / 4), chunk),
+                                s));
+            to += ISO_Q_STEPS * ISO_PANEL, from += q_step_words(bits);
+        }
+    }
+}
+
+static void gemm_dequantise(float *panels, const uint32_t *b, size_t bps, size_t n, size_t k,
+                            int type) {
+    const size_t group = iso_q_group(type), words = iso_q_words(type);
+    ISO_REQUIRE(k % group == 0);
+    for (size_t j = 0; j < n; j += ISO_PANEL, b += bps) {
+        const uint32_t *from = b;
+        for (size_t p = 0; p < k; p += group, from += words, panels += group * ISO_PANEL)
+            if (type & ISO_Q_4)
+                q_dequantise(panels, from, 4, type);
+            else
+                q_dequantise(panels, from, 8, type);
+    }
+}
