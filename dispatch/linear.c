@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products with packed weights, of floats and of 16 bits; packing of floats (that of 16 bits is in
- * w16.c).
+ * Products with packed weights, of floats, of 16 bits and in groups; packing of floats (that of the
+ * others is in w16.c and q.c).
  */
 #include "gemm/product.h"
 #include "gemm/text.h"
+#include "q.h"
 #include "verbose.h"
 
 iso_status iso_pack_f32_bytes(size_t *bytes, size_t n, size_t k) {
@@ -58,11 +59,12 @@ iso_status iso_pack_f32(iso_packed *p, void *packed, size_t packed_bytes, const 
     return status;
 }
 
-/* Weights of either kind. */
+/* Weights of any kind. */
 struct weights {
     const void *data;
     size_t n, k;
-    int w16, type16;
+    int w16, q; /* as in a plan's shape */
+    int type;   /* of w16 or q, as kernels have it */
 };
 
 static struct iso_gemm_shape shape_of(const struct weights *w, size_t m,
@@ -72,7 +74,8 @@ static struct iso_gemm_shape shape_of(const struct weights *w, size_t m,
                                    .k = w->k,
                                    .threads = iso_context_threads(context),
                                    .panels = 1,
-                                   .w16 = w->w16};
+                                   .w16 = w->w16,
+                                   .q = w->q};
 }
 
 static iso_status workspace_bytes(size_t *bytes, const struct weights *w, size_t m,
@@ -112,6 +115,9 @@ static iso_status linear_call(float *y, size_t ldy, const float *x, size_t ldx,
         return status;
     if (iso_overlap(y, m, n, ldy, x, m, k, ldx))
         return ISOBIT_E_ALIAS;
+    const size_t panel = w->q     ? k / iso_q_group(w->type) * iso_q_words(w->type)
+                         : w->w16 ? k * ISO_WIDE_PANEL
+                                  : k * ISO_PANEL;
     struct iso_product t = {.machine = iso_gemm_this_machine(kernels),
                             .m = m,
                             .n = n,
@@ -121,11 +127,13 @@ static iso_status linear_call(float *y, size_t ldy, const float *x, size_t ldx,
                             .a = x,
                             .ai = ldx,
                             .ap = 1,
-                            .b = w->w16 ? NULL : w->data,
+                            .b = w->w16 || w->q ? NULL : w->data,
                             .bs = ISO_PANEL,
-                            .bps = k * (w->w16 ? ISO_WIDE_PANEL : ISO_PANEL),
+                            .bps = panel,
                             .b16 = w->w16 ? w->data : NULL,
-                            .type16 = w->type16,
+                            .type16 = w->type,
+                            .bq = w->q ? w->data : NULL,
+                            .type_q = w->type,
                             .e = &e};
     if (k == 0) {
         iso_finish_zeros(&t);
@@ -175,7 +183,7 @@ static iso_status linear(const char *name, iso_status status, float *y, size_t l
 }
 
 static struct weights weights_of(const iso_packed *w) {
-    return w ? (struct weights){w->data, w->n, w->k, 0, 0} : (struct weights){.n = 0};
+    return w ? (struct weights){w->data, w->n, w->k, 0, 0, 0} : (struct weights){.n = 0};
 }
 
 iso_status iso_linear_f32(float *y, size_t ldy, const float *x, size_t ldx, const iso_packed *w,
@@ -195,7 +203,7 @@ static iso_status weights_of_16(struct weights *of, const iso_packed_w16 *w) {
     *of = (struct weights){.n = 0};
     if (!w)
         return ISOBIT_E_NULL;
-    *of = (struct weights){w->data, w->n, w->k, 1, (int)w->type};
+    *of = (struct weights){w->data, w->n, w->k, 1, 0, (int)w->type};
     return w->type == ISOBIT_F16 || w->type == ISOBIT_BF16 ? ISOBIT_OK : ISOBIT_E_OPTION;
 }
 
@@ -210,5 +218,30 @@ iso_status iso_linear_w16_workspace_bytes(size_t *bytes, const iso_packed_w16 *w
                                           const iso_context *context) {
     struct weights of;
     const iso_status status = bytes ? weights_of_16(&of, w) : ISOBIT_E_NULL;
+    return status ? status : workspace_bytes(bytes, &of, m, context);
+}
+
+static iso_status weights_of_q(struct weights *of, const iso_packed_q *w) {
+    *of = (struct weights){.n = 0};
+    if (!w)
+        return ISOBIT_E_NULL;
+    const int type = iso_q_type(&w->format);
+    if (type < 0)
+        return ISOBIT_E_OPTION;
+    *of = (struct weights){w->data, w->n, w->k, 0, (int)w->format.bits, type};
+    return w->k % iso_q_group(type) ? ISOBIT_E_DIM : ISOBIT_OK;
+}
+
+iso_status iso_linear_q(float *y, size_t ldy, const float *x, size_t ldx, const iso_packed_q *w,
+                        size_t m, const iso_linear_options *options, const iso_context *context) {
+    struct weights of;
+    const iso_status status = weights_of_q(&of, w);
+    return linear("linear_q", status, y, ldy, x, ldx, &of, m, options, context);
+}
+
+iso_status iso_linear_q_workspace_bytes(size_t *bytes, const iso_packed_q *w, size_t m,
+                                        const iso_context *context) {
+    struct weights of;
+    const iso_status status = bytes ? weights_of_q(&of, w) : ISOBIT_E_NULL;
     return status ? status : workspace_bytes(bytes, &of, m, context);
 }

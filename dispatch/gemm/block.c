@@ -23,28 +23,49 @@ struct part_of_b {
     size_t j, n, p, k;
 };
 
-/* Where it is, if its elements have 16 bits. */
+/* Where it is, if its elements have 16 bits, or if they are in groups. */
 static const uint16_t *wide_panels(const struct iso_product *t, const struct part_of_b *part) {
     return t->b16 + part->j / ISO_WIDE_PANEL * t->bps + part->p * ISO_WIDE_PANEL;
+}
+static const uint32_t *group_panels(const struct iso_product *t, const struct part_of_b *part) {
+    return t->bq + part->j / ISO_PANEL * t->bps +
+           part->p / iso_q_group(t->type_q) * iso_q_words(t->type_q);
 }
 
 /* ------------------------------------------------------------------------------------ prefetch */
 
-/* Prefetches one of `shares` shares of a part of B into L2. Each line is one step of a panel, of
- * one of 16 bits, too. */
+/* A part of packed panels as runs of memory, in floats, whatever their elements are. */
+struct runs {
+    const float *from;
+    size_t count, next, floats; /* next: between the beginnings of two */
+};
+
+static struct runs runs_of(const struct iso_product *t, const struct part_of_b *part) {
+    if (t->bq)
+        return (struct runs){(const float *)(const void *)group_panels(t, part),
+                             (part->n + ISO_PANEL - 1) / ISO_PANEL, t->bps,
+                             part->k / iso_q_group(t->type_q) * iso_q_words(t->type_q)};
+    if (t->b16)
+        return (struct runs){(const float *)(const void *)wide_panels(t, part),
+                             (part->n + ISO_WIDE_PANEL - 1) / ISO_WIDE_PANEL, t->bps / 2,
+                             part->k * ISO_PANEL};
+    return (struct runs){t->b + part->j / ISO_PANEL * t->bps + part->p * t->bs,
+                         (part->n + ISO_PANEL - 1) / ISO_PANEL, t->bps, part->k * ISO_PANEL};
+}
+
+/* Prefetches one of `shares` shares of a part of B into L2, line by line; of a B that is not packed
+ * each line is a step. */
 static void prefetch_share(const struct iso_product *t, const struct part_of_b *next, size_t share,
                            size_t shares) {
-    const size_t width = t->b16 ? ISO_WIDE_PANEL : ISO_PANEL;
-    const size_t panels = (next->n + width - 1) / width, k = next->k, lines = panels * k;
+    const struct runs r = runs_of(t, next);
+    const size_t apart = t->b16 || t->bq ? ISO_LINE : t->bs;
+    const size_t each = (r.floats + ISO_LINE - 1) / ISO_LINE, lines = r.count * each;
     const size_t first = lines * share / shares, end = lines * (share + 1) / shares;
-    size_t panel = first / k, step = first % k;
-    const float *b = t->b16 ? (const float *)(const void *)wide_panels(t, next)
-                            : t->b + next->j / ISO_PANEL * t->bps + next->p * t->bs;
-    const size_t bps = t->b16 ? t->bps / 2 : t->bps; /* in floats, as bs is */
+    size_t run = first / each, line = first % each;
     for (size_t i = first; i < end; i++) {
-        __builtin_prefetch(b + panel * bps + step * t->bs, 0, 2);
-        if (++step == k)
-            step = 0, panel++;
+        __builtin_prefetch(r.from + run * r.next + line * apart, 0, 2);
+        if (++line == each)
+            line = 0, run++;
     }
 }
 
@@ -58,16 +79,12 @@ struct shares {
     size_t floats, ld; /* of a share; between lines, if they do not follow each other */
 };
 
-/* The same of wide panels, each step of which is a line, too. */
-static struct shares shares_of_16(const struct iso_product *t, const struct part_of_b *next,
-                                  size_t tiles) {
-    struct shares s = {.from = (const float *)(const void *)wide_panels(t, next),
-                       .next = t->bps / 2};
-    s.runs = (next->n + ISO_WIDE_PANEL - 1) / ISO_WIDE_PANEL;
-    const size_t most = tiles > s.runs ? tiles / s.runs : 1;
-    const size_t some = (next->k + most - 1) / most;
-    s.each = (next->k + some - 1) / some;
-    s.floats = some * ISO_PANEL;
+/* The same of panels of fewer bits: whole lines of each. */
+static struct shares shares_of_runs(const struct runs *r, size_t tiles) {
+    struct shares s = {.from = r->from, .runs = r->count, .next = r->next};
+    const size_t most = tiles > r->count ? tiles / r->count : 1;
+    s.floats = iso_round_up((r->floats + most - 1) / most, ISO_LINE);
+    s.each = (r->floats + s.floats - 1) / s.floats;
     return s;
 }
 
@@ -78,8 +95,10 @@ static struct shares shares_of(const struct iso_product *t, const struct part_of
     struct shares s = {.each = 1};
     if (next->k == 0 || tiles == 0)
         return s;
-    if (t->plan.way == ISO_GEMM_WIDEN)
-        return shares_of_16(t, next, tiles);
+    if (t->plan.way == ISO_GEMM_WIDEN) {
+        const struct runs r = runs_of(t, next);
+        return shares_of_runs(&r, tiles);
+    }
     if (t->plan.way == ISO_GEMM_PACK) {
         s.from = t->b + next->j + next->p * t->bs;
         s.runs = panels, s.next = ISO_PANEL, s.ld = t->bs;
@@ -164,6 +183,9 @@ static void strip(const struct block *w, const struct part_of_b *here, const flo
     if (t->plan.way == ISO_GEMM_W16)
         kernels->gemm_w16(c, w->ld, a, w->next, wide_panels(t, here), t->bps, m, n, k, t->type16,
                           add | (i == 0 ? w->strips.direct_mode : 0));
+    else if (t->plan.way == ISO_GEMM_Q)
+        kernels->gemm_q(c, w->ld, a, w->next, group_panels(t, here), t->bps, m, n, k, t->type_q,
+                        add | (i == 0 ? w->strips.direct_mode : 0));
     else if (t->plan.a_in_place)
         kernels->gemm_direct(c + packed, w->ld, a, w->next, b + packed / ISO_PANEL * bps, bs, bps,
                              m, n - packed, k, w->strips.direct_mode | add);
@@ -183,12 +205,16 @@ static void part(const struct block *w, const struct part_of_b *here,
     const struct iso_gemm_strips *s = &w->strips;
     const size_t k = here->k;
     const float *b =
-        t->b16 ? w->own_b
-               : t->b + (t->trans_b ? here->j : here->j / ISO_PANEL) * t->bps + here->p * t->bs;
+        !t->b ? w->own_b
+              : t->b + (t->trans_b ? here->j : here->j / ISO_PANEL) * t->bps + here->p * t->bs;
     size_t bs = t->bs, bps = t->bps, packed = 0;
     if (t->plan.way == ISO_GEMM_WIDEN) {
-        t->machine.kernels->gemm_widen(w->own_b, wide_panels(t, here), t->bps, here->n, k,
-                                       t->type16);
+        if (t->bq)
+            t->machine.kernels->gemm_dequantise(w->own_b, group_panels(t, here), t->bps, here->n, k,
+                                                t->type_q);
+        else
+            t->machine.kernels->gemm_widen(w->own_b, wide_panels(t, here), t->bps, here->n, k,
+                                           t->type16);
         bs = ISO_PANEL, bps = k * ISO_PANEL;
     }
     if (t->plan.way == ISO_GEMM_PACK) {
@@ -249,7 +275,7 @@ void iso_product_block(const struct iso_product *t, size_t i0, size_t m, size_t 
         const struct iso_kernels *kernels = t->machine.kernels;
         const size_t last =
             t->plan.way == ISO_GEMM_TRANSPOSED_B ? n : n & (kernels->vector_floats - 1);
-        if (!t->b16 && iso_gemm_is_narrow(kernels, m, last, t->k, last < n)) {
+        if (t->b && iso_gemm_is_narrow(kernels, m, last, t->k, last < n)) {
             n -= last;
             iso_product_narrow(t, i0, m, j0 + n, last, w.own_b);
             if (n == 0)

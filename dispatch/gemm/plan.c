@@ -146,6 +146,11 @@ static int transposes_c(const struct iso_gemm_shape *s, const struct iso_kernels
            s->m * (s->k + 2 * s->n) < s->n * s->k && !(s->k > ISO_K_BLOCK && s->own_sums);
 }
 
+/* Rows, at most, that dequantise B in registers. */
+static size_t rows_q(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine) {
+    return s->q == 4 ? TUNED(machine, rows_q4) : TUNED(machine, rows_q8);
+}
+
 /* With columns for each thread none shares what it packs, so a block of B is used up while it is in
  * cache. */
 static enum iso_gemm_way way_of(const struct iso_gemm_shape *s,
@@ -155,6 +160,8 @@ static enum iso_gemm_way way_of(const struct iso_gemm_shape *s,
                      (s->threads == 1 || s->n / s->threads >= ISO_GEMM_OWN_COLUMNS));
     if (s->w16)
         return s->m <= TUNED(machine, rows_w16) ? ISO_GEMM_W16 : ISO_GEMM_WIDEN;
+    if (s->q)
+        return s->m <= rows_q(s, machine) ? ISO_GEMM_Q : ISO_GEMM_WIDEN;
     if (s->panels)
         return ISO_GEMM_PANELS;
     if (!s->trans_b)
@@ -235,7 +242,7 @@ static size_t columns_of(const struct iso_gemm_plan *p, const struct iso_gemm_sh
     if (p->way == ISO_GEMM_STREAMS)
         return s->m > 4 || long_k ? iso_min_size(n, ISO_GEMM_STREAM_COLUMNS) : n;
     if (s->own_sums && p->way != ISO_GEMM_TRANSPOSED_C)
-        return s->w16 ? ISO_GEMM_WIDEN_COLUMNS : ISO_GEMM_COLUMN_BLOCK;
+        return s->w16 || s->q ? ISO_GEMM_WIDEN_COLUMNS : ISO_GEMM_COLUMN_BLOCK;
     if (p->a_in_place && long_k) /* the sums of all blocks of k stay in L2 */
         return iso_min_size(n, ISO_L2_FLOATS / 2 / iso_min_size(s->m, ISO_GEMM_ROW_BLOCK));
     /* All blocks of k for some columns at a time, of a B from beyond L2: what the hardware
@@ -278,8 +285,8 @@ static size_t strip_mr(const struct iso_gemm_plan *p, const struct iso_gemm_shap
     const struct iso_kernels *kernels = machine->kernels;
     const int in_streams = p->way == ISO_GEMM_STREAMS;
     size_t most = p->a_in_place && !in_streams ? kernels->direct_mr : kernels->mr;
-    if (p->way == ISO_GEMM_W16)
-        return kernels->w16_mr;
+    if (p->way == ISO_GEMM_W16 || p->way == ISO_GEMM_Q)
+        return p->way == ISO_GEMM_Q ? kernels->q_mr : kernels->w16_mr;
     if (!in_streams &&
         !(p->a_in_place && (p->way == ISO_GEMM_IN_PLACE || p->way == ISO_GEMM_PREFETCH)))
         return most;
@@ -366,9 +373,10 @@ iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
     size_t extent;
     iso_status status = ISOBIT_OK;
     *floats = 0;
-    if (s->w16) {
-        const size_t most = iso_min_size(s->m, TUNED(machine, rows_w16));
-        status = promise_also(floats, ISO_GEMM_W16, most, 0, s, kernels, sums);
+    if (s->w16 || s->q) {
+        const size_t rows = s->q ? rows_q(s, machine) : TUNED(machine, rows_w16);
+        const size_t most = iso_min_size(s->m, rows);
+        status = promise_also(floats, s->q ? ISO_GEMM_Q : ISO_GEMM_W16, most, 0, s, kernels, sums);
         return status || s->m == most
                    ? status
                    : promise_also(floats, ISO_GEMM_WIDEN, s->m, 0, s, kernels, sums);
@@ -451,7 +459,7 @@ struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
     while (m - s.full * mr >= mr && uneven_rows(&s, machine, mr, m, m - s.full * mr) == mr)
         s.full++;
     s.linear &= s.full > 0;
-    if (plan->way == ISO_GEMM_W16 && b_floats > ISO_L2_FLOATS)
+    if ((plan->way == ISO_GEMM_W16 || plan->way == ISO_GEMM_Q) && b_floats > ISO_L2_FLOATS)
         s.direct_mode = ISO_DIRECT_BEYOND_L2;
     if (plan->way == ISO_GEMM_WIDEN)
         s.columns = ISO_GEMM_WIDEN_COLUMNS;

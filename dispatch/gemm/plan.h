@@ -50,6 +50,7 @@ struct iso_gemm_shape {
     int trans_a, trans_b;
     int panels;   /* B is packed already, see iso_pack_f32 */
     int w16;      /* and its elements have 16 bits, see iso_pack_w16 */
+    int q;        /* or 4 or 8, so many, in groups, see iso_pack_q */
     int own_sums; /* sums cannot wait in C, which the epilogue reads */
 };
 
@@ -63,7 +64,8 @@ enum iso_gemm_way {
     ISO_GEMM_TRANSPOSED_B, /* a transposed B, read where it lies and transposed in registers */
     ISO_GEMM_TRANSPOSED_C, /* a transposed B: C' = B A', which packs A and transposes C */
     ISO_GEMM_W16,          /* B in panels of 16-bit elements, widened in registers */
-    ISO_GEMM_WIDEN         /* the same, each task widens the blocks of B that it needs */
+    ISO_GEMM_Q,            /* B in panels of groups, dequantised in registers */
+    ISO_GEMM_WIDEN         /* B in panels of either kind: each task makes floats of blocks of it */
 };
 
 struct iso_gemm_plan {

@@ -26,6 +26,8 @@ struct iso_product {
     int trans_b;
     const uint16_t *b16; /* instead of b: wide panels, bps elements each */
     int type16;          /* ISO_W16_... */
+    const uint32_t *bq;  /* or panels of groups, bps words each */
+    int type_q;          /* ISO_Q_... */
     const struct iso_epilogue *e;
     float *scratch; /* of all tasks */
     size_t owners;  /* block i belongs to owner i % owners, who has taken so many of its own: */

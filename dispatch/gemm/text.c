@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static const char *way_text(enum iso_gemm_way way) {
+static const char *way_text(enum iso_gemm_way way, int q) {
     switch (way) {
     case ISO_GEMM_PANELS: return "packed B";
     case ISO_GEMM_IN_PLACE: return "B in place";
@@ -17,7 +17,11 @@ static const char *way_text(enum iso_gemm_way way) {
     case ISO_GEMM_PACK_SHARED: return "packs B for all tasks";
     case ISO_GEMM_TRANSPOSED_B: return "transposed B in registers";
     case ISO_GEMM_W16: return "packed 16-bit B in registers";
-    case ISO_GEMM_WIDEN: return "widens packed 16-bit B by blocks";
+    case ISO_GEMM_Q: return q == 4 ? "packed 4-bit B in registers" : "packed 8-bit B in registers";
+    case ISO_GEMM_WIDEN:
+        return q == 4   ? "dequantises packed 4-bit B by blocks"
+               : q == 8 ? "dequantises packed 8-bit B by blocks"
+                        : "widens packed 16-bit B by blocks";
     case ISO_GEMM_TRANSPOSED_C: return "transposed product that packs A";
     }
     return "";
@@ -67,7 +71,7 @@ static void add_block(struct iso_text *t, const struct iso_gemm_shape *shape,
 void iso_gemm_plan_text(struct iso_text *t, const struct iso_gemm_shape *shape,
                         const struct iso_gemm_plan *plan, const struct iso_gemm_machine *machine) {
     const struct iso_kernels *kernels = machine->kernels;
-    add(t, "%s; tasks %zu", way_text(plan->way), plan->tasks);
+    add(t, "%s; tasks %zu", way_text(plan->way, shape->q), plan->tasks);
     if (plan->shared)
         add(t, "; %zu columns packed at a time", plan->shared);
     if (plan->way == ISO_GEMM_TRANSPOSED_C)
@@ -97,10 +101,16 @@ static void add_why(struct iso_text *t, const struct iso_gemm_shape *s,
     const size_t most = iso_gemm_rows_in_place(s, machine);
     const char *plural = most == 1 ? "" : "s";
     add(t, "; B of %zu KiB from %s",
-        s->n * s->k * (s->w16 ? sizeof(uint16_t) : sizeof(float)) / 1024, place_of_b(s));
+        s->n * s->k *
+            (size_t)(s->q     ? s->q
+                     : s->w16 ? 16
+                              : 32) /
+            8192,
+        place_of_b(s));
     switch (plan->way) {
     case ISO_GEMM_PANELS:
     case ISO_GEMM_W16:
+    case ISO_GEMM_Q:
     case ISO_GEMM_WIDEN: break;
     case ISO_GEMM_IN_PLACE:
     case ISO_GEMM_PREFETCH:

@@ -125,6 +125,49 @@ ISOBIT_API iso_status iso_linear_w16_workspace_bytes(size_t *bytes, const iso_pa
                                                      size_t m, const iso_context *context);
 
 /*
+ * The same with weights of 8 or 4 bits in groups along k: `group` weights of a row share a scale,
+ * an F16 or a float, and a weight is its number, which is signed, times the scale, rounded to a
+ * float (exact where scales are F16). They stay so in memory; kernels make floats of them, and all
+ * arithmetic is f32. So results have the bits that iso_linear_f32 gives with those floats.
+ * W is n rows of blocks, `ldw` >= k / group blocks apart, k a multiple of the group. A block is the
+ * scale, in the machine's byte order, and behind it, without a gap,
+ *   8 bits  the numbers as int8_t;
+ *   4 bits  bytes, number i + 8 in the lower half of byte i for the first half of the group, and in
+ *           the upper half of byte i - group / 2 for the others.
+ * So {8, 32, ISOBIT_SCALE_F16} are GGUF's blocks Q8_0, and {4, 32, ISOBIT_SCALE_F16} are Q4_0.
+ * Scales may be 0 or negative; one that is not finite is refused. `packed` is that of iso_pack_w16,
+ * with this layout for all instruction sets:
+ *   [ceil(n/16)][k/group], each 16 scales, then the numbers of a group, columns beyond n zero
+ *   8 bits  [group][16] bytes;  4 bits  [group/8][16] words of 32 bits, the first of 8 numbers,
+ *           in two's complement, in the uppermost bits.
+ * ISOBIT_E_OPTION: bits, group (32, 64 or 128) or scale do not exist.  ISOBIT_E_DIM: the group does
+ * not divide k.  ISOBIT_E_RANGE: a scale is not finite.
+ */
+typedef enum iso_q_scale { ISOBIT_SCALE_F16 = 0, ISOBIT_SCALE_F32 } iso_q_scale;
+
+typedef struct iso_q_format {
+    unsigned bits, group;
+    iso_q_scale scale;
+} iso_q_format;
+
+typedef struct iso_packed_q {
+    const uint32_t *data;
+    size_t n, k;
+    iso_q_format format;
+} iso_packed_q;
+
+ISOBIT_API iso_status iso_pack_q_bytes(size_t *bytes, size_t n, size_t k,
+                                       const iso_q_format *format);
+ISOBIT_API iso_status iso_pack_q(iso_packed_q *p, void *packed, size_t packed_bytes, const void *w,
+                                 size_t ldw, size_t n, size_t k, const iso_q_format *format,
+                                 const iso_context *context);
+ISOBIT_API iso_status iso_linear_q(float *y, size_t ldy, const float *x, size_t ldx,
+                                   const iso_packed_q *w, size_t m,
+                                   const iso_linear_options *options, const iso_context *context);
+ISOBIT_API iso_status iso_linear_q_workspace_bytes(size_t *bytes, const iso_packed_q *w, size_t m,
+                                                   const iso_context *context);
+
+/*
  * y = W x for an unpacked matrix: y [n], x [k], W [n][ldw >= k], or with trans_w [k][ldw >= n].
  * A function with an order of operations of its own (docs/numerics.md): its bits differ from those
  * of iso_gemm_f32, which never calls it; they are the same for both layouts of W. y must not
@@ -316,6 +359,13 @@ ISOBIT_API iso_status iso_embed_w16(float *y, size_t ldy, const uint32_t *ids, s
                                     size_t d, float scale, const float *positions,
                                     const uint32_t *position_rows, size_t position_count,
                                     const iso_context *context);
+
+/* And with a table of blocks, vocabulary rows of d / group each, see iso_pack_q. */
+ISOBIT_API iso_status iso_embed_q(float *y, size_t ldy, const uint32_t *ids, size_t count,
+                                  const void *table, const iso_q_format *format, size_t vocabulary,
+                                  size_t d, float scale, const float *positions,
+                                  const uint32_t *position_rows, size_t position_count,
+                                  const iso_context *context);
 
 /*
  * Sinusoidal position tables, computed in double and rounded once. t = first + row:

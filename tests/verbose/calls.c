@@ -41,6 +41,9 @@ static const char *const each_line[] = {
     "pack_w16,scalar,n3k4:t:ldw5:bf16,thr1",
     "linear_w16,scalar,m2n3k4:ldx5:ldy6,thr1",
     "linear_w16,scalar,m2n3k4:ldx5:ldy6:bias:silu:residual,thr1",
+    "pack_q,scalar,n3k32:ldw2:q8g32:f16,thr1",
+    "pack_q,scalar,n3k64:ldw1:q4g64:f32,thr1",
+    "linear_q,scalar,m1n3k64:ldx65:ldy6,thr1",
     "gemv_f32,scalar,n3k4:n:ldw5,thr1",
     "gemv_f32,scalar,n3k4:t:ldw5,thr1",
     "softmax_f32,scalar,rows2n3:ldx4:ldy5,thr1",
@@ -63,6 +66,8 @@ static const char *const each_line[] = {
     "embed_f32,scalar,count2d3:vocabulary4:ldy5:positions:position_rows,thr1",
     "embed_w16,scalar,count2d3:vocabulary4:ldy5,thr1",
     "embed_w16,scalar,count2d3:vocabulary4:ldy5:positions:position_rows,thr1",
+    "embed_q,scalar,count2d32:vocabulary4:ldy33:q8g32:f16,thr1",
+    "embed_q,scalar,count2d32:vocabulary4:ldy33:q4g32:f16:positions:position_rows,thr1",
     "positions_f32,scalar,first7count2d3:ldy4:interleaved,thr1",
     "positions_f32,scalar,first7count2d3:ldy4:half_d,thr1",
     "positions_f32,scalar,first7count2d4:ldy4:half_hm1,thr1",
@@ -115,7 +120,13 @@ static int each_call(void) {
                                      .window = 4};
     const uint32_t ids[] = {3, 0}, rows[] = {1, 2};
     static const uint16_t halves[20];
+    static const iso_q_format q8_0 = {8, 32, ISOBIT_SCALE_F16}, q4_0 = {4, 32, ISOBIT_SCALE_F16},
+                              q4_64 = {4, 64, ISOBIT_SCALE_F32};
+    static const unsigned char zeros[6 * 36];
+    static uint32_t room[1024] __attribute__((aligned(64)));
+    static float large[66];
     iso_packed_w16 p16;
+    iso_packed_q pq;
     iso_packed p;
     int bad = 0;
     bad |= iso_gemm_f32(out, 6, in, 4, in, 5, 2, 3, 4, NULL, &x) != 0;
@@ -128,6 +139,9 @@ static int each_call(void) {
     bad |= iso_pack_w16(&p16, out, sizeof(out), halves, 5, 3, 4, 1, ISOBIT_BF16, &x) != 0;
     bad |= iso_linear_w16(other, 6, in, 5, &p16, 2, NULL, &x) != 0;
     bad |= iso_linear_w16(other, 6, in, 5, &p16, 2, &l, &x) != 0;
+    bad |= iso_pack_q(&pq, room, sizeof room, zeros, 2, 3, 32, &q8_0, &x) != 0;
+    bad |= iso_pack_q(&pq, room, sizeof room, zeros, 1, 3, 64, &q4_64, &x) != 0;
+    bad |= iso_linear_q(other, 6, in, 65, &pq, 1, NULL, &x) != 0;
     bad |= iso_gemv_f32(out, in, 5, in, 3, 4, 0, &x) != 0;
     bad |= iso_gemv_f32(out, in, 5, in, 3, 4, 1, &x) != 0;
     bad |= iso_softmax_f32(out, 5, in, 4, 2, 3, NULL, &x) != 0;
@@ -150,6 +164,8 @@ static int each_call(void) {
     bad |= iso_embed_f32(out, 5, ids, 2, in, 4, 3, 1, in, rows, 3, &x) != 0;
     bad |= iso_embed_w16(out, 5, ids, 2, halves, ISOBIT_F16, 4, 3, 1, NULL, NULL, 0, &x) != 0;
     bad |= iso_embed_w16(out, 5, ids, 2, halves, ISOBIT_BF16, 4, 3, 1, in, rows, 3, &x) != 0;
+    bad |= iso_embed_q(large, 33, ids, 2, zeros, &q8_0, 4, 32, 1, NULL, NULL, 0, &x) != 0;
+    bad |= iso_embed_q(large, 33, ids, 2, zeros, &q4_0, 4, 32, 1, in, rows, 3, &x) != 0;
     bad |= iso_positions_f32(out, 4, 7, 2, 3, ISOBIT_POS_INTERLEAVED, &x) != 0;
     bad |= iso_positions_f32(out, 4, 7, 2, 3, ISOBIT_POS_HALF_D, &x) != 0;
     bad |= iso_positions_f32(out, 4, 7, 2, 4, ISOBIT_POS_HALF_HM1, &x) != 0;

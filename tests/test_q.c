@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Weights of 4 and 8 bits in groups: packing, products and embeddings have the bits of the f32
+ * functions on numbers times scales, with every set, number of threads and way; nothing outside of
+ * the operands is touched; what is refused.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <isobit/ops.h>
+
+#include "gemm/product.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+#define assert_ok(call) assert_int_equal((call), ISOBIT_OK)
+
+/* -------------------------------------------------------------------------------------- memory */
+
+/* Blocks that end at a page nobody may touch. */
+static struct {
+    void *base;
+    size_t total;
+} blocks[64];
+static size_t block_count;
+
+static void *guarded(size_t bytes) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), body = (bytes + page - 1) / page * page;
+    assert_true(block_count < COUNT(blocks));
+    char *base =
+        mmap(NULL, body + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(base != MAP_FAILED);
+    assert_int_equal(mprotect(base + body, page, PROT_NONE), 0);
+    blocks[block_count].base = base, blocks[block_count++].total = body + page;
+    return base + body - bytes;
+}
+
+static void release_one(void) {
+    block_count--;
+    munmap(blocks[block_count].base, blocks[block_count].total);
+}
+static void release(void) {
+    while (block_count)
+        release_one();
+}
+
+/* Emulators may load a whole vector for a masked load. */
+static size_t slack;
+static float *floats(size_t n) { return guarded(n * sizeof(float) + slack); }
+
+static uint64_t state = 7;
+static uint32_t draw(void) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(state >> 33);
+}
+
+static float *random_floats(size_t n) {
+    float *x = floats(n);
+    for (size_t i = 0; i < n; i++)
+        x[i] = (float)(int32_t)(draw() % 2001 - 1000) * 1e-3f;
+    return x;
+}
+
+static int same(const float *x, size_t ldx, const float *y, size_t ldy, size_t rows, size_t n) {
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < n; j++) {
+            const float a = x[i * ldx + j], b = y[i * ldy + j];
+            uint32_t bits_a, bits_b;
+            memcpy(&bits_a, &a, sizeof a);
+            memcpy(&bits_b, &b, sizeof b);
+            if (bits_a != bits_b && !(isnan(a) && isnan(b))) {
+                print_error("[%zu][%zu] is %a, should be %a\n", i, j, (double)a, (double)b);
+                return 0;
+            }
+        }
+    return 1;
+}
+
+/* ------------------------------------------------------------------------------------- formats */
+
+static const iso_q_format formats[] = {{8, 32, ISOBIT_SCALE_F16},  {4, 32, ISOBIT_SCALE_F16},
+                                       {8, 64, ISOBIT_SCALE_F32},  {4, 128, ISOBIT_SCALE_F32},
+                                       {8, 128, ISOBIT_SCALE_F16}, {4, 64, ISOBIT_SCALE_F32}};
+static const iso_q_format q8_0 = {8, 32, ISOBIT_SCALE_F16}, q4_0 = {4, 32, ISOBIT_SCALE_F16};
+
+static size_t scale_bytes(const iso_q_format *f) { return f->scale == ISOBIT_SCALE_F32 ? 4 : 2; }
+static size_t block_bytes(const iso_q_format *f) {
+    return scale_bytes(f) + (size_t)f->group * f->bits / 8;
+}
+
+/* F16 by definition. */
+static float half_value(uint16_t half) {
+    const int exponent = half >> 10 & 31;
+    const double fraction = half & 1023;
+    const double value =
+        ldexp(exponent ? fraction + 1024 : fraction, (exponent ? exponent : 1) - 25);
+    return (float)(half >> 15 ? -value : value);
+}
+
+/* How blocks are filled: what models have; or the ends of every range. */
+enum { PLAIN, EXTREME };
+
+/* A block, and its weights: first half of a group in low halves of bytes, the rest in high ones. */
+static void make_block(unsigned char *to, float *weights, const iso_q_format *f, int kind) {
+    static const uint16_t halves[] = {0, 0x8000, 1, 0x8001, 0x7bff, 0xfbff, 0x3c00, 0x03ff};
+    static const float singles[] = {0,     -0.0f,  0x1p-149f, -0x1p-126f,
+                                    3e38f, -3e38f, 1,         0x1.fffffep-3f};
+    const uint32_t r = draw();
+    uint16_t half = (uint16_t)(0x2000 + r % 0x1000) | (uint16_t)(draw() % 2 << 15);
+    float single = (float)(int32_t)(r % 20001 - 10000) * 1.7e-5f;
+    if (kind == EXTREME)
+        half = halves[r % 8], single = singles[r % 8];
+    if (f->scale == ISOBIT_SCALE_F16)
+        single = half_value(half);
+    memcpy(to, f->scale == ISOBIT_SCALE_F16 ? (void *)&half : (void *)&single, scale_bytes(f));
+    unsigned char *numbers = to + scale_bytes(f);
+    const int least = f->bits == 8 ? -128 : -8, most = -least - 1;
+    memset(numbers, 0, (size_t)f->group * f->bits / 8);
+    for (size_t i = 0; i < f->group; i++) {
+        int q = least + (int)(draw() % (unsigned)(most - least + 1));
+        if (kind == EXTREME && draw() % 2)
+            q = draw() % 3 == 0 ? 0 : draw() % 2 ? least : most;
+        weights[i] = (float)q * single;
+        if (f->bits == 8)
+            numbers[i] = (unsigned char)q;
+        else if (i < f->group / 2)
+            numbers[i] |= (unsigned char)(q + 8);
+        else
+            numbers[i - f->group / 2] |= (unsigned char)((q + 8) << 4);
+    }
+}
+
+/* Rows of blocks, and their weights; and both packed. */
+struct matrix {
+    size_t n, k, ld;
+    unsigned char *blocks;
+    float *wide;
+    iso_packed_q packed;
+    iso_packed packed_wide;
+};
+
+static void make_rows(unsigned char *to, float *wide, size_t rows, size_t k, size_t ld,
+                      const iso_q_format *f, int kind) {
+    for (size_t i = 0; i < rows; i++)
+        for (size_t g = 0; g < k / f->group; g++)
+            make_block(to + (i * ld + g) * block_bytes(f), wide + i * k + g * f->group, f, kind);
+}
+
+static struct matrix make(size_t n, size_t k, const iso_q_format *f, int kind) {
+    struct matrix m = {.n = n, .k = k, .ld = k / f->group + 1};
+    const size_t extent = (k ? (n - 1) * m.ld + k / f->group : 0) * block_bytes(f);
+    size_t bytes, bytes_wide;
+    m.blocks = guarded(extent);
+    m.wide = floats(n * k);
+    memset(m.blocks, 0xff, extent); /* gaps are scales that are refused */
+    make_rows(m.blocks, m.wide, n, k, m.ld, f, kind);
+    assert_ok(iso_pack_q_bytes(&bytes, n, k, f));
+    assert_ok(iso_pack_f32_bytes(&bytes_wide, n, k));
+    assert_int_equal(bytes, (n + 15) / 16 * (k / f->group) *
+                                (16 * scale_bytes(f) + (size_t)2 * f->group * f->bits));
+    void *to = guarded((bytes + 63) / 64 * 64);
+    memset(to, 0xa5, bytes);
+    assert_ok(iso_pack_q(&m.packed, to, bytes, m.blocks, m.ld, n, k, f, NULL));
+    assert_ok(
+        iso_pack_f32(&m.packed_wide, guarded(bytes_wide), bytes_wide, m.wide, k, n, k, 0, NULL));
+    return m;
+}
+
+/* --------------------------------------------------------------------------------------- tests */
+
+static iso_pool *pools[3];
+static iso_context ways[32];
+static size_t way_count, set_count;
+
+static int make_ways(void **unused) {
+    (void)unused;
+    static const size_t threads[] = {2, 3, 16};
+    slack = getenv("ISOBIT_EMULATED") ? 64 : 0;
+    for (size_t i = 0; i < iso_isa_count(); i++)
+        if (!iso_isa_missing(iso_isa_get(i)))
+            ways[way_count++] = (iso_context){.size = sizeof *ways, .isa = iso_isa_get(i)};
+    set_count = way_count;
+    for (size_t p = 0; p < COUNT(pools); p++) {
+        if (iso_pool_create(&pools[p], threads[p]))
+            return -1;
+        for (size_t i = 0; i < set_count; i++) {
+            ways[way_count] = ways[i];
+            ways[way_count++].executor = iso_pool_executor(pools[p]);
+        }
+    }
+    return 0;
+}
+
+static int drop_ways(void **unused) {
+    (void)unused;
+    for (size_t p = 0; p < COUNT(pools); p++)
+        iso_pool_destroy(pools[p]);
+    return 0;
+}
+
+/* Scales and numbers lie where isobit/ops.h says; beyond n there are zeros. */
+static void layout_is_as_written(void **unused) {
+    (void)unused;
+    static const size_t shapes[][2] = {{1, 128}, {16, 256}, {31, 128}, {33, 384}};
+    for (size_t i = 0; i < COUNT(shapes); i++)
+        for (size_t of = 0; of < COUNT(formats); of++) {
+            const size_t n = shapes[i][0], k = shapes[i][1];
+            const iso_q_format *f = &formats[of];
+            const size_t group = f->group, words = 4 * scale_bytes(f) + group * f->bits / 2;
+            const struct matrix m = make(n, k, f, PLAIN);
+            for (size_t w = 0; w < way_count; w++) {
+                size_t bytes;
+                iso_packed_q p;
+                assert_ok(iso_pack_q_bytes(&bytes, n, k, f));
+                void *to = guarded((bytes + 63) / 64 * 64);
+                memset(to, 0xa5, bytes);
+                assert_ok(iso_pack_q(&p, to, bytes, m.blocks, m.ld, n, k, f, &ways[w]));
+                for (size_t j = 0; j < (n + 15) / 16 * 16; j++)
+                    for (size_t s = 0; s < k; s++) {
+                        const uint32_t *at = p.data + (j / 16 * (k / group) + s / group) * words;
+                        const uint32_t *numbers = at + 4 * scale_bytes(f);
+                        const size_t step = s % group, c = j % 16;
+                        float scale;
+                        uint16_t half;
+                        signed char q;
+                        if (f->scale == ISOBIT_SCALE_F16) {
+                            memcpy(&half, (const char *)at + 2 * c, 2);
+                            scale = half_value(half);
+                        } else {
+                            memcpy(&scale, (const char *)at + 4 * c, 4);
+                        }
+                        if (f->bits == 8)
+                            memcpy(&q, (const char *)numbers + step * 16 + c, 1);
+                        else
+                            q = (signed char)((int32_t)(numbers[step / 8 * 16 + c]
+                                                        << step % 8 * 4) >>
+                                              28);
+                        assert_true((float)q * scale == (j < n ? m.wide[j * k + s] : 0));
+                    }
+                release_one();
+            }
+            release();
+        }
+}
+
+static void products_have_the_bits_of_f32(void **unused) {
+    (void)unused;
+    static const size_t shapes[][3] = {
+        {1, 1, 128},    {1, 16, 128},   {3, 17, 256},   {2, 40, 128},  {6, 130, 128},
+        {7, 64, 384},   {13, 65, 128},  {25, 200, 128}, {8, 300, 640}, {33, 164, 1152},
+        {130, 97, 128}, {40, 600, 640}, {5, 7, 0},      {4, 1200, 640}};
+    for (size_t i = 0; i < COUNT(shapes); i++)
+        for (size_t of = 0; of < 2 * COUNT(formats); of++) {
+            const size_t m = shapes[i][0], n = shapes[i][1], k = shapes[i][2], ldy = n + 2;
+            if (getenv("ISOBIT_EMULATED") && m * n * k > 2000000 && of > 1)
+                continue;
+            const struct matrix w = make(n, k, &formats[of / 2], of % 2 ? EXTREME : PLAIN);
+            float *x = random_floats(m * (k + 1)), *bias = random_floats(n);
+            float *r = random_floats(m * n), *expect = floats(m * n), *y = floats(m * ldy);
+            iso_linear_options o = {.size = sizeof o, .bias = bias, .residual = r, .ldr = n};
+            o.act = of % 3 ? ISOBIT_ACT_RELU : ISOBIT_ACT_GELU_ERF;
+            assert_ok(iso_linear_f32(expect, n, x, k + 1, &w.packed_wide, m, &o, &ways[0]));
+            for (size_t v = 0; v < way_count; v++) {
+                for (size_t e = 0; e < m * ldy; e++)
+                    y[e] = 123;
+                o.residual = r, o.ldr = n;
+                assert_ok(iso_linear_q(y, ldy, x, k + 1, &w.packed, m, &o, &ways[v]));
+                assert_true(same(y, ldy, expect, n, m, n));
+                for (size_t e = 0; e < m; e++) /* gaps are kept */
+                    assert_true(y[e * ldy + n] == 123 && y[e * ldy + n + 1] == 123);
+                for (size_t row = 0; row < m; row++) /* y itself, as the residual */
+                    memcpy(y + row * ldy, r + row * n, n * sizeof *y);
+                o.residual = y, o.ldr = ldy;
+                assert_ok(iso_linear_q(y, ldy, x, k + 1, &w.packed, m, &o, &ways[v]));
+                assert_true(same(y, ldy, expect, n, m, n));
+                /* the last row alone, in a workspace of the size that is asked for */
+                iso_context in = ways[v];
+                size_t bytes;
+                assert_ok(iso_linear_q_workspace_bytes(&bytes, &w.packed, m, &in));
+                in.workspace = guarded(bytes + 1), in.workspace_bytes = bytes;
+                o.residual = r + (m - 1) * n, o.ldr = n;
+                assert_ok(
+                    iso_linear_q(y, ldy, x + (m - 1) * (k + 1), k + 1, &w.packed, 1, &o, &in));
+                assert_true(same(y, ldy, expect + (m - 1) * n, n, 1, n));
+                o.residual = r;
+                assert_ok(iso_linear_q(y, ldy, x, k + 1, &w.packed, m, &o, &in));
+                assert_true(same(y, ldy, expect, n, m, n));
+                if (bytes > 0) {
+                    in.workspace_bytes = bytes - 1;
+                    assert_int_equal(iso_linear_q(y, ldy, x, k + 1, &w.packed, m, &o, &in),
+                                     ISOBIT_E_WORKSPACE);
+                }
+                release_one(); /* the workspace */
+            }
+            release();
+        }
+}
+
+/* Whatever the core, as other kinds of cores would compute it: in registers and in blocks. */
+static void all_ways_have_the_same_bits(void **unused) {
+    (void)unused;
+    static const size_t rows[] = {1, 5, 8, 9, 12, 13, 33, 100};
+    enum { N = 230, K = 640 };
+    for (size_t of = 0; of < 2; of++) {
+        const iso_q_format *f = of ? &q4_0 : &q8_0;
+        const struct matrix w = make(N, K, f, PLAIN);
+        float *x = random_floats((size_t)100 * K), *bias = random_floats(N);
+        float *expect = floats((size_t)100 * N), *y = floats((size_t)100 * N);
+        const iso_linear_options o = {.size = sizeof o, .bias = bias, .act = ISOBIT_ACT_RELU};
+        assert_ok(iso_linear_f32(expect, N, x, K, &w.packed_wide, 100, &o, NULL));
+        for (size_t v = 0; v < way_count; v++)
+            for (size_t i = 0; i < COUNT(rows) * ISO_GEMM_CLASSES * 2; i++) {
+                const struct iso_kernels *kernels;
+                const struct iso_epilogue e = {
+                    .alpha = 1, .bias = bias, .act = (int)ISOBIT_ACT_RELU};
+                const int type = of ? ISO_Q_4 : 0;
+                assert_ok(iso_context_kernels(&kernels, &ways[v]));
+                struct iso_product t = {
+                    .machine = iso_gemm_machine_of(kernels, (enum iso_gemm_class)(i % 3)),
+                    .m = rows[i / 3 % COUNT(rows)],
+                    .n = N,
+                    .k = K,
+                    .c = y,
+                    .ldc = N,
+                    .a = x,
+                    .ai = K,
+                    .ap = 1,
+                    .bs = ISO_PANEL,
+                    .bps = K / 32 * iso_q_words(type),
+                    .bq = w.packed.data,
+                    .type_q = type,
+                    .e = &e};
+                struct iso_gemm_shape s = {.m = t.m,
+                                           .n = N,
+                                           .k = K,
+                                           .threads = iso_context_threads(&ways[v]),
+                                           .panels = 1,
+                                           .q = (int)f->bits};
+                struct iso_gemm_tuning other = *t.machine.tuning;
+                for (size_t c = 0; c < ISO_GEMM_CLASSES; c++) /* in registers, whatever m is */
+                    other.rows_q4[c] = other.rows_q8[c] = 1000;
+                if (i >= COUNT(rows) * ISO_GEMM_CLASSES)
+                    t.machine.tuning = &other;
+                t.plan = iso_gemm_plan(&s, &t.machine);
+                memset(y, 0, sizeof(float) * t.m * N);
+                assert_ok(iso_product_run(&ways[v], &t));
+                assert_true(same(y, N, expect, N, t.m, N));
+            }
+        release();
+    }
+}
+
+static void embeddings_have_the_bits_of_f32(void **unused) {
+    (void)unused;
+    enum { V = 37, ROWS = 21, P = 9 };
+    static const size_t widths[] = {128, 512, 640, 2176};
+    for (size_t i = 0; i < COUNT(widths); i++)
+        for (size_t of = 0; of < 2 * COUNT(formats); of++) {
+            const iso_q_format *f = &formats[of / 2];
+            const size_t d = widths[i], ldy = d + 1;
+            unsigned char *table = guarded(V * (d / f->group) * block_bytes(f));
+            float *wide = floats(V * d), *positions = of & 2 ? random_floats(P * d) : NULL;
+            float *expect = floats(ROWS * d), *y = floats(ROWS * ldy);
+            uint32_t ids[ROWS], at[ROWS];
+            make_rows(table, wide, V, d, d / f->group, f, of % 2 ? EXTREME : PLAIN);
+            for (size_t e = 0; e < ROWS; e++)
+                ids[e] = draw() % V, at[e] = draw() % P;
+            assert_ok(
+                iso_embed_f32(expect, d, ids, ROWS, wide, V, d, 1.7f, positions, at, P, &ways[0]));
+            for (size_t v = 0; v < way_count; v++) {
+                for (size_t e = 0; e < ROWS * ldy; e++)
+                    y[e] = 123;
+                assert_ok(iso_embed_q(y, ldy, ids, ROWS, table, f, V, d, 1.7f, positions, at, P,
+                                      &ways[v]));
+                assert_true(same(y, ldy, expect, d, ROWS, d));
+                for (size_t e = 0; e < ROWS; e++)
+                    assert_true(y[e * ldy + d] == 123);
+            }
+            release();
+        }
+}
+
+/* A scale that is not finite, wherever it is, of either kind. */
+static void wrong_scales_are_refused(void **unused) {
+    (void)unused;
+    static const uint16_t halves[] = {0x7c00, 0xfc00, 0x7e00, 0x7c01};
+    static const float singles[] = {INFINITY, -INFINITY, NAN, -NAN};
+    enum { N = 35, K = 256 };
+    for (size_t of = 0; of < COUNT(formats); of++) {
+        const iso_q_format *f = &formats[of];
+        const struct matrix m = make(N, K, f, PLAIN);
+        size_t bytes;
+        assert_ok(iso_pack_q_bytes(&bytes, N, K, f));
+        void *to = guarded((bytes + 63) / 64 * 64);
+        for (size_t at = 0; at < (N - 1) * m.ld + K / f->group; at++) {
+            unsigned char *block = m.blocks + at * block_bytes(f), kept[4];
+            iso_packed_q p = {.n = 77};
+            if (at % m.ld == K / f->group)
+                continue; /* a gap */
+            memcpy(kept, block, 4);
+            memcpy(block,
+                   f->scale == ISOBIT_SCALE_F32 ? (const void *)&singles[at % 4]
+                                                : (const void *)&halves[at % 4],
+                   scale_bytes(f));
+            assert_int_equal(
+                iso_pack_q(&p, to, bytes, m.blocks, m.ld, N, K, f, &ways[at % way_count]),
+                ISOBIT_E_RANGE);
+            assert_int_equal(p.n, 77);
+            memcpy(block, kept, 4);
+        }
+        release();
+    }
+}
+
+static void wrong_arguments_are_refused(void **unused) {
+    (void)unused;
+    enum { M = 3, N = 40, K = 64, BLOCK = 34 };
+    static unsigned char w[N * K / 32 * BLOCK];
+    static uint32_t room[48 * K / 2] __attribute__((aligned(64)));
+    static float x[M * K], y[M * N], e[2 * K];
+    const uint32_t ids[2] = {0, 7};
+    iso_packed_q p = {.n = 77};
+    size_t bytes = 5;
+#define REFUSED(why, call) assert_int_equal((call), ISOBIT_E_##why)
+    REFUSED(NULL, iso_pack_q_bytes(NULL, N, K, &q8_0));
+    REFUSED(NULL, iso_pack_q_bytes(&bytes, N, K, NULL));
+    REFUSED(DIM, iso_pack_q_bytes(&bytes, N, K + 16, &q8_0));
+    REFUSED(OVERFLOW, iso_pack_q_bytes(&bytes, SIZE_MAX, 32, &q8_0));
+    REFUSED(OVERFLOW, iso_pack_q_bytes(&bytes, SIZE_MAX / 2, SIZE_MAX / 64 * 32, &q8_0));
+    REFUSED(OVERFLOW, iso_pack_q_bytes(&bytes, SIZE_MAX / 4, 256, &q8_0));
+    static const iso_q_format none_such[] = {{5, 32, ISOBIT_SCALE_F16},  {0, 32, ISOBIT_SCALE_F16},
+                                             {8, 16, ISOBIT_SCALE_F16},  {8, 0, ISOBIT_SCALE_F16},
+                                             {4, 256, ISOBIT_SCALE_F16}, {4, 32, (iso_q_scale)2}};
+    for (size_t i = 0; i < COUNT(none_such); i++)
+        REFUSED(OPTION, iso_pack_q_bytes(&bytes, N, K, &none_such[i]));
+    assert_int_equal(bytes, 5);
+    assert_ok(iso_pack_q_bytes(&bytes, N, K, &q8_0));
+    assert_int_equal(bytes, 3 * 2 * (32 + 512));
+#define PACK(p, to, bytes, w, ldw, k, f) iso_pack_q(p, to, bytes, w, ldw, N, k, f, NULL)
+    REFUSED(NULL, PACK(NULL, room, bytes, w, 2, K, &q8_0));
+    REFUSED(NULL, PACK(&p, NULL, bytes, w, 2, K, &q8_0));
+    REFUSED(NULL, PACK(&p, room, bytes, NULL, 2, K, &q8_0));
+    REFUSED(NULL, PACK(&p, room, bytes, w, 2, K, NULL));
+    REFUSED(OPTION, PACK(&p, room, bytes, w, 2, K, &none_such[0]));
+    REFUSED(DIM, PACK(&p, room, bytes, w, 2, K - 1, &q8_0));
+    REFUSED(ALIGN, PACK(&p, room + 1, bytes, w, 2, K, &q8_0));
+    REFUSED(WORKSPACE, PACK(&p, room, bytes - 1, w, 2, K, &q8_0));
+    REFUSED(LD, PACK(&p, room, bytes, w, 1, K, &q8_0));
+    REFUSED(OVERFLOW, PACK(&p, room, bytes, w, SIZE_MAX / 40, K, &q8_0));
+    REFUSED(ALIAS, PACK(&p, room, bytes, (const char *)room + bytes - 1, 2, K, &q8_0));
+    assert_int_equal(p.n, 77);
+    assert_ok(PACK(&p, room, bytes, w, 2, K, &q8_0)); /* scales are 0 */
+    assert_true(p.n == N && p.k == K && p.format.bits == 8 && p.format.group == 32);
+    assert_ptr_equal(p.data, room);
+#undef PACK
+#define LINEAR(y, ldy, x, ldx, w) iso_linear_q(y, ldy, x, ldx, w, M, NULL, NULL)
+    y[0] = 1;
+    assert_ok(LINEAR(y, N, x, K, &p));
+    assert_true(y[0] == 0);
+    REFUSED(NULL, LINEAR(NULL, N, x, K, &p));
+    REFUSED(NULL, LINEAR(y, N, NULL, K, &p));
+    REFUSED(NULL, LINEAR(y, N, x, K, NULL));
+    REFUSED(LD, LINEAR(y, N - 1, x, K, &p));
+    REFUSED(LD, LINEAR(y, N, x, K - 1, &p));
+    REFUSED(ALIAS, LINEAR(y, N, y + 3, K, &p));
+    iso_packed_q wrong = p;
+    wrong.data = NULL;
+    REFUSED(NULL, LINEAR(y, N, x, K, &wrong));
+    wrong.data = room, wrong.format.bits = 3;
+    REFUSED(OPTION, LINEAR(y, N, x, K, &wrong));
+    REFUSED(OPTION, iso_linear_q_workspace_bytes(&bytes, &wrong, M, NULL));
+    wrong = p, wrong.k = K + 1;
+    REFUSED(DIM, LINEAR(y, N, x, K + 1, &wrong));
+    REFUSED(NULL, iso_linear_q_workspace_bytes(NULL, &p, M, NULL));
+    REFUSED(NULL, iso_linear_q_workspace_bytes(&bytes, NULL, M, NULL));
+#undef LINEAR
+#define EMBED(y, ldy, ids, table, format, vocabulary, d)                                           \
+    iso_embed_q(y, ldy, ids, 2, table, format, vocabulary, d, 1, NULL, NULL, 0, NULL)
+    assert_ok(EMBED(e, K, ids, w, &q8_0, 8, K));
+    REFUSED(NULL, EMBED(NULL, K, ids, w, &q8_0, 8, K));
+    REFUSED(NULL, EMBED(e, K, NULL, w, &q8_0, 8, K));
+    REFUSED(NULL, EMBED(e, K, ids, NULL, &q8_0, 8, K));
+    REFUSED(NULL, EMBED(e, K, ids, w, NULL, 8, K));
+    REFUSED(LD, EMBED(e, K - 1, ids, w, &q8_0, 8, K));
+    REFUSED(RANGE, EMBED(e, K, ids, w, &q8_0, 7, K));
+    REFUSED(OPTION, EMBED(e, K, ids, w, &none_such[3], 8, K));
+    REFUSED(DIM, EMBED(e, K, ids, w, &q8_0, 8, K - 8));
+    REFUSED(OVERFLOW, EMBED(e, K, ids, w, &q8_0, SIZE_MAX / 4, K));
+    REFUSED(ALIAS, EMBED(e, K, ids, e + 2, &q8_0, 8, K));
+#undef EMBED
+    iso_packed_q none = {.format = q4_0};
+    assert_ok(iso_pack_q(&none, NULL, 0, NULL, 0, 0, 64, &q4_0, NULL));
+    assert_ok(iso_linear_q(NULL, 0, NULL, 64, &none, 3, NULL, NULL));
+    assert_ok(iso_embed_q(NULL, 64, NULL, 0, NULL, &q4_0, 0, 64, 1, NULL, NULL, 0, NULL));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layout_is_as_written),
+        cmocka_unit_test(products_have_the_bits_of_f32),
+        cmocka_unit_test(all_ways_have_the_same_bits),
+        cmocka_unit_test(embeddings_have_the_bits_of_f32),
+        cmocka_unit_test(wrong_scales_are_refused),
+        cmocka_unit_test(wrong_arguments_are_refused),
+    };
+    return cmocka_run_group_tests(tests, make_ways, drop_ways);
+}
