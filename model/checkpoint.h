@@ -12,11 +12,14 @@ typedef enum model_dtype {
     MODEL_F16,
     MODEL_BF16,
     MODEL_F64,
+    MODEL_Q8_0, /* GGUF's blocks of MODEL_BLOCK elements of a row */
+    MODEL_Q4_0,
     MODEL_OTHER,
     MODEL_UNKNOWN
 } model_dtype;
 
 #define MODEL_MAX_RANK 8
+#define MODEL_BLOCK 32
 
 typedef struct model_tensor {
     const char *name; /* NUL-terminated; holds no other NUL */

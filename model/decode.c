@@ -331,8 +331,10 @@ static void tell_step(model_sequence *s, size_t c) {
 }
 
 static double weight_bytes(const model_linear *w) {
-    const size_t element = w->w16.data ? sizeof *w->w16.data : sizeof(float);
-    return (double)w->w.n * (double)w->w.k * (double)element;
+    const double elements = (double)w->w.n * (double)w->w.k;
+    if (w->q.data) /* with its share of an F16 */
+        return elements * ((double)w->q.format.bits / 8 + 2.0 / (double)w->q.format.group);
+    return elements * (double)(w->w16.data ? sizeof *w->w16.data : sizeof(float));
 }
 
 /*

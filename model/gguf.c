@@ -266,7 +266,8 @@ json_t *model_gguf_json(const gguf_value *value) {
 
 /* -------------------------------------------------------------------------------- tensors */
 
-/* Bits of an element; 0 for types that are refused: quantised, or unknown. */
+/* Bits of an element, of Q8_0 and Q4_0 bytes of a block; 0 for types that are refused: quantised in
+ * other ways, or unknown. */
 static unsigned tensor_type(uint64_t type, const char **name, model_dtype *dtype) {
     static const struct {
         const char *name;
@@ -274,13 +275,13 @@ static unsigned tensor_type(uint64_t type, const char **name, model_dtype *dtype
     } known[] = {
         {"F32", 0, 32, MODEL_F32},
         {"F16", 1, 16, MODEL_F16},
-        {"Q4_0", 2, 0, 0},
+        {"Q4_0", 2, 18, MODEL_Q4_0},
         {"Q4_1", 3, 0, 0},
         {"Q4_2", 4, 0, 0},
         {"Q4_3", 5, 0, 0},
         {"Q5_0", 6, 0, 0},
         {"Q5_1", 7, 0, 0},
-        {"Q8_0", 8, 0, 0},
+        {"Q8_0", 8, 34, MODEL_Q8_0},
         {"Q8_1", 9, 0, 0},
         {"Q2_K", 10, 0, 0},
         {"Q3_K", 11, 0, 0},
@@ -366,7 +367,14 @@ static iso_status take_tensor(reader *r, model_tensor *t) {
                           "%s: tensor %s has type %s, which isobit does not read yet",
                           r->gguf->file, r->what + sizeof "tensor", type_name);
     (void)snprintf(t->dtype_name, sizeof t->dtype_name, "%s", type_name);
-    const char *wrong = model_tensor_extent(t, each, &bits);
+    model_tensor units = *t; /* elements, or blocks of them */
+    const int in_blocks = t->dtype == MODEL_Q8_0 || t->dtype == MODEL_Q4_0;
+    if (in_blocks) {
+        if (t->shape[t->rank - 1] % MODEL_BLOCK)
+            return bad(r, ISOBIT_E_SHAPE, "has rows that are no whole blocks of 32 elements");
+        units.shape[t->rank - 1] /= MODEL_BLOCK;
+    }
+    const char *wrong = model_tensor_extent(&units, in_blocks ? 8 * each : each, &bits);
     if (wrong || __builtin_add_overflow(t->begin, bits / 8, &t->end))
         return bad(r, ISOBIT_E_OVERFLOW, wrong ? wrong : "ends beyond 2^64 bytes");
     if (t->begin % r->alignment)

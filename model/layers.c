@@ -49,6 +49,31 @@ static const uint16_t *gather16(const model_run *run, const iso_packed_w16 *w, c
     return to;
 }
 
+/* Of groups, as iso_pack_q lays them out, the floats that they stand for. */
+static const float *gather_q(const model_run *run, const iso_packed_q *w, const uint32_t *ids,
+                             size_t rows) {
+    const size_t group = w->format.group, k = w->k, bits = w->format.bits;
+    const size_t words = 8 + group * bits / 2; /* 16 scales of F16, and numbers */
+    for (size_t i = 0; i < rows; i++) {
+        const size_t column = ids[i] % 16;
+        float *to = run->h + i * k;
+        for (size_t j = 0; j < k; j++) {
+            const uint32_t *at = w->data + ((ids[i] / 16) * (k / group) + j / group) * words;
+            const uint32_t *numbers = at + 8;
+            const size_t step = j % group;
+            uint16_t scale;
+            int8_t number;
+            memcpy(&scale, (const char *)at + 2 * column, sizeof scale);
+            if (bits == 8)
+                memcpy(&number, (const char *)numbers + step * 16 + column, 1);
+            else
+                number = (int8_t)((int32_t)(numbers[step / 8 * 16 + column] << step % 8 * 4) >> 28);
+            to[j] = (float)number * model_from_f16(scale);
+        }
+    }
+    return run->h;
+}
+
 /* x = E[id] sqrt(d) + P[position], rows x d. A tied E is gathered from the packed logits. */
 static iso_status embed(model_run *run, const model_stack *stack, float *x, const uint32_t *ids,
                         const uint32_t *positions, size_t rows) {
@@ -60,19 +85,23 @@ static iso_status embed(model_run *run, const model_stack *stack, float *x, cons
     const size_t d = c->d, position_count = c->max_positions + c->position_offset;
     size_t V = stack->V;
     float scale = c->scale_embedding ? (float)sqrt((double)d) : 1.0f;
-    if (!table && !table16) {
+    if (!table && !table16 && !t->blocks) {
         if (t->packed16.data)
             table16 = gather16(run, &t->packed16, ids, rows);
+        else if (t->packed_q.data)
+            table = gather_q(run, &t->packed_q, ids, rows);
         else
             table = gather(run, &t->packed, ids, rows);
         ids = run->iota;
         V = rows;
     }
     iso_status status =
-        table16 ? iso_embed_w16(x, d, ids, rows, table16, type, V, d, scale, stack->positions,
-                                positions, position_count, &run->context)
-                : iso_embed_f32(x, d, ids, rows, table, V, d, scale, stack->positions, positions,
-                                position_count, &run->context);
+        t->blocks ? iso_embed_q(x, d, ids, rows, t->blocks, &t->format, V, d, scale,
+                                stack->positions, positions, position_count, &run->context)
+        : table16 ? iso_embed_w16(x, d, ids, rows, table16, type, V, d, scale, stack->positions,
+                                  positions, position_count, &run->context)
+                  : iso_embed_f32(x, d, ids, rows, table, V, d, scale, stack->positions, positions,
+                                  position_count, &run->context);
     model_lap(run, ISOBIT_PROFILE_EMBEDDING);
     if (!status && stack->embedding_norm.gamma)
         return model_normalize(run, x, d, x, rows, &stack->embedding_norm);
@@ -111,6 +140,8 @@ iso_status model_project(model_run *run, float *y, size_t ldy, const float *x, s
     iso_status status;
     if (linear->plain)
         status = project_plain(run, y, ldy, x, ldx, linear, rows, &options);
+    else if (linear->q.data)
+        status = iso_linear_q(y, ldy, x, ldx, &linear->q, rows, &options, &run->context);
     else if (linear->w16.data)
         status = iso_linear_w16(y, ldy, x, ldx, &linear->w16, rows, &options, &run->context);
     else

@@ -36,6 +36,8 @@ static void fill_info(iso_model *model, const model_source *source) {
         .default_max_length = c->search.max_length,
         .parameters = source->parameters,
         .parameters_16 = source->parameters16,
+        .parameters_8 = source->parameters8,
+        .parameters_4 = source->parameters4,
         .weight_bytes = model->arena.bytes,
         .has_logits = model->logits.w.n != 0,
         .has_pooler = model->pooler.w.n != 0,

@@ -261,7 +261,7 @@ static iso_status take_masked_head(model_source *source, iso_model *model) {
 
 /* The table that has the rows of these weights. */
 static model_table tied_table(const model_linear *w) {
-    return (model_table){.rows = w->plain, .packed = w->w, .packed16 = w->w16};
+    return (model_table){.rows = w->plain, .packed = w->w, .packed16 = w->w16, .packed_q = w->q};
 }
 
 /* Embedding, and what an encoder alone may have on top. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Weights from a checkpoint into the memory of a model: f32, or for matrices the 16 bits that the
- * file has, and these packed. First it is only noted what goes where. Then the threads of the
- * executor read pieces of some rows, convert them (F16 and BF16 exactly, subnormals included, F64
- * rounded) and pack them at once, so that loading needs the model's own memory and a piece for each
- * thread, never the file or a second copy of a matrix. The layout of iso_packed lets a multiple of
- * 16 rows be packed for itself, 32 of iso_packed_w16, and any rows of a matrix that is stored the
- * other way round.
+ * file has, or its blocks of 8 or 4 bits, and these packed. First it is only noted what goes where.
+ * Then the threads of the executor read pieces of some rows, convert them (F16 and BF16 exactly,
+ * subnormals included, F64 rounded) and pack them at once, so that loading needs the model's own
+ * memory and a piece for each thread, never the file or a second copy of a matrix. The layout of
+ * iso_packed lets a multiple of 16 rows be packed for itself, 32 of iso_packed_w16 and
+ * iso_packed_q, and any rows of a matrix that is stored the other way round.
  */
 #include "weights.h"
 
@@ -18,10 +18,41 @@
 #define MAX_PARTS 3
 #define PANEL 16      /* of iso_packed */
 #define WIDE_PANEL 32 /* of iso_packed_w16 */
+#define Q8_BYTES 34   /* of a block */
+#define Q4_BYTES 18
 
-/* What elements become: floats, or what the file has, numbers of 16 bits. */
-typedef enum form { FORM_F32, FORM_16 } form;
-static size_t form_bytes(form f) { return f == FORM_16 ? sizeof(uint16_t) : sizeof(float); }
+/* What elements become: floats, or what the file has, numbers of 16 bits or blocks. */
+typedef enum form { FORM_F32, FORM_16, FORM_Q8, FORM_Q4 } form;
+static int is_blocks(form f) { return f == FORM_Q8 || f == FORM_Q4; }
+static const iso_q_format q_formats[] = {
+    [FORM_Q8] = {8, MODEL_BLOCK, ISOBIT_SCALE_F16}, [FORM_Q4] = {4, MODEL_BLOCK, ISOBIT_SCALE_F16}};
+
+/* Bytes of so many elements; blocks are whole. */
+static size_t form_bytes(form f, size_t elements) {
+    switch (f) {
+    case FORM_Q8: return elements / MODEL_BLOCK * Q8_BYTES;
+    case FORM_Q4: return elements / MODEL_BLOCK * Q4_BYTES;
+    case FORM_16: return elements * sizeof(uint16_t);
+    case FORM_F32: break;
+    }
+    return elements * sizeof(float);
+}
+
+static iso_status packed_bytes(size_t *bytes, form f, size_t rows, size_t k) {
+    return is_blocks(f)   ? iso_pack_q_bytes(bytes, rows, k, &q_formats[f])
+           : f == FORM_16 ? iso_pack_w16_bytes(bytes, rows, k)
+                          : iso_pack_f32_bytes(bytes, rows, k);
+}
+
+static form own_form(model_dtype dtype) {
+    switch (dtype) {
+    case MODEL_F16:
+    case MODEL_BF16: return FORM_16;
+    case MODEL_Q8_0: return FORM_Q8;
+    case MODEL_Q4_0: return FORM_Q4;
+    default: return FORM_F32;
+    }
+}
 
 const model_tensor *model_source_find(const model_source *source, const char *const *names,
                                       size_t count) {
@@ -78,7 +109,7 @@ static float from_bits(uint32_t bits) {
     return value;
 }
 
-static float from_f16(uint16_t half) {
+float model_from_f16(uint16_t half) {
     uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31,
              fraction = half & 0x3ff;
     if (exponent == 31) /* Inf and NaN */
@@ -90,8 +121,14 @@ static float from_f16(uint16_t half) {
     return from_bits(sign | (exponent + 112) << 23 | fraction << 13);
 }
 
+/* Bytes of an element, or of a block. */
 static size_t element_bytes(const model_tensor *t) {
-    return t->dtype == MODEL_F32 ? 4 : t->dtype == MODEL_F64 ? 8 : 2;
+    switch (t->dtype) {
+    case MODEL_F64: return 8;
+    case MODEL_Q8_0: return Q8_BYTES;
+    case MODEL_Q4_0: return Q4_BYTES;
+    default: return t->dtype == MODEL_F32 ? 4 : 2;
+    }
 }
 
 static inline uint64_t little_endian(const unsigned char *from, size_t bytes) {
@@ -121,7 +158,7 @@ static void convert(const model_tensor *t, form f, void *at, size_t to_step,
     switch (t->dtype) {
     case MODEL_F16:
         for (size_t i = 0; i < count; i++)
-            to[i * to_step] = from_f16((uint16_t)little_endian(raw + i * apart, 2));
+            to[i * to_step] = model_from_f16((uint16_t)little_endian(raw + i * apart, 2));
         break;
     case MODEL_BF16:
         for (size_t i = 0; i < count; i++)
@@ -135,6 +172,52 @@ static void convert(const model_tensor *t, form f, void *at, size_t to_step,
         for (size_t i = 0; i < count; i++)
             to[i * to_step] = from_bits((uint32_t)little_endian(raw + i * apart, 4));
     }
+}
+
+/* Blocks as they are, or as floats. A scale that is not finite is refused, wherever it is. */
+static iso_status convert_blocks(const model_source *source, const model_tensor *t, form f,
+                                 char *to, const unsigned char *raw, size_t first, size_t count) {
+    const size_t size = element_bytes(t);
+    for (size_t i = 0; i < count; i++, raw += size) {
+        const uint16_t half = (uint16_t)little_endian(raw, 2);
+        const unsigned char *numbers = raw + 2;
+        model_quoted name;
+        if ((half & 0x7c00) == 0x7c00)
+            return model_fail(source->error, ISOBIT_E_RANGE,
+                              "tensor %s: the scale of block %zu is not finite",
+                              model_quote(&name, t->name, t->name_bytes), first + i);
+        if (f != FORM_F32) {
+            memcpy(to + i * size, &half, 2);
+            memcpy(to + i * size + 2, numbers, size - 2);
+            continue;
+        }
+        float *weights = (float *)(void *)to + i * MODEL_BLOCK;
+        for (size_t k = 0; k < MODEL_BLOCK; k++) {
+            const size_t half_block = MODEL_BLOCK / 2;
+            const int number = t->dtype == MODEL_Q8_0 ? (int8_t)numbers[k]
+                               : k < half_block       ? (numbers[k] & 15) - 8
+                                                      : (numbers[k - half_block] >> 4) - 8;
+            weights[k] = (float)number * model_from_f16(half);
+        }
+    }
+    return ISOBIT_OK;
+}
+
+/* Elements of whole blocks, which lie one after the other in the file. */
+static iso_status read_blocks(const model_source *source, const model_tensor *t, form f, char *to,
+                              size_t first, size_t count) {
+    const size_t size = element_bytes(t), room = 2 * source->chunk_floats / size;
+    const size_t from = first / MODEL_BLOCK, blocks = count / MODEL_BLOCK;
+    iso_status status = ISOBIT_OK;
+    for (size_t done = 0, piece; done < blocks && !status; done += piece) {
+        piece = blocks - done < room ? blocks - done : room;
+        status = model_checkpoint_read(source->checkpoint, t, source->raw,
+                                       (uint64_t)(from + done) * size, piece * size, source->error);
+        if (!status)
+            status = convert_blocks(source, t, f, to + form_bytes(f, done * MODEL_BLOCK),
+                                    source->raw, from + done, piece);
+    }
+    return status;
 }
 
 /* Elements [first, first + count), which lie one after the other in the file. */
@@ -154,7 +237,7 @@ static iso_status read_rows(const model_source *source, const model_tensor *t, f
                                   (uint64_t)(first + done) * size, piece * size, source->error);
         if (status)
             return status;
-        convert(t, f, to + done * form_bytes(f), 1, source->raw, 1, piece);
+        convert(t, f, to + form_bytes(f, done), 1, source->raw, 1, piece);
     }
     return ISOBIT_OK;
 }
@@ -186,8 +269,8 @@ static iso_status read_strided(const model_source *source, const model_tensor *t
                                                       span * size, source->error);
             if (status)
                 return status;
-            convert(t, f, to + (o * to_outer + done * to_inner) * form_bytes(f), to_inner,
-                    source->raw, (size_t)stride, piece);
+            convert(t, f, to + form_bytes(f, o * to_outer + done * to_inner), to_inner, source->raw,
+                    (size_t)stride, piece);
         }
     return ISOBIT_OK;
 }
@@ -220,6 +303,8 @@ static iso_status check_finite(const model_source *source, const model_tensor *t
 /* Elements [first, first + count) of a tensor in that form; of a matrix whole rows. */
 static iso_status read_elements(const model_source *source, const model_tensor *t, form f, char *to,
                                 size_t first, size_t count) {
+    if (t->dtype == MODEL_Q8_0 || t->dtype == MODEL_Q4_0)
+        return read_blocks(source, t, f, to, first, count);
     iso_status status = t->strides ? read_strided(source, t, f, to, first, count)
                                    : read_rows(source, t, f, to, first, count);
     return status ? status : check_finite(source, t, f, to, first, count);
@@ -278,7 +363,8 @@ static void turn_halves(uint16_t *to, const uint16_t *from, size_t present, iso_
 
 /* Rows [first, first + count) of a matrix that is stored [k][n], k rows, to where they belong. */
 static void turn_rows(const model_take *take, const char *rows, size_t first, size_t count) {
-    const size_t panel = take->form == FORM_16 ? WIDE_PANEL : PANEL, size = form_bytes(take->form);
+    const size_t panel = take->form == FORM_16 ? WIDE_PANEL : PANEL,
+                 size = form_bytes(take->form, 1);
     const size_t n = take->width, k = take->rows, panels = (n + panel - 1) / panel;
     /* Threads that turn pieces of one matrix begin far from each other: pages that are used for
      * the first time are cleared, and two threads at the same one would both do it. */
@@ -299,28 +385,34 @@ static void turn_rows(const model_take *take, const char *rows, size_t first, si
 static iso_status pack_rows(const model_source *source, const model_take *take, const void *rows,
                             size_t first, size_t count) {
     const size_t k = take->width;
-    char *to = (char *)take->to + first * k * form_bytes(take->form);
+    const iso_context *context = source->context;
     iso_packed_w16 packed16;
+    iso_packed_q packed_q;
     iso_packed packed;
-    size_t bytes;
-    iso_status status;
-    if (take->form == FORM_16) {
-        if (!(status = iso_pack_w16_bytes(&bytes, count, k)))
-            status = iso_pack_w16(&packed16, to, bytes, rows, k, count, k, 0,
-                                  type_of(take->tensors[0]), source->context);
-    } else if (!(status = iso_pack_f32_bytes(&bytes, count, k))) {
-        status = iso_pack_f32(&packed, to, bytes, rows, k, count, k, 0, source->context);
-    }
+    size_t bytes, before = 0; /* whole panels */
+    iso_status status = packed_bytes(&before, take->form, first, k);
+    char *to = (char *)take->to + before;
+    if (!status)
+        status = packed_bytes(&bytes, take->form, count, k);
+    if (!status && is_blocks(take->form))
+        status = iso_pack_q(&packed_q, to, bytes, rows, k / MODEL_BLOCK, count, k,
+                            &q_formats[take->form], context);
+    else if (!status && take->form == FORM_16)
+        status = iso_pack_w16(&packed16, to, bytes, rows, k, count, k, 0, type_of(take->tensors[0]),
+                              context);
+    else if (!status)
+        status = iso_pack_f32(&packed, to, bytes, rows, k, count, k, 0, context);
     return status ? model_fail(source->error, status, "packing \"%s\": %s", take->tensors[0]->name,
                                iso_strerror(status))
                   : ISOBIT_OK;
 }
 
 static iso_status read_piece(const model_source *source, const model_take *take, size_t piece) {
-    const size_t first = piece * take->step, width = take->width, size = form_bytes(take->form);
+    const size_t first = piece * take->step, width = take->width;
     const size_t count = take->rows - first < take->step ? take->rows - first : take->step;
     const int direct = take->kind == TAKE_WHOLE || take->kind == TAKE_ROWS;
-    char *to = direct ? (char *)take->to + first * width * size : (char *)source->chunk;
+    char *to =
+        direct ? (char *)take->to + form_bytes(take->form, first * width) : (char *)source->chunk;
     iso_status status = ISOBIT_OK;
     if (take->kind == TAKE_MAPPED)
         return check_finite(source, take->tensors[0], FORM_F32,
@@ -331,8 +423,8 @@ static iso_status read_piece(const model_source *source, const model_take *take,
         const size_t until = end < first + count ? end : first + count;
         if (from < until)
             status = read_elements(source, take->tensors[part], take->form,
-                                   to + (from - first) * width * size, (from - begin) * width,
-                                   (until - from) * width);
+                                   to + form_bytes(take->form, (from - first) * width),
+                                   (from - begin) * width, (until - from) * width);
         begin = end;
     }
     if (!status && take->kind == TAKE_TURNED)
@@ -354,10 +446,10 @@ static iso_status note(model_source *source, model_take take) {
             return model_fail(source->error, ISOBIT_E_NOMEM, "out of memory");
     }
     take.step = take.rows;
+    const size_t panel = take.form == FORM_F32 ? PANEL : WIDE_PANEL;
     if (take.kind != TAKE_WHOLE)
-        take.step = take.form == FORM_16
-                        ? 2 * source->chunk_floats / take.width / WIDE_PANEL * WIDE_PANEL
-                        : source->chunk_floats / take.width / PANEL * PANEL;
+        take.step = source->chunk_floats * sizeof(float) / form_bytes(take.form, take.width) /
+                    panel * panel;
     take.end = (take.rows + take.step - 1) / take.step;
     if (source->take_count)
         take.end += source->takes[source->take_count - 1].end;
@@ -469,15 +561,22 @@ static float *find_mapped(const model_source *source, const model_tensor *t) {
     return NULL;
 }
 
-/* Whether matrices, one below the other, stay in 16 bits: all have one type. */
+/* Matrices, one below the other, stay as the file has them where all have one type. */
 static form form_of(const model_source *source, const model_tensor *const *tensors, size_t parts) {
     const model_dtype dtype = tensors[0]->dtype;
-    if (source->widen || (dtype != MODEL_F16 && dtype != MODEL_BF16))
+    if (source->widen)
         return FORM_F32;
     for (size_t part = 1; part < parts; part++)
         if (tensors[part]->dtype != dtype)
             return FORM_F32;
-    return FORM_16;
+    return own_form(dtype);
+}
+
+static void count_parameters(model_source *source, form f, size_t elements) {
+    source->parameters += elements;
+    source->parameters16 += f == FORM_16 ? elements : 0;
+    source->parameters8 += f == FORM_Q8 ? elements : 0;
+    source->parameters4 += f == FORM_Q4 ? elements : 0;
 }
 
 /* Matrices of n rows, the first one, and other_n, the others, one below the other. */
@@ -498,12 +597,11 @@ static iso_status take_stacked(model_source *source, model_linear *out, const ch
         overflow |= part && __builtin_add_overflow(rows, other_n, &rows);
     }
     take.form = form_of(source, take.tensors, parts);
-    if (!source->load) {
-        source->parameters += elements;
-        source->parameters16 += take.form == FORM_16 ? elements : 0;
-    }
-    if (overflow || (take.form == FORM_16 ? iso_pack_w16_bytes(&bytes, rows, k)
-                                          : iso_pack_f32_bytes(&bytes, rows, k)))
+    if (in_out && is_blocks(take.form)) /* groups would go along n */
+        take.form = FORM_F32;
+    if (!source->load)
+        count_parameters(source, take.form, elements);
+    if (overflow || packed_bytes(&bytes, take.form, rows, k))
         return model_fail(error, ISOBIT_E_OVERFLOW, "tensor \"%s\" is too large", names[0]);
     float *mapped = parts == 1 ? find_mapped(source, take.tensors[0]) : NULL;
     if (!source->load) {
@@ -514,7 +612,9 @@ static iso_status take_stacked(model_source *source, model_linear *out, const ch
     take.to = mapped ? mapped : model_alloc(source->arena, bytes, 1);
     if (!take.to)
         return model_fail(error, ISOBIT_E_NOMEM, "out of memory for tensor \"%s\"", names[0]);
-    out->w = (iso_packed){mapped || take.form == FORM_16 ? NULL : take.to, rows, k};
+    out->w = (iso_packed){mapped || take.form != FORM_F32 ? NULL : take.to, rows, k};
+    if (is_blocks(take.form))
+        out->q = (iso_packed_q){take.to, rows, k, q_formats[take.form]};
     if (take.form == FORM_16)
         out->w16 = (iso_packed_w16){take.to, rows, k, type_of(take.tensors[0])};
     out->plain = mapped;
@@ -583,21 +683,24 @@ static iso_status take_rows(model_source *source, model_table *out, const char *
     float *mapped = table ? find_mapped(source, take.tensors[0]) : NULL;
     if (table)
         take.form = form_of(source, take.tensors, 1);
-    const size_t size = form_bytes(take.form);
+    const size_t row = form_bytes(take.form, k);
     if (!source->load) {
-        source->parameters += n * k;
-        source->parameters16 += take.form == FORM_16 ? n * k : 0;
+        count_parameters(source, take.form, n * k);
         if (!mapped)
-            status = model_source_plan(source, n, k, size);
+            status = model_source_plan(source, n, row, 1);
         return status ? status : plan_take(source, k);
     }
     if (mapped)
         take.kind = TAKE_MAPPED;
-    take.to = mapped ? mapped : model_alloc3(source->arena, n, k, 1, size);
+    take.to = mapped ? mapped : model_alloc3(source->arena, n, row, 1, 1);
     if (!take.to)
         return model_fail(source->error, ISOBIT_E_NOMEM, "out of memory for \"%s\"", name);
-    *out = take.form == FORM_16 ? (model_table){.rows16 = take.to, .type = type_of(take.tensors[0])}
-                                : (model_table){.rows = take.to};
+    if (is_blocks(take.form))
+        *out = (model_table){.blocks = take.to, .format = q_formats[take.form]};
+    else
+        *out = take.form == FORM_16
+                   ? (model_table){.rows16 = take.to, .type = type_of(take.tensors[0])}
+                   : (model_table){.rows = take.to};
     return note(source, take);
 }
 

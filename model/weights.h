@@ -15,6 +15,7 @@ typedef struct model_norm {
 typedef struct model_linear {
     iso_packed w;       /* n 0: there is none */
     iso_packed_w16 w16; /* instead of w.data, where its own data is not NULL */
+    iso_packed_q q;     /* or so, as blocks of GGUF have it */
     const float *plain; /* or so: [n][k], or turned: [k][n] */
     int turned;
     const float *bias; /* may be NULL */
@@ -27,6 +28,9 @@ typedef struct model_table {
     const uint16_t *rows16; /* either of them in 16 bits */
     iso_w16 type;
     iso_packed_w16 packed16;
+    const void *blocks; /* or in blocks of GGUF, [V][d / 32] */
+    iso_q_format format;
+    iso_packed_q packed_q;
 } model_table;
 
 typedef struct model_layer {
@@ -81,9 +85,10 @@ typedef struct model_source {
     iso_error *error;
     int load; /* 0: only names, element types and shapes are checked, and parameters counted */
     int reject_nonfinite;
-    int widen;       /* weights of 16 bits become f32 */
+    int widen;       /* weights of 16 bits, or fewer, become f32 */
     model_map *maps; /* of each shard, where files are to be used as they lie; or NULL */
-    size_t parameters, parameters16; /* of which so many stay in 16 bits */
+    size_t parameters, parameters16; /* of which so many stay in 16 bits, */
+    size_t parameters8, parameters4; /* or in 8 and 4, with scales */
     size_t bytes;                    /* that the weights will take */
     model_arena scratch;
     struct model_take *takes; /* [take_count] to be read; there is room for take_limit */
@@ -94,6 +99,9 @@ typedef struct model_source {
 } model_source;
 
 #define MODEL_MAX_NAME 192
+
+/* A number of F16, exactly. */
+float model_from_f16(uint16_t half);
 
 /* While nothing is loaded yet: n x k elements of so many bytes will be needed. */
 iso_status model_source_plan(model_source *source, size_t n, size_t k, size_t element);

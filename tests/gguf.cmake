@@ -14,3 +14,6 @@ target_link_libraries(test_gguf PRIVATE PkgConfig::JANSSON)
 target_link_options(test_gguf PRIVATE
   LINKER:--wrap=malloc,--wrap=aligned_alloc,--wrap=pread,--wrap=pread64,--wrap=opendir)
 isobit_test(gguf test_gguf)
+isobit_test_program(test_gguf_q test_gguf_q.c model_files.c)
+target_include_directories(test_gguf_q PRIVATE ${PROJECT_SOURCE_DIR}/model)
+isobit_test(gguf_q test_gguf_q)

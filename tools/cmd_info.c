@@ -192,6 +192,8 @@ static json_t *model_json(const struct about *about) {
         {"sentence_max_length", info->sentence_max_length},
         {"parameters", info->parameters},
         {"parameters_16", info->parameters_16},
+        {"parameters_8", info->parameters_8},
+        {"parameters_4", info->parameters_4},
         {"weight_bytes", info->weight_bytes},
         {"default_beams", info->default_beams},
         {"default_max_length", info->default_max_length},
@@ -249,6 +251,10 @@ static void print_model(const struct about *about) {
            info->parameters, (double)info->weight_bytes * 1e-6);
     if (info->parameters_16)
         printf("  in 16 bits     %zu parameters\n", info->parameters_16);
+    if (info->parameters_8)
+        printf("  in 8 bits      %zu parameters, in groups of 32 (Q8_0)\n", info->parameters_8);
+    if (info->parameters_4)
+        printf("  in 4 bits      %zu parameters, in groups of 32 (Q4_0)\n", info->parameters_4);
     print_stack("encoder", info->encoder_layers, info->encoder_heads, info->encoder_ffn);
     print_stack("decoder", info->decoder_layers, info->decoder_heads, info->decoder_ffn);
     printf("  width          %zu\n", info->d);

@@ -5,11 +5,13 @@
 Development only: the tests need the files, not this script.  It runs convert_hf_to_gguf.py of
 llama.cpp on checkpoints of tests/data/models and on tokenizers of tests/data/text, so the tests can
 ask for the bits and the tokens of those.  The checkpoints have no tokenizer, but GPT-2's, which
-gets one of its 50 tokens: a complete file.
+gets one of its 50 tokens: a complete file.  Files of Q8_0 and Q4_0 are made of those that it has
+written, by the package gguf alone, each beside one of F32 with what that package makes of them.
 
     pip install torch transformers==4.51.3 sentencepiece gguf
     pip download --no-deps --no-binary :all: llama-cpp-python   # vendor/llama.cpp is in it
     tools/make_gguf.py --llama-cpp llama_cpp_python-0.3.9/vendor/llama.cpp
+    tools/make_gguf.py
 """
 
 import argparse
@@ -56,6 +58,14 @@ TOKENIZERS = {
     "tokens-t5": ("t5", None, "T5ForConditionalGeneration"),  # spiece.model
     "tokens-bert": ("bert", "default", "BertModel"),
     "tokens-bert-cased": ("bert-cased", "default", "BertModel"),
+}
+
+# Files that are made of others: matrices whose rows are whole blocks become quantised, by turns, and
+# the others F16.
+QUANTISED = {
+    "llama-q8_0": ("llama", ("Q8_0",)),
+    "qwen2-q4_0": ("qwen2", ("Q4_0",)),  # whose embedding is the matrix of the logits
+    "qwen3-q": ("qwen3", ("Q4_0", "Q8_0")),
 }
 
 # 50 tokens: two that are unused, the end, letters, a space, and what merges make.
@@ -151,13 +161,48 @@ def convert_one(convert, source, out, kind, changes, vocabulary):
         model.write_vocab() if vocabulary else model.write()
 
 
+def quantise(gguf, source, out, kinds):
+    """A file with blocks, and `out`-f32 with the floats that the package makes of these."""
+    reader = gguf.GGUFReader(source)
+    architecture = reader.get_field("general.architecture").contents()
+    wide = out.with_name(f"{out.stem}-f32.gguf")
+    writers = [gguf.GGUFWriter(path, architecture) for path in (out, wide)]
+    for field in reader.fields.values():
+        if field.name.startswith("GGUF.") or field.name == "general.architecture":
+            continue
+        of = field.types[1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
+        for writer in writers:
+            writer.add_key_value(field.name, field.contents(), field.types[0], of)
+    turn = 0
+    for tensor in reader.tensors:
+        name, data, kind = tensor.name, gguf.dequantize(tensor.data, tensor.tensor_type), "F32"
+        if data.ndim == 2 and "rel_b" not in name:
+            kind = "F16" if data.shape[1] % 32 else kinds[turn % len(kinds)]
+            turn += kind != "F16"
+        kind = gguf.GGMLQuantizationType[kind]
+        blocks = gguf.quantize(data, kind)
+        writers[0].add_tensor(name, blocks, raw_dtype=kind)
+        writers[1].add_tensor(name, gguf.dequantize(blocks, kind))
+    for writer in writers:
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--llama-cpp", type=Path, required=True, help="sources of llama.cpp")
+    parser.add_argument("--llama-cpp", type=Path, help="sources of llama.cpp; else quantised files alone")
     parser.add_argument("--out", type=Path, default=DATA / "gguf")
     parser.add_argument("--only", nargs="*", help="names of files; else all")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
+    if not args.llama_cpp:
+        import gguf
+
+        for name, (source, kinds) in QUANTISED.items():
+            quantise(gguf, args.out / f"{source}.gguf", args.out / f"{name}.gguf", kinds)
+        return
     sys.path.insert(0, str(args.llama_cpp.resolve()))
     import convert_hf_to_gguf as convert
 

@@ -50,9 +50,9 @@ typedef struct iso_load_options {
      * its info, where this is 0) it says nothing, and more are for "longrope" and "dynamic" only:
      * see below. */
     size_t positions;
-    /* 1: F16 and BF16 become f32 in memory, as everything did before this option existed: results
-     * are the same bits, and matrices take twice the memory. 0: matrices that a file has in 16 bits
-     * stay so, packed, and are widened where they are multiplied. */
+    /* 1: F16, BF16, Q8_0 and Q4_0 become f32 in memory: results are the same bits, and matrices
+     * take two to seven times the memory. 0: matrices that a file has in one of these stay so,
+     * packed, and become f32 where they are multiplied. */
     size_t widen;
 } iso_load_options;
 
@@ -68,7 +68,7 @@ typedef struct iso_load_options {
  * beyond the tensors of a state dict is ISOBIT_E_UNSUPPORTED, with its name. Views with strides are
  * read as what they show. All names, element types and shapes are checked against config.json
  * before the first weight is read. Weights are converted to f32, but for matrices and embedding
- * tables of 16 bits (see `widen`), and packed, a piece at a time, with
+ * tables of 16 bits or fewer (see `widen`), and packed, a piece at a time, with
  * the threads of the executor: a tied embedding is held once, and loading takes little more memory
  * than the model has in the end. The model, and the error if there are several, are the same with
  * any executor.
@@ -140,7 +140,8 @@ typedef struct iso_model_info {
     size_t default_top_k;
     float default_top_p, default_min_p;
     size_t default_max_new_tokens; /* of a decoder alone; 0: default_max_length counts the prompt */
-    size_t parameters_16;          /* of `parameters`, those that are held in 16 bits */
+    size_t parameters_16;          /* of `parameters`, those that are held in 16 bits, */
+    size_t parameters_8, parameters_4; /* and in 8 or 4, in groups of 32 with a scale */
 } iso_model_info;
 
 ISOBIT_API const iso_model_info *iso_model_get_info(const iso_model *model);

@@ -165,6 +165,8 @@ class iso_model_info(ctypes.Structure):
         ("default_min_p", c_float),
         ("default_max_new_tokens", c_size_t),
         ("parameters_16", c_size_t),
+        ("parameters_8", c_size_t),
+        ("parameters_4", c_size_t),
     ]
 
 

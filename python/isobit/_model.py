@@ -155,8 +155,8 @@ class Model:
         them. map: weights are used in the mapped file, neither read nor packed, with the same
         results; for files that nobody changes meanwhile. positions: for texts longer than the
         original positions of longrope, or those of dynamic, as many as a text may have; all texts
-        are computed by what holds for long ones then. widen: F16 and BF16 become f32 in memory, with
-        the same results and twice the memory.
+        are computed by what holds for long ones then. widen: F16, BF16, Q8_0 and Q4_0 become f32 in
+        memory, with the same results and two to seven times the memory.
         """
         return cls(
             directory,

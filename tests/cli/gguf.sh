@@ -23,14 +23,18 @@ works 'text of a folder with one' "$@" run --model "$work/gguf" 'the band'
 same 'a folder with a GGUF file is not the file' "$work/drawn"
 cp "$gguf/gpt2.gguf" "$work/gguf/other.gguf"
 fails 1 'more than one .gguf file' 'a folder with two' "$@" run --model "$work/gguf" 'the band'
-# The type of a tensor follows its name, its rank and two sizes; 2 is Q4_0.
+# The type of a tensor follows its name, its rank and two sizes; 3 is Q4_1.
 at=$(grep -a -b -o 'blk.0.attn_output.weight' "$gguf/gpt2.gguf" | head -n 1 | cut -d : -f 1)
 cp "$gguf/gpt2.gguf" "$work/quantised.gguf"
 chmod u+w "$work/quantised.gguf"
-printf '\002' | dd of="$work/quantised.gguf" bs=1 seek=$((at + 24 + 4 + 16)) conv=notrunc 2>/dev/null
-fails 1 'quantised.gguf: tensor "blk.0.attn_output.weight" has type Q4_0, which isobit does not read' \
+printf '\003' | dd of="$work/quantised.gguf" bs=1 seek=$((at + 24 + 4 + 16)) conv=notrunc 2>/dev/null
+fails 1 'quantised.gguf: tensor "blk.0.attn_output.weight" has type Q4_1, which isobit does not read' \
     'info of a quantised file' "$@" info --model "$work/quantised.gguf"
 rm "$work/quantised.gguf"
+works 'info of Q8_0' "$@" info --model "$gguf/llama-q8_0.gguf"
+says ' in 8 bits 15488 parameters, in groups of 32 (Q8_0)' 'info of Q8_0'
+works 'info of Q4_0' "$@" info --model "$gguf/qwen2-q4_0.gguf"
+says ' in 4 bits 12864 parameters, in groups of 32 (Q4_0)' 'info of Q4_0'
 fails 1 'line 1: 42 source tokens, but the model takes at most 40' 'a prompt longer than the context' "$@" run \
     --model "$gguf/gpt2.gguf" 'the band and the end and the band and the end and the band and the end'
 fails 1 'and up to 3999 may follow; the model has 40 positions' 'more than the context asked for' "$@" run \

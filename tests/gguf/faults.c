@@ -57,11 +57,12 @@ void test_faults(void **state) {
     const char *const paths[] = {
         DATA "/gguf/llama.gguf",       DATA "/gguf/gpt2.gguf",      DATA "/gguf/longrope.gguf",
         DATA "/gguf/t5.gguf",          DATA "/gguf/gpt2.gguf",      DATA "/gguf/tokens-llama.gguf",
-        DATA "/gguf/tokens-bert.gguf", DATA "/gguf/tokens-t5.gguf", f.directory};
+        DATA "/gguf/tokens-bert.gguf", DATA "/gguf/tokens-t5.gguf", f.directory,
+        DATA "/gguf/qwen3-q.gguf"};
     const size_t before = open_files();
-    for (int i = 0; i < 9; i++) {
+    for (int i = 0; i < 10; i++) {
         const char *path = paths[i];
-        const int text = i >= 4;
+        const int text = i >= 4 && i < 9;
         iso_error error;
         for (memory.failing = 1, memory.count = 0;; memory.failing++, memory.count = 0) {
             const iso_status status = load_from(path, text, &error);

@@ -78,7 +78,20 @@ static void infinite_items(gguf_maker *m) {
 /* Tensors. */
 static void same_tensor(gguf_maker *m) { gguf_f32(m, "token_embd.weight", 4, 7); }
 static void quantised(gguf_maker *m) {
-    gguf_tensor(m, "blk.0.attn_q.weight", Q4_0, 2, (const uint64_t[]){32, 4}, 72);
+    gguf_tensor(m, "blk.0.attn_q.weight", Q4_1, 2, (const uint64_t[]){32, 4}, 80);
+}
+static void blocks(gguf_maker *m) {
+    gguf_tensor(m, "x", Q4_0, 2, (const uint64_t[]){64, 3}, 108);
+    gguf_tensor(m, "y", Q8_0, 1, (const uint64_t[]){32}, 34);
+}
+static void half_blocks(gguf_maker *m) {
+    gguf_tensor(m, "blk.0.attn_q.weight", Q8_0, 2, (const uint64_t[]){48, 4}, 204);
+}
+static void short_blocks(gguf_maker *m) {
+    gguf_tensor(m, "blk.0.attn_q.weight", Q4_0, 2, (const uint64_t[]){4, 4}, 18);
+}
+static void many_blocks(gguf_maker *m) {
+    gguf_tensor(m, "x", Q8_0, 2, (const uint64_t[]){(uint64_t)1 << 40, (uint64_t)1 << 25}, 34);
 }
 static void mxfp4(gguf_maker *m) { gguf_tensor(m, "x", 39, 1, (const uint64_t[]){32}, 17); }
 static void type_4711(gguf_maker *m) { gguf_tensor(m, "x", 4711, 1, (const uint64_t[]){1}, 4); }
@@ -194,8 +207,16 @@ static const gguf_row rows[] = {
 
     /* Tensors. */
     {"quantised", ISOBIT_E_UNSUPPORTED,
-     "tensor \"blk.0.attn_q.weight\" has type Q4_0, which isobit does not read yet",
+     "tensor \"blk.0.attn_q.weight\" has type Q4_1, which isobit does not read yet",
      .skip = "blk.0.attn_q.weight", .add = quantised},
+    {"blocks, unused", ISOBIT_OK, .add = blocks},
+    {"a row of one block and a half", ISOBIT_E_SHAPE,
+     "tensor \"blk.0.attn_q.weight\" has rows that are no whole blocks of 32 elements",
+     .skip = "blk.0.attn_q.weight", .add = half_blocks},
+    {"rows shorter than a block", ISOBIT_E_SHAPE,
+     "tensor \"blk.0.attn_q.weight\" has rows that are no whole blocks of 32 elements",
+     .skip = "blk.0.attn_q.weight", .add = short_blocks},
+    {"blocks beyond 2^64 bits", ISOBIT_E_OVERFLOW, "tensor \"x\"", .add = many_blocks},
     {"quantised, unused", ISOBIT_E_UNSUPPORTED, "tensor \"x\" has type MXFP4", .add = mxfp4},
     {"unknown type", ISOBIT_E_UNSUPPORTED, "tensor \"x\" has type 4711, which isobit does not know",
      .add = type_4711},
