@@ -65,6 +65,7 @@ static inline vf vw_number4(vw w, const int step) {
                                   _mm512_set1_epi32(15 << at), _mm512_set1_epi32((int)other), 0x6a);
     return _mm512_sub_ps(_mm512_castsi512_ps(x), _mm512_set1_ps((float)(8 + (1 << (23 - at)))));
 }
+static inline vw vw_next4(vw w) { return _mm512_slli_epi32(w, 4); }
 #define VF_STREAMS 1
 static inline void vf_stream(float *p, vf v) { _mm512_stream_ps(p, v); }
 static inline void vf_streamed(void) { _mm_sfence(); }

@@ -68,6 +68,7 @@ static inline vw vw_load(const uint32_t *p) { return vreinterpretq_s32_u32(vld1q
 static inline vf vw_number4(vw w, const int step) {
     return vcvtq_f32_s32(vshrq_n_s32(vshlq_s32(w, vdupq_n_s32(4 * step)), 28));
 }
+static inline vw vw_next4(vw w) { return vshlq_n_s32(w, 4); }
 #define VF_STREAMS 0
 static inline void vf_stream(float *p, vf v) { vf_store(p, v); }
 static inline void vf_streamed(void) {}

@@ -42,10 +42,11 @@ ISO_INLINE void q_step(vf *t, const float **four, size_t lda, size_t three, vf *
 }
 
 /* Sums of m rows and `vectors` vectors, the first of which is `chunk` of its panel. B is prefetched
- * so many words ahead, also by few rows, which take as long as memory does. */
+ * so many words ahead, also by few rows, which take as long as memory does. rolled: steps are a
+ * loop, with less code and, where that needs constants, fewer registers. */
 ISO_INLINE void q_tile(float *c, size_t ldc, const float *a, size_t lda, const uint32_t *b,
                        size_t bps, size_t chunk, const size_t m, const size_t vectors, size_t k,
-                       int add, const int bits, int type, size_t distance) {
+                       int add, const int bits, int type, size_t distance, const int rolled) {
     const size_t panels = (vectors + Q_CHUNKS - 1) / Q_CHUNKS, group = iso_q_group(type);
     vf t[GEMM_SUMS];
     const float *four[GEMM_DIRECT_TALL / 4 + 1], *end = a + k;
@@ -68,24 +69,31 @@ ISO_INLINE void q_tile(float *c, size_t ldc, const float *a, size_t lda, const u
             ISO_UNROLLED (j, panels * q_step_words(bits) / Q_LINE)
                 __builtin_prefetch(b + DIRECT_PANEL(j % panels) + j / panels * Q_LINE + distance, 0,
                                    2);
+            vw w[GEMM_SUMS];
             if (bits == 4) {
-                vw w[GEMM_SUMS];
                 ISO_UNROLLED (q, vectors)
                     w[q] = vw_load(Q_PANEL(q) + Q_CHUNK(q) * VF_N);
+                b += q_step_words(bits);
+            }
+            if (bits == 4 && !rolled) {
                 ISO_UNROLLED (step, ISO_Q_STEPS) {
                     ISO_UNROLLED (q, vectors)
                         bv[q] = vw_number4(w[q], (int)step);
                     q_step(t, four, lda, three, bv, s, m, vectors);
                 }
-                b += q_step_words(bits);
                 continue;
             }
             ISO_NOT_UNROLLED
             for (size_t step = 0; step < ISO_Q_STEPS; step++) {
-                ISO_UNROLLED (q, vectors)
-                    bv[q] = q_load_s8(Q_PANEL(q), Q_CHUNK(q));
+                if (bits == 4)
+                    ISO_UNROLLED (q, vectors)
+                        bv[q] = vw_number4(w[q], 0), w[q] = vw_next4(w[q]);
+                else
+                    ISO_UNROLLED (q, vectors)
+                        bv[q] = q_load_s8(Q_PANEL(q), Q_CHUNK(q));
                 q_step(t, four, lda, three, bv, s, m, vectors);
-                b += q_step_words(bits) / ISO_Q_STEPS;
+                if (bits == 8)
+                    b += q_step_words(bits) / ISO_Q_STEPS;
             }
         }
     }
@@ -112,7 +120,7 @@ ISO_INLINE void q_rows(float *c, size_t ldc, const float *a, size_t lda, const u
     if (several)
         for (; n >= panels * ISO_PANEL; n -= panels * ISO_PANEL) {
             q_tile(c, ldc, a, lda, b, bps, 0, m, panels * Q_CHUNKS, k, add, bits, type,
-                   ahead / panels);
+                   ahead / panels, GEMM_ROLLED_Q);
             c += panels * ISO_PANEL, b += panels * bps;
         }
     while (n > 0) {
@@ -120,7 +128,7 @@ ISO_INLINE void q_rows(float *c, size_t ldc, const float *a, size_t lda, const u
         const int part = n < ISO_PANEL;
         for (size_t chunk = 0; chunk < Q_CHUNKS; chunk += vectors)
             q_tile(part ? sums : c, part ? ISO_PANEL : ldc, a, lda, b, bps, chunk, m, vectors, k,
-                   part ? 0 : add, bits, type, ahead);
+                   part ? 0 : add, bits, type, ahead, several || GEMM_ROLLED_Q);
         if (part) {
             panel_part(c, ldc, sums, ISO_PANEL, m, n, add);
             break;
@@ -161,6 +169,14 @@ static void gemm_q(float *c, size_t ldc, const float *a, size_t lda, const uint3
         }
 }
 
+/* Weights of a step, of 4 bits number `place` of w. */
+ISO_INLINE void q_store(float *to, const uint32_t *from, const vw *w, size_t step, const int place,
+                        size_t chunk, const int bits, vf s) {
+    const vf number =
+        bits == 4 ? vw_number4(*w, place) : q_load_s8(from + step * (ISO_PANEL / 4), chunk);
+    vf_store(to + step * ISO_PANEL, vf_mul(number, s));
+}
+
 /* A group of a panel, chunk by chunk. */
 ISO_INLINE void q_dequantise(float *panel, const uint32_t *b, const int bits, int type) {
     const size_t group = iso_q_group(type);
@@ -169,12 +185,13 @@ ISO_INLINE void q_dequantise(float *panel, const uint32_t *b, const int bits, in
         const vf s = q_scale(b, chunk, type);
         float *to = panel + chunk * VF_N;
         for (size_t left = group; left > 0; left -= ISO_Q_STEPS) {
-            const vw w = vw_load(from + (bits == 4 ? chunk * VF_N : 0));
-            ISO_UNROLLED (step, ISO_Q_STEPS)
-                vf_store(to + step * ISO_PANEL,
-                         vf_mul(bits == 4 ? vw_number4(w, (int)step)
-                                          : q_load_s8(from + step * (ISO_PANEL / 4), chunk),
-                                s));
+            vw w = vw_load(from + (bits == 4 ? chunk * VF_N : 0));
+            if (VF_N == 1) /* less code */
+                ISO_NOT_UNROLLED
+            for (size_t step = 0; step < ISO_Q_STEPS; step++, w = vw_next4(w))
+                q_store(to, from, &w, step, 0, chunk, bits, s);
+            else ISO_UNROLLED (step, ISO_Q_STEPS)
+                q_store(to, from, &w, step, (int)step, chunk, bits, s);
             to += ISO_Q_STEPS * ISO_PANEL, from += q_step_words(bits);
         }
     }
