@@ -144,10 +144,14 @@ static void gguf(void) {
             seed(&b);
         blob_free(&b);
     }
-    static unsigned char bytes[ROOM];
-    blob b = {0};
-    blob_add(&b, bytes, read_text("../gguf/tokens-llama.gguf", bytes, sizeof bytes));
-    seed(&b);
+    static const char *const whole[] = {"../gguf/tokens-llama.gguf", "../gguf/qwen2-q4_0.gguf",
+                                        "../gguf/llama-q8_0.gguf"};
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+        static unsigned char bytes[ROOM];
+        blob b = {0};
+        blob_add(&b, bytes, read_text(whole[i], bytes, sizeof bytes));
+        seed(&b);
+    }
 }
 
 static void config(void) {
