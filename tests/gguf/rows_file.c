@@ -209,7 +209,7 @@ static const gguf_row rows[] = {
     {"quantised", ISOBIT_E_UNSUPPORTED,
      "tensor \"blk.0.attn_q.weight\" has type Q4_1, which isobit does not read yet",
      .skip = "blk.0.attn_q.weight", .add = quantised},
-    {"blocks, unused", ISOBIT_OK, .add = blocks},
+    {"blocks, unused", ISOBIT_OK, "", .add = blocks},
     {"a row of one block and a half", ISOBIT_E_SHAPE,
      "tensor \"blk.0.attn_q.weight\" has rows that are no whole blocks of 32 elements",
      .skip = "blk.0.attn_q.weight", .add = half_blocks},
