@@ -19,6 +19,7 @@
 #include "templates/softmax.h"
 #include "templates/norm.h"
 #include "templates/attention.h"
+#include "templates/attention_w16.h"
 
 #define ISO_PASTE_(a, b) a##b
 #define ISO_PASTE(a, b) ISO_PASTE_(a, b)

@@ -87,6 +87,39 @@ static inline float iso_f16_value(uint16_t half) {
     return f.value;
 }
 
+/* And back, rounded to nearest even: what is too large becomes an infinity, subnormal numbers are
+ * kept, and a NaN becomes quiet, with the upper bits of its payload. */
+static inline uint16_t iso_bf16_bits(float x) {
+    const union {
+        float value;
+        uint32_t bits;
+    } f = {x};
+    const uint32_t rounded = (f.bits + 0x7fff + (f.bits >> 16 & 1)) >> 16;
+    return (uint16_t)((f.bits & 0x7fffffff) > 0x7f800000 ? f.bits >> 16 | 0x40 : rounded);
+}
+static inline uint16_t iso_f16_bits(float x) {
+    union {
+        float value;
+        uint32_t bits;
+    } f = {x};
+    const uint32_t sign = f.bits >> 16 & 0x8000, rest = f.bits & 0x7fffffff;
+    if (rest > 0x7f800000)
+        return (uint16_t)(sign | 0x7e00 | (rest >> 13 & 0x3ff));
+    if (rest >= 0x477ff000) /* 65520, half-way between the largest and what would follow it */
+        return (uint16_t)(sign | 0x7c00);
+    if (rest >= 0x38800000)
+        return (uint16_t)(sign | ((rest + 0xfff + (rest >> 13 & 1) - (112U << 23)) >> 13));
+    f.bits = rest; /* below 2^-14 numbers are multiples of 2^-24, as are floats from 0.5 on */
+    f.value += 0.5f;
+    return (uint16_t)(sign | (f.bits - 0x3f000000));
+}
+static inline uint16_t iso_w16_bits(float x, int type) {
+    return type == ISO_W16_BF16 ? iso_bf16_bits(x) : iso_f16_bits(x);
+}
+static inline float iso_w16_value(uint16_t bits, int type) {
+    return type == ISO_W16_BF16 ? iso_bf16_value(bits) : iso_f16_value(bits);
+}
+
 /*
  * gemm_strip: the product of a strip of at most MR rows with any number of columns.
  *
@@ -214,6 +247,12 @@ struct iso_norm {
  *
  *   heads: 0, or instead of panels, one query of each of so many heads, with keys k [nk][ldk]. A
  *   head's operands lie q_head, k_head, ... behind those of the head before.
+ *
+ * attention_w16: the same with keys and values of 16 bits, of type16: k16 in wide panels, [dh][32],
+ *   of which the last one is read as a whole; rows v16 [nk][ldv], ldv a multiple of 32 and not less
+ *   than dh, each 32 elements of which have the order of a step of a wide panel, and all are read.
+ *   k_after and v_after: such ones. nq <= ISO_QUERY_BLOCK, no heads, k, v and key_panels are not
+ *   used.
  */
 #define ISO_HEADS 32                 /* at most */
 #define ISO_HEADS_FLOATS ISO_K_BLOCK /* of their rows of values, at most */
@@ -248,6 +287,8 @@ struct iso_attention {
     size_t ldw, nk_weights;
     float *scratch;
     size_t heads, q_head, k_head, v_head, o_head, bias_head, weights_head;
+    const uint16_t *k16, *v16;
+    int type16;
 };
 
 /* Whether keys and values are more than stays in L2. */

@@ -97,24 +97,26 @@ static inline __attribute__((always_inline)) void gemm_tile_n(float *c, size_t l
  * fast as those of 512, and multiplies as fast. */
 #define GEMM_F16_ROWS 2
 static inline __attribute__((always_inline)) void
-gemm_f16_tile(float *c, size_t ldc, const float *a, size_t lda, const uint16_t *b, size_t bps,
-              const size_t m, const size_t panels, size_t k, int add) {
+gemm_f16_tile(float *c, size_t ldc, const float *a, size_t lda, const uint16_t *b, size_t bs,
+              size_t bps, const size_t m, const size_t panels, size_t k, int add) {
     __m256 t[16]; /* [m][panels][4] */
     ISO_UNROLLED (i, m * panels * 4)
         t[i] = _mm256_setzero_ps();
-    for (size_t p = 0; p < k; p++, b += ISO_WIDE_PANEL) {
+    for (size_t p = 0; p < k; p++, b += bs) {
         __m256 av[GEMM_F16_ROWS];
         ISO_UNROLLED (i, m)
             av[i] = _mm256_set1_ps(a[i * lda + p]);
-        ISO_UNROLLED (j, panels)
+        ISO_UNROLLED (j, panels) {
+            const uint16_t *at = b + j * bps;
+            ISO_OPAQUE(at);
             ISO_UNROLLED (h, 4) {
-                const uint16_t *at = b + j * bps + h * 8;
                 const __m256 bv =
-                    _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)at));
+                    _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(at + h * 8)));
                 ISO_UNROLLED (i, m)
                     t[(i * panels + j) * 4 + h] =
                         _mm256_fmadd_ps(av[i], bv, t[(i * panels + j) * 4 + h]);
             }
+        }
     }
     ISO_UNROLLED (i, m)
         ISO_UNROLLED (j, panels * 4) {

@@ -105,18 +105,19 @@ static int attention_finish(float *out, const float *o, float l, size_t dh) {
 
 /*
  * One row's product with V that leaves out the keys whose bit in `seen` is 0: the same chain, over
- * runs of keys that are seen. p has stride ps; acc is scratch of dh floats.
+ * runs of keys that are seen. p has stride ps; acc is scratch of dh floats. v is in panels, as the
+ * B of gemm_strip, or row-major with vps = 16.
  */
 static ISO_ONE_COPY void attention_careful(float *o, float *acc, const float *p, size_t ps,
-                                           uint64_t seen, const float *v, size_t ldv, size_t nk,
-                                           size_t dh, int first) {
+                                           uint64_t seen, const float *v, size_t ldv, size_t vps,
+                                           size_t nk, size_t dh, int first) {
     int begun = 0;
     for (size_t j = 0; j < nk;) {
         size_t end = j;
         while (end < nk && (seen >> end & 1))
             end++;
         if (end > j) {
-            gemm_strip(acc, dh, p + j * ps, ps, v + j * ldv, ldv, ISO_PANEL, 1, dh, end - j,
+            gemm_strip(acc, dh, p + j * ps, ps, v + j * ldv, ldv, vps, 1, dh, end - j,
                        begun ? ISO_STRIP_CONTINUE : ISO_STRIP_ASSIGN);
             begun = 1;
         }
@@ -384,8 +385,8 @@ static ISO_ONE_COPY void columns_block(const struct columns *b, const struct iso
         attention_rescale(o, c, nq, dh);
     if (careful) {
         for (size_t i = 0; i < nq; i++)
-            attention_careful(o + i * dh, acc, s + i, ISO_QUERY_BLOCK, seen[i], v, t->ldv, n, dh,
-                              j0 == b->k0);
+            attention_careful(o + i * dh, acc, s + i, ISO_QUERY_BLOCK, seen[i], v, t->ldv,
+                              ISO_PANEL, n, dh, j0 == b->k0);
         return;
     }
     /* The bias of the next keys: the hardware does not prefetch so many rows. */
@@ -604,8 +605,8 @@ static ISO_ONE_COPY int attention_rows(const struct iso_attention *t, size_t q0,
             attention_rescale(o, c, nq, dh);
         if (careful) {
             for (size_t i = 0; i < nq; i++)
-                attention_careful(o + i * dh, acc, s + i * ISO_KEY_BLOCK, 1, seen[i], v, t->ldv, n,
-                                  dh, j0 == k0);
+                attention_careful(o + i * dh, acc, s + i * ISO_KEY_BLOCK, 1, seen[i], v, t->ldv,
+                                  ISO_PANEL, n, dh, j0 == k0);
             continue;
         }
         for (size_t i = 0; i < nq && nq > 1; i++)
@@ -690,7 +691,7 @@ static ISO_ONE_COPY int attention_heads(const struct iso_attention *t, int caref
         if (careful) {
             for (size_t h = 0; h < heads; h++)
                 attention_careful(o + h * dh, acc, s + h * ISO_KEY_BLOCK, 1, seen[h],
-                                  v + h * t->v_head, t->ldv, n, dh, j0 == k0);
+                                  v + h * t->v_head, t->ldv, ISO_PANEL, n, dh, j0 == k0);
             continue;
         }
         float *sum = j0 > k0 ? acc : o;

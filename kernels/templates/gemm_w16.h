@@ -7,6 +7,9 @@
  * A pair of vectors has columns j and 16 + j of a wide panel. Of BF16 these lie side by side, so
  * one load, a shift and a mask widen both, without a shuffle. gemm_tile.h says how many pairs a
  * tile of m rows takes: GEMM_PAIRS(m), a part of a panel or some panels; at most GEMM_W16_MR rows.
+ *
+ * Attention (attention_w16.h) has them with any stride bs between two steps, which a wide panel has
+ * one of ISO_WIDE_PANEL.
  */
 #define W16_CHUNKS (ISO_PANEL / VF_N) /* pairs of a wide panel */
 #if GEMM_W16_MR == 4
@@ -29,12 +32,12 @@ ISO_INLINE void w16_load(vf *pair, const uint16_t *step, size_t chunk, const int
 /* Sums of m rows and `pairs` pairs, the first of which is `chunk` of its panel. B is prefetched so
  * many elements ahead, if there are rows enough: fewer are as fast as memory. */
 ISO_INLINE void w16_tile(float *c, size_t ldc, const float *a, size_t lda, const uint16_t *b,
-                         size_t bps, size_t chunk, const size_t m, const size_t pairs, size_t k,
-                         int add, const int type, size_t distance) {
+                         size_t bs, size_t bps, size_t chunk, const size_t m, const size_t pairs,
+                         size_t k, int add, const int type, size_t distance) {
     const size_t vectors = 2 * pairs, panels = (pairs + W16_CHUNKS - 1) / W16_CHUNKS;
 #if defined(GEMM_F16_ROWS)
     if (type == ISO_W16_F16 && m <= GEMM_F16_ROWS) {
-        gemm_f16_tile(c, ldc, a, lda, b, bps, m, panels, k, add);
+        gemm_f16_tile(c, ldc, a, lda, b, bs, bps, m, panels, k, add);
         return;
     }
 #endif
@@ -72,7 +75,7 @@ ISO_INLINE void w16_tile(float *c, size_t ldc, const float *a, size_t lda, const
         }
         direct_next(four, m, t[m * vectors - 1]);
         ISO_AFTER(t[m * vectors - 1], b);
-        b += ISO_WIDE_PANEL;
+        b += bs;
     }
 #undef W16_PAIR
     ISO_UNROLLED (i, m) {
@@ -98,7 +101,8 @@ static ISO_ONE_COPY void panel_part(float *c, size_t ldc, const float *sums, siz
 }
 
 ISO_INLINE void w16_rows(float *c, size_t ldc, const float *a, size_t lda, const uint16_t *b,
-                         size_t bps, const size_t m, size_t n, size_t k, int mode, const int type) {
+                         size_t bs, size_t bps, const size_t m, size_t n, size_t k, int mode,
+                         const int type) {
     const int wide = GEMM_PAIRS(m) > W16_CHUNKS;
     const size_t panels = wide ? GEMM_PAIRS(m) / W16_CHUNKS : 1;
     const size_t pairs = GEMM_PAIRS(m) < W16_CHUNKS ? GEMM_PAIRS(m) : W16_CHUNKS;
@@ -106,16 +110,20 @@ ISO_INLINE void w16_rows(float *c, size_t ldc, const float *a, size_t lda, const
     const int add = mode & ISO_DIRECT_ADD;
     if (wide)
         for (; n >= panels * ISO_WIDE_PANEL; n -= panels * ISO_WIDE_PANEL) {
-            w16_tile(c, ldc, a, lda, b, bps, 0, m, panels * W16_CHUNKS, k, add, type,
+            w16_tile(c, ldc, a, lda, b, bs, bps, 0, m, panels * W16_CHUNKS, k, add, type,
                      ahead / panels);
             c += panels * ISO_WIDE_PANEL, b += panels * bps;
         }
+    if (wide && panels > 2 && n >= 2 * ISO_WIDE_PANEL) { /* a block of keys, a head of 64 */
+        w16_tile(c, ldc, a, lda, b, bs, bps, 0, m, 2 * W16_CHUNKS, k, add, type, ahead / 2);
+        n -= 2 * ISO_WIDE_PANEL, c += 2 * ISO_WIDE_PANEL, b += 2 * bps;
+    }
     while (n > 0) {
         float sums[GEMM_W16_MR * ISO_WIDE_PANEL];
         const int part = n < ISO_WIDE_PANEL;
         for (size_t chunk = 0; chunk < W16_CHUNKS; chunk += pairs)
-            w16_tile(part ? sums : c, part ? ISO_WIDE_PANEL : ldc, a, lda, b, bps, chunk, m, pairs,
-                     k, part ? 0 : add, type, ahead);
+            w16_tile(part ? sums : c, part ? ISO_WIDE_PANEL : ldc, a, lda, b, bs, bps, chunk, m,
+                     pairs, k, part ? 0 : add, type, ahead);
         if (part) {
             panel_part(c, ldc, sums, ISO_WIDE_PANEL, m, n, add);
             break;
@@ -127,22 +135,22 @@ ISO_INLINE void w16_rows(float *c, size_t ldc, const float *a, size_t lda, const
 /* clang-format off */
 #define W16_ROWS(M)                                                                                \
     static ISO_ONE_COPY void f16_rows_##M(float *c, size_t ldc, const float *a, size_t lda,        \
-                                          const uint16_t *b, size_t bps, size_t n, size_t k,       \
-                                          int mode) {                                              \
-        w16_rows(c, ldc, a, lda, b, bps, M, n, k, mode, ISO_W16_F16);                              \
+                                          const uint16_t *b, size_t bs, size_t bps, size_t n,      \
+                                          size_t k, int mode) {                                    \
+        w16_rows(c, ldc, a, lda, b, bs, bps, M, n, k, mode, ISO_W16_F16);                          \
     }                                                                                              \
     static ISO_ONE_COPY void bf16_rows_##M(float *c, size_t ldc, const float *a, size_t lda,       \
-                                           const uint16_t *b, size_t bps, size_t n, size_t k,      \
-                                           int mode) {                                             \
-        w16_rows(c, ldc, a, lda, b, bps, M, n, k, mode, ISO_W16_BF16);                             \
+                                           const uint16_t *b, size_t bs, size_t bps, size_t n,     \
+                                           size_t k, int mode) {                                   \
+        w16_rows(c, ldc, a, lda, b, bs, bps, M, n, k, mode, ISO_W16_BF16);                         \
     }
 W16_EACH(W16_ROWS)
-#define F16_CASE(M) case M: f16_rows_##M(c, ldc, a, lda, b, bps, n, k, mode); break;
-#define BF16_CASE(M) case M: bf16_rows_##M(c, ldc, a, lda, b, bps, n, k, mode); break;
+#define F16_CASE(M) case M: f16_rows_##M(c, ldc, a, lda, b, bs, bps, n, k, mode); break;
+#define BF16_CASE(M) case M: bf16_rows_##M(c, ldc, a, lda, b, bs, bps, n, k, mode); break;
 /* clang-format on */
 
-static void gemm_w16(float *c, size_t ldc, const float *a, size_t lda, const uint16_t *b,
-                     size_t bps, size_t m, size_t n, size_t k, int type, int mode) {
+static void w16_strip(float *c, size_t ldc, const float *a, size_t lda, const uint16_t *b,
+                      size_t bs, size_t bps, size_t m, size_t n, size_t k, int type, int mode) {
     ISO_REQUIRE(m <= GEMM_W16_MR && (m <= 1 || ldc >= n));
     if (type == ISO_W16_BF16)
         switch (m) {
@@ -156,11 +164,16 @@ static void gemm_w16(float *c, size_t ldc, const float *a, size_t lda, const uin
         }
 }
 
+static void gemm_w16(float *c, size_t ldc, const float *a, size_t lda, const uint16_t *b,
+                     size_t bps, size_t m, size_t n, size_t k, int type, int mode) {
+    w16_strip(c, ldc, a, lda, b, ISO_WIDE_PANEL, bps, m, n, k, type, mode);
+}
+
 /* k steps of a wide panel into one panel of floats or two. */
-ISO_INLINE void widen_panel(float *panels, const uint16_t *b, size_t k, const int both,
+ISO_INLINE void widen_panel(float *panels, const uint16_t *b, size_t bs, size_t k, const int both,
                             const int type) {
     float *second = panels + k * ISO_PANEL;
-    for (size_t p = 0; p < k; p++, b += ISO_WIDE_PANEL, panels += ISO_PANEL, second += ISO_PANEL)
+    for (size_t p = 0; p < k; p++, b += bs, panels += ISO_PANEL, second += ISO_PANEL)
         for (size_t chunk = 0; chunk < W16_CHUNKS; chunk++) {
             vf pair[2];
             w16_load(pair, b, chunk, type);
@@ -170,16 +183,21 @@ ISO_INLINE void widen_panel(float *panels, const uint16_t *b, size_t k, const in
         }
 }
 
-static void gemm_widen(float *panels, const uint16_t *b, size_t bps, size_t n, size_t k, int type) {
+static ISO_ONE_COPY void w16_widen(float *panels, const uint16_t *b, size_t bs, size_t bps,
+                                   size_t n, size_t k, int type) {
     for (; n > ISO_PANEL; n -= n < ISO_WIDE_PANEL ? n : ISO_WIDE_PANEL) {
         if (type == ISO_W16_BF16)
-            widen_panel(panels, b, k, 1, ISO_W16_BF16);
+            widen_panel(panels, b, bs, k, 1, ISO_W16_BF16);
         else
-            widen_panel(panels, b, k, 1, ISO_W16_F16);
+            widen_panel(panels, b, bs, k, 1, ISO_W16_F16);
         panels += k * ISO_WIDE_PANEL, b += bps;
     }
     if (n > 0 && type == ISO_W16_BF16)
-        widen_panel(panels, b, k, 0, ISO_W16_BF16);
+        widen_panel(panels, b, bs, k, 0, ISO_W16_BF16);
     else if (n > 0)
-        widen_panel(panels, b, k, 0, ISO_W16_F16);
+        widen_panel(panels, b, bs, k, 0, ISO_W16_F16);
+}
+
+static void gemm_widen(float *panels, const uint16_t *b, size_t bps, size_t n, size_t k, int type) {
+    w16_widen(panels, b, ISO_WIDE_PANEL, bps, n, k, type);
 }

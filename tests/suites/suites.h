@@ -54,6 +54,14 @@ static inline unsigned iso_act_hashed(size_t function) {
     return function <= ISO_UNARY_TANH || function >= ISO_UNARY_EXP ? ISO_CHECK_CASE_GOLDEN : 0;
 }
 
+/* Numbers of 16 bits, by definition (w16.c): the value of one; one near a float, or any bits where
+ * the fill asks for them; and where column j of a step of 32 lies, as isobit/ops.h has it. */
+enum { ISO_HALF_PANEL = 32 };
+float iso_half_value(unsigned half, size_t type);
+uint16_t iso_half_of(float x, size_t type);
+uint16_t iso_half_fill(struct iso_check_operands *o, unsigned fill, size_t type);
+size_t iso_half_place(size_t j, size_t type);
+
 /* Of iso_activation. */
 static inline const char *iso_act_name(size_t act) {
     static const char *const names[] = {

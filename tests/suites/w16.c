@@ -10,12 +10,12 @@
 #include <isobit/check.h>
 #include "suites/suites.h"
 
-enum { WIDE = 32 }; /* columns of a panel */
+enum { WIDE = ISO_HALF_PANEL }; /* columns of a panel */
 
 /* ------------------------------------------------------------------------- numbers of 16 bits */
 
 /* By definition: sign, exponent and fraction. */
-static float half_value(unsigned half, size_t type) {
+float iso_half_value(unsigned half, size_t type) {
     const int bits = type == ISO_W16_BF16 ? 7 : 10, ones = type == ISO_W16_BF16 ? 255 : 31;
     const int bias = ones / 2, exponent = (int)(half >> bits) & ones;
     const double fraction = (double)(half & ((1U << bits) - 1));
@@ -28,7 +28,7 @@ static float half_value(unsigned half, size_t type) {
 
 /* A number near the float; what is too large for F16 becomes its largest, so that plain inputs stay
  * finite. */
-static uint16_t half_of(float x, size_t type) {
+uint16_t iso_half_of(float x, size_t type) {
     const unsigned sign = signbit(x) ? 0x8000 : 0;
     if (isnan(x))
         return (uint16_t)(sign | (type == ISO_W16_BF16 ? 0x7fc1 : 0x7e01));
@@ -37,7 +37,7 @@ static uint16_t half_of(float x, size_t type) {
     unsigned low = 0, high = type == ISO_W16_BF16 ? 0x7f7f : 0x7bff;
     while (low < high) { /* the largest that is not above it: they rise with their bits */
         const unsigned middle = (low + high + 1) / 2;
-        if (half_value(middle, type) <= fabsf(x))
+        if (iso_half_value(middle, type) <= fabsf(x))
             low = middle;
         else
             high = middle - 1;
@@ -45,14 +45,14 @@ static uint16_t half_of(float x, size_t type) {
     return (uint16_t)(sign | low);
 }
 
-static uint16_t half_fill(struct iso_check_operands *o, unsigned fill, size_t type) {
+uint16_t iso_half_fill(struct iso_check_operands *o, unsigned fill, size_t type) {
     if (fill == ISO_CHECK_FILL_BITS)
         return (uint16_t)iso_check_random_next(&o->random);
-    return half_of(iso_check_fill_value(o, fill), type);
+    return iso_half_of(iso_check_fill_value(o, fill), type);
 }
 
 /* Column j of a step, as isobit/ops.h has it. */
-static size_t place(size_t j, size_t type) {
+size_t iso_half_place(size_t j, size_t type) {
     return type == ISO_W16_BF16 ? j % 16 * 2 + j / 16 : j;
 }
 
@@ -64,8 +64,8 @@ static void panels_setup(struct iso_check_operands *o, size_t n, size_t k, size_
     for (size_t panel = 0; panel < panels; panel++)
         for (size_t p = 0; p < k; p++)
             for (size_t j = 0; j < WIDE; j++)
-                b[panel * ld + p * WIDE + place(j, type)] =
-                    panel * WIDE + j < n ? half_fill(o, fill, type) : 0x3c00;
+                b[panel * ld + p * WIDE + iso_half_place(j, type)] =
+                    panel * WIDE + j < n ? iso_half_fill(o, fill, type) : 0x3c00;
 }
 
 /* ----------------------------------------------------------------------------------- gemm_w16 */
@@ -111,10 +111,10 @@ static void w16_reference(struct iso_check_operands *o, const struct iso_check_c
     double *expect = judge ? iso_check_expect(o, W_C) : NULL,
            *bound = judge ? iso_check_bound(o, W_C) : NULL;
     for (size_t j = 0; j < n; j++) {
-        const uint16_t *b =
-            ISO_CHECK_HOST(uint16_t, o, W_B) + j / WIDE * panel_ld(c) + place(j % WIDE, p[W_TYPE]);
+        const uint16_t *b = ISO_CHECK_HOST(uint16_t, o, W_B) + j / WIDE * panel_ld(c) +
+                            iso_half_place(j % WIDE, p[W_TYPE]);
         for (size_t step = 0; step < k; step++)
-            w[step] = half_value(b[step * WIDE], p[W_TYPE]);
+            w[step] = iso_half_value(b[step * WIDE], p[W_TYPE]);
         for (size_t i = 0; i < m; i++) {
             const float *a = ISO_CHECK_HOST(float, o, W_A) + i * (k + p[W_AGAP]);
             const float old = p[W_ADD] ? c0[i * (n + p[W_CGAP]) + j] : 0;
@@ -247,10 +247,9 @@ static void widen_reference(struct iso_check_operands *o, const struct iso_check
     float *exact = iso_check_exact(o, X_PANELS);
     for (size_t j = 0; j < (p[X_N] + ISO_PANEL - 1) / ISO_PANEL * ISO_PANEL; j++)
         for (size_t step = 0; step < p[X_K]; step++)
-            exact[j / ISO_PANEL * panel + step * ISO_PANEL + j % ISO_PANEL] = half_value(
-                ISO_CHECK_HOST(
-                    uint16_t, o,
-                    X_B)[j / WIDE * widen_ld(c) + step * WIDE + place(j % WIDE, p[X_TYPE])],
+            exact[j / ISO_PANEL * panel + step * ISO_PANEL + j % ISO_PANEL] = iso_half_value(
+                ISO_CHECK_HOST(uint16_t, o, X_B)[j / WIDE * widen_ld(c) + step * WIDE +
+                                                 iso_half_place(j % WIDE, p[X_TYPE])],
                 p[X_TYPE]);
 }
 
