@@ -24,6 +24,9 @@ struct job {
     const struct iso_kernels *kernels;
     float *o;
     const float *q, *k, *v;
+    int w16; /* keys and values are these, of type16: */
+    const uint16_t *k16, *v16;
+    int type16;
     const iso_attention_shape *s;
     const iso_attention_options *opt;
     float scale;
@@ -35,6 +38,10 @@ struct job {
     int scattered;          /* heads of few queries, with key panels that are not all in L2 */
     size_t query_rows, query_blocks, tasks, scratch_task;
 };
+
+/* Panels of keys and rows of values of 16 bits. */
+static size_t keys_w16(size_t count, size_t dh) { return iso_round_up(count, ISO_WIDE_PANEL) * dh; }
+static size_t row_w16(size_t dh) { return iso_round_up(dh, ISO_WIDE_PANEL); }
 
 static size_t keys_of(const struct job *t, size_t b) {
     return t->opt->key_lengths ? t->opt->key_lengths[b] : t->s->Sk;
@@ -64,13 +71,22 @@ static void pack_heads(void *arg, size_t task) {
  * hardware prefetches those that follow this one's in memory. */
 static void prefetch_next_head(const struct job *t, struct iso_attention *a, size_t next) {
     const iso_attention_shape *s = t->s;
-    if (next >= s->B * s->H || !t->k || !t->v)
+    if (next >= s->B * s->H || !(t->k || t->k16) || !(t->v || t->v16))
         return;
     const size_t b = next / s->H, h = next % s->H, nk = keys_of(t, b);
-    a->k_after = t->k + b * s->k.batch + h * s->k.head;
-    a->v_after = t->v + b * s->v.batch + h * s->v.head;
-    if (a->k_after != a->key_panels + iso_round_up(a->nk, ISO_PANEL) * s->dh ||
-        a->v_after != a->v + a->nk * a->ldv)
+    const size_t k = b * s->k.batch + h * s->k.head, v = b * s->v.batch + h * s->v.head;
+    int follows;
+    if (t->w16) {
+        a->k_after = (const float *)(const void *)(t->k16 + k);
+        a->v_after = (const float *)(const void *)(t->v16 + v);
+        follows =
+            t->k16 + k == a->k16 + keys_w16(a->nk, s->dh) && t->v16 + v == a->v16 + a->nk * a->ldv;
+    } else {
+        a->k_after = t->k + k, a->v_after = t->v + v;
+        follows = a->k_after == a->key_panels + iso_round_up(a->nk, ISO_PANEL) * s->dh &&
+                  a->v_after == a->v + a->nk * a->ldv;
+    }
+    if (!follows)
         a->nk_after = nk < ISO_KEY_BLOCK ? nk : ISO_KEY_BLOCK;
 }
 
@@ -113,6 +129,11 @@ static void run_block(const struct job *t, size_t task, size_t at, size_t place,
         .bias_head = opt->bias_strides.head,
         .weights_head = opt->weights_strides.head,
     };
+    if (t->w16) {
+        a.k16 = t->k16 ? t->k16 + b * s->k.batch + h * s->k.head : NULL;
+        a.v16 = t->v16 ? t->v16 + b * s->v.batch + h * s->v.head : NULL;
+        a.type16 = t->type16;
+    }
     if (t->scattered)
         prefetch_next_head(t, &a, at + t->tasks);
     if (t->values_head)
@@ -128,7 +149,10 @@ static void run_block(const struct job *t, size_t task, size_t at, size_t place,
         a.ldw = opt->weights_strides.seq;
         a.nk_weights = s->Sk;
     }
-    t->kernels->attention(&a);
+    if (t->w16)
+        t->kernels->attention_w16(&a);
+    else
+        t->kernels->attention(&a);
 }
 
 static void run_heads(void *arg, size_t task) {
@@ -162,7 +186,7 @@ static void run_rows(void *arg, size_t task) {
 }
 
 /* The extent of a strided tensor whose last dimension, of `last` elements, is contiguous. */
-static iso_status check_tensor(const float *p, size_t B, size_t H, size_t S, size_t last,
+static iso_status check_tensor(const void *p, size_t B, size_t H, size_t S, size_t last,
                                const iso_strides *s) {
     size_t b, h, i, sum;
     if (!p)
@@ -202,10 +226,31 @@ static int tensors_overlap(const float *o, const iso_strides *so, size_t S_o, si
     return 0;
 }
 
+/* Whether an output [B][H][S][last] meets keys and values of 16 bits: whether the extents do. */
+static int meets_w16(const float *o, const iso_strides *so, size_t last, const struct job *t) {
+    const iso_attention_shape *s = t->s;
+    const size_t heads = s->B - 1, h = s->H - 1;
+    const struct {
+        const uint16_t *p;
+        size_t extent;
+    } x[] = {
+        {t->k16, heads * s->k.batch + h * s->k.head + keys_w16(s->Sk, s->dh)},
+        {t->v16, heads * s->v.batch + h * s->v.head + (s->Sk - 1) * s->v.seq + row_w16(s->dh)}};
+    const uintptr_t begin = (uintptr_t)o;
+    const uintptr_t end =
+        begin + (heads * so->batch + h * so->head + (s->Sq - 1) * so->seq + last) * sizeof *o;
+    for (int i = 0; i < 2 && o; i++)
+        if (begin < (uintptr_t)x[i].p + x[i].extent * sizeof *x->p && (uintptr_t)x[i].p < end)
+            return 1;
+    return 0;
+}
+
 static iso_status check(const struct job *t) {
     const iso_attention_shape *s = t->s;
     const iso_attention_options *opt = t->opt;
     size_t work;
+    if (t->w16 && t->type16 != ISO_W16_F16 && t->type16 != ISO_W16_BF16)
+        return ISOBIT_E_OPTION;
     if (s->dh > MAX_HEAD_WIDTH)
         return ISOBIT_E_DIM;
     if (iso_mul_overflows(&work, s->B, s->H) || iso_mul_overflows(&work, work, s->Sq) ||
@@ -220,12 +265,21 @@ static iso_status check(const struct job *t) {
     iso_status status = check_tensor(t->o, s->B, s->H, s->Sq, s->dh, &s->o);
     if (!status)
         status = check_tensor(t->q, s->B, s->H, s->Sq, s->dh, &s->q);
-    if (!status && s->Sk && !opt->key_panels)
-        status = check_tensor(t->k, s->B, s->H, s->Sk, s->dh, &s->k);
-    if (!status && s->Sk && opt->key_panels && !t->k)
-        status = ISOBIT_E_NULL;
-    if (!status && s->Sk)
-        status = check_tensor(t->v, s->B, s->H, s->Sk, s->dh, &s->v);
+    if (!status && s->Sk && t->w16) {
+        size_t panels;
+        status = iso_mul_overflows(&panels, iso_round_up(s->Sk, ISO_WIDE_PANEL), s->dh)
+                     ? ISOBIT_E_OVERFLOW
+                     : check_tensor(t->k16, s->B, s->H, 1, panels, &s->k);
+        if (!status)
+            status = check_tensor(t->v16, s->B, s->H, s->Sk, row_w16(s->dh), &s->v);
+    } else if (!status && s->Sk) {
+        if (!opt->key_panels)
+            status = check_tensor(t->k, s->B, s->H, s->Sk, s->dh, &s->k);
+        else if (!t->k)
+            status = ISOBIT_E_NULL;
+        if (!status)
+            status = check_tensor(t->v, s->B, s->H, s->Sk, s->dh, &s->v);
+    }
     /* Of a bias by distance a head is one row, from that of the last query and the first key on. */
     const int by_distance = opt->bias && opt->bias_strides.seq == ISOBIT_BY_DISTANCE;
     const size_t bias_rows = by_distance ? 1 : s->Sq;
@@ -253,7 +307,10 @@ static iso_status check(const struct job *t) {
             (i < 4 && tensors_overlap(opt->weights, &opt->weights_strides, s->Sq, s->Sk, x[i].p,
                                       x[i].strides, x[i].S, x[i].last, s->B, s->H)))
             return ISOBIT_E_ALIAS;
-    return ISOBIT_OK;
+    return t->w16 && (meets_w16(t->o, &s->o, s->dh, t) ||
+                      meets_w16(opt->weights, &opt->weights_strides, s->Sk, t))
+               ? ISOBIT_E_ALIAS
+               : ISOBIT_OK;
 }
 
 /* The options to read, in `own` where the caller's cannot be; NULL when their size is unknown. */
@@ -282,8 +339,9 @@ static int keys_in_place(const iso_attention_shape *s, const iso_attention_optio
 static iso_status plan(struct job *t, size_t *floats, size_t threads) {
     const iso_attention_shape *s = t->s;
     size_t heads = s->B * s->H, work;
+    const int panels = t->opt->key_panels || t->w16; /* there are some */
     t->query_rows = ISO_QUERY_BLOCK;
-    if (iso_keys_exceed_l2(s->Sk, s->dh) &&
+    if (!t->w16 && iso_keys_exceed_l2(s->Sk, s->dh) &&
         heads * (s->Sq / (ISO_QUERY_BLOCKS * ISO_QUERY_BLOCK)) >= RUNS_PER_THREAD * threads)
         t->query_rows = ISO_QUERY_BLOCKS * ISO_QUERY_BLOCK;
     t->query_blocks = (s->Sq + t->query_rows - 1) / t->query_rows;
@@ -294,15 +352,15 @@ static iso_status plan(struct job *t, size_t *floats, size_t threads) {
         t->tasks = heads * t->query_blocks;
     t->whole_heads = t->tasks < 2 || heads % t->tasks == 0 || heads / t->tasks >= 4;
     t->panels_head = t->values_head = 0;
-    t->scattered =
-        t->opt->key_panels && s->Sq <= ISO_QUERIES_FEW && iso_keys_exceed_l2(heads * s->Sk, s->dh);
-    t->rows = !t->opt->key_panels && s->Sq == 1;
-    if (!t->opt->key_panels && !t->rows && !keys_in_place(s, t->opt)) {
+    t->scattered = panels && s->Sq <= ISO_QUERIES_FEW &&
+                   iso_keys_exceed_l2(heads * s->Sk / (t->w16 ? 2 : 1), s->dh);
+    t->rows = !panels && s->Sq == 1;
+    if (!panels && !t->rows && !keys_in_place(s, t->opt)) {
         t->panels_head = iso_key_panels_floats(s->Sk, s->dh);
         if (t->panels_head == 0 && s->Sk)
             return ISOBIT_E_OVERFLOW;
     }
-    if (s->Sq >= MANY && s->Sk >= MANY && s->v.seq != s->dh &&
+    if (!t->w16 && s->Sq >= MANY && s->Sk >= MANY && s->v.seq != s->dh &&
         iso_mul_overflows(&t->values_head, s->Sk, s->dh))
         return ISOBIT_E_OVERFLOW;
     size_t packed;
@@ -316,34 +374,46 @@ static iso_status plan(struct job *t, size_t *floats, size_t threads) {
                : ISOBIT_OK;
 }
 
-iso_status iso_attention_f32_workspace_bytes(size_t *bytes, const iso_attention_shape *shape,
-                                             const iso_attention_options *options,
-                                             const iso_context *context) {
+static iso_status workspace_bytes(size_t *bytes, struct job *t,
+                                  const iso_attention_options *options,
+                                  const iso_context *context) {
     iso_attention_options own;
-    struct job t = {.s = shape};
+    const iso_attention_shape *shape = t->s;
     size_t floats = 0, work;
     if (!bytes || !shape)
         return ISOBIT_E_NULL;
-    if (!(t.opt = options_or_default(options, &own, shape)))
+    if (!(t->opt = options_or_default(options, &own, shape)))
         return ISOBIT_E_SIZE;
     if (shape->dh > MAX_HEAD_WIDTH)
         return ISOBIT_E_DIM;
     if (iso_mul_overflows(&work, shape->B, shape->H) || iso_mul_overflows(&work, work, shape->Sq))
         return ISOBIT_E_OVERFLOW;
-    iso_status status = iso_context_kernels(&t.kernels, context);
+    iso_status status = iso_context_kernels(&t->kernels, context);
     if (!status && work && shape->dh)
-        status = plan(&t, &floats, iso_context_threads(context));
+        status = plan(t, &floats, iso_context_threads(context));
     if (!status)
         *bytes = iso_scratch_bytes(floats);
     return status;
 }
 
+iso_status iso_attention_f32_workspace_bytes(size_t *bytes, const iso_attention_shape *shape,
+                                             const iso_attention_options *options,
+                                             const iso_context *context) {
+    struct job t = {.s = shape};
+    return workspace_bytes(bytes, &t, options, context);
+}
+
+iso_status iso_attention_w16_workspace_bytes(size_t *bytes, const iso_attention_shape *shape,
+                                             const iso_attention_options *options,
+                                             const iso_context *context) {
+    struct job t = {.s = shape, .w16 = 1};
+    return workspace_bytes(bytes, &t, options, context);
+}
+
 /* *t becomes the job, as far as it gets. */
-static iso_status attention_call(struct job *t, iso_attention_options *own, float *o,
-                                 const float *q, const float *k, const float *v,
-                                 const iso_attention_shape *shape,
+static iso_status attention_call(struct job *t, iso_attention_options *own,
                                  const iso_attention_options *options, const iso_context *context) {
-    *t = (struct job){.o = o, .q = q, .k = k, .v = v, .s = shape};
+    const iso_attention_shape *shape = t->s;
     if (!shape)
         return ISOBIT_E_NULL;
     if (!(t->opt = options_or_default(options, own, shape)))
@@ -377,6 +447,9 @@ static iso_status attention_call(struct job *t, iso_attention_options *own, floa
 }
 
 static const char *way_of(const struct job *t, int key_panels) {
+    if (t->w16)
+        return t->type16 == ISO_W16_BF16 ? "keys and values of 16 bits (bf16)"
+                                         : "keys and values of 16 bits (f16)";
     if (key_panels)
         return "keys in panels";
     if (t->rows)
@@ -387,6 +460,8 @@ static const char *way_of(const struct job *t, int key_panels) {
 }
 
 static const char *why(const struct job *t) {
+    if (t->w16)
+        return "they are widened in registers";
     if (t->opt->key_panels)
         return "keys lie in panels already";
     if (t->rows)
@@ -401,17 +476,15 @@ static const char *why(const struct job *t) {
                                        : "keys in panels suit few queries";
 }
 
-iso_status iso_attention_f32(float *o, const float *q, const float *k, const float *v,
-                             const iso_attention_shape *shape, const iso_attention_options *options,
-                             const iso_context *context) {
-    struct job t;
+static iso_status traced_call(struct job t, const iso_attention_options *options,
+                              const iso_context *context) {
     iso_attention_options own; /* to which t may point */
     const uint64_t begin = iso_verbose_begin();
-    const iso_status status = attention_call(&t, &own, o, q, k, v, shape, options, context);
+    const iso_status status = attention_call(&t, &own, options, context);
     if (begin) {
         static const iso_attention_options no_options;
         static const iso_attention_shape no_shape;
-        const iso_attention_shape *s = shape ? shape : &no_shape;
+        const iso_attention_shape *s = t.s ? t.s : &no_shape;
         iso_attention_options shown;
         const iso_attention_options *x = ISO_OPTIONS_OR(options, shown, key_panels, &no_options);
         const uint64_t end = iso_verbose_clock();
@@ -424,13 +497,27 @@ iso_status iso_attention_f32(float *o, const float *q, const float *k, const flo
             snprintf(past, sizeof past, ":causal:past%zu", x->past);
         if (x->window)
             snprintf(window, sizeof window, ":window%zu", x->window);
-        iso_verbose_end(begin, end, "attention_f32", context, status, way,
+        iso_verbose_end(begin, end, t.w16 ? "attention_w16" : "attention_f32", context, status, way,
                         "B%zuH%zuSq%zuSk%zudh%zu:ldq%zu:ldk%zu:ldv%zu:ldo%zu%s%s%s%s%s%s", s->B,
                         s->H, s->Sq, s->Sk, s->dh, s->q.seq, s->k.seq, s->v.seq, s->o.seq, past,
                         window, x->key_lengths ? ":key_lengths" : "", x->bias ? ":bias" : "",
                         x->weights ? ":weights" : "", x->key_panels ? ":key_panels" : "");
     }
     return status;
+}
+
+iso_status iso_attention_f32(float *o, const float *q, const float *k, const float *v,
+                             const iso_attention_shape *shape, const iso_attention_options *options,
+                             const iso_context *context) {
+    return traced_call((struct job){.o = o, .q = q, .k = k, .v = v, .s = shape}, options, context);
+}
+
+iso_status iso_attention_w16(float *o, const float *q, const uint16_t *k, const uint16_t *v,
+                             iso_w16 type, const iso_attention_shape *shape,
+                             const iso_attention_options *options, const iso_context *context) {
+    const struct job t = {
+        .o = o, .q = q, .w16 = 1, .k16 = k, .v16 = v, .type16 = (int)type, .s = shape};
+    return traced_call(t, options, context);
 }
 
 size_t iso_key_panels_floats(size_t capacity, size_t dh) {

@@ -249,10 +249,9 @@ struct iso_norm {
  *   head's operands lie q_head, k_head, ... behind those of the head before.
  *
  * attention_w16: the same with keys and values of 16 bits, of type16: k16 in wide panels, [dh][32],
- *   of which the last one is read as a whole; rows v16 [nk][ldv], ldv a multiple of 32 and not less
- *   than dh, each 32 elements of which have the order of a step of a wide panel, and all are read.
- *   k_after and v_after: such ones. nq <= ISO_QUERY_BLOCK, no heads, k, v and key_panels are not
- *   used.
+ *   of which the last one is read as a whole; rows v16 [nk][ldv], each 32 elements of which lie as
+ *   a step of a wide panel, and are read as a whole. k_after and v_after are such ones. nq is at
+ *   most ISO_QUERY_BLOCK, there are no heads; k, v and key_panels are not used.
  */
 #define ISO_HEADS 32                 /* at most */
 #define ISO_HEADS_FLOATS ISO_K_BLOCK /* of their rows of values, at most */

@@ -340,6 +340,50 @@ ISOBIT_API size_t iso_key_panels_floats(size_t capacity, size_t dh); /* 0 on ove
 ISOBIT_API iso_status iso_key_panels_append(float *panels, size_t first, const float *k, size_t ldk,
                                             size_t count, size_t dh, const iso_context *context);
 
+/*
+ * The same with keys and values of 16 bits, as caches may hold them: half the memory, and decoding,
+ * which waits for it, takes little more than half the time. They are widened in registers, exactly,
+ * so results have the bits that iso_attention_f32 gives for the widened keys and values. Meant for
+ * few queries; any number works. Strides of k and v count 16-bit elements:
+ *   k: panels of 32 keys, each [dh][32], as iso_keys_w16_append writes them; k.seq is not used, nor
+ *      is key_panels. Keys j and 16 + j of BF16 lie side by side, at 2j and 2j + 1, those of F16 in
+ *      order. The last panel is read as a whole, whatever is there.
+ *   v: rows of dh rounded up to 32 elements, each 32 of which have the order of the keys of a
+ *      panel, as iso_values_w16_append writes them. v.seq is at least that width.
+ * o and weights must not lie between the first and the last element of k or of v.
+ */
+ISOBIT_API iso_status iso_attention_w16(float *o, const float *q, const uint16_t *k,
+                                        const uint16_t *v, iso_w16 type,
+                                        const iso_attention_shape *shape,
+                                        const iso_attention_options *options,
+                                        const iso_context *context);
+ISOBIT_API iso_status iso_attention_w16_workspace_bytes(size_t *bytes,
+                                                        const iso_attention_shape *shape,
+                                                        const iso_attention_options *options,
+                                                        const iso_context *context);
+
+/*
+ * Keys and values for it, rounded to the nearest number of the type, of two equally near ones to
+ * the even one: what is too large for it becomes an infinity (F16: from 65520 on), subnormal
+ * numbers are kept, a NaN stays one. Append writes `count` rows of floats (ldk, ldv >= dh) to
+ * positions first, first+1, ... of one head; other keys keep their bits, columns of values beyond
+ * dh become 0. `elements` is how many 16-bit elements a head takes, with room for `capacity` keys;
+ * 0 on overflow.
+ */
+ISOBIT_API size_t iso_keys_w16_elements(size_t capacity, size_t dh);
+ISOBIT_API size_t iso_values_w16_elements(size_t capacity, size_t dh);
+ISOBIT_API iso_status iso_keys_w16_append(uint16_t *panels, size_t first, const float *k,
+                                          size_t ldk, size_t count, size_t dh, iso_w16 type,
+                                          const iso_context *context);
+ISOBIT_API iso_status iso_values_w16_append(uint16_t *values, size_t first, const float *v,
+                                            size_t ldv, size_t count, size_t dh, iso_w16 type,
+                                            const iso_context *context);
+
+/* y = x rounded in the same way, still as floats, over rows x n: x [rows][ldx >= n], y
+ * [rows][ldy >= n], which may be x itself. */
+ISOBIT_API iso_status iso_round_w16(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,
+                                    size_t n, iso_w16 type, const iso_context *context);
+
 /* ------------------------------------------------------------------------------- embeddings */
 
 /*

@@ -62,6 +62,10 @@ static const char *const each_line[] = {
     "attention_f32,scalar,B1H2Sq3Sk5dh4:ldq8:ldk9:ldv10:ldo11,thr1",
     all_masks,
     "key_panels_append,scalar,first1count2dh3:ldk4,thr1",
+    "attention_w16,scalar,B1H1Sq3Sk5dh4:ldq8:ldk0:ldv32:ldo11,thr1",
+    "keys_w16_append,scalar,first1count2dh3:ldk4:f16,thr1",
+    "values_w16_append,scalar,first1count2dh3:ldv4:bf16,thr1",
+    "round_w16,scalar,rows2n3:ldx4:ldy5:bf16,thr1",
     "embed_f32,scalar,count2d3:vocabulary4:ldy5,thr1",
     "embed_f32,scalar,count2d3:vocabulary4:ldy5:positions:position_rows,thr1",
     "embed_w16,scalar,count2d3:vocabulary4:ldy5,thr1",
@@ -160,6 +164,12 @@ static int each_call(void) {
     bad |= iso_attention_f32(out, in, in, in, &heads, NULL, &x) != 0;
     bad |= iso_attention_f32(out, in, in, in, &heads, &a, &x) != 0;
     bad |= iso_key_panels_append(out, 1, in, 4, 2, 3, &x) != 0;
+    static uint16_t keys16[160];
+    const iso_attention_shape one = {1, 1, 3, 5, 4, {0, 0, 8}, {0, 0, 0}, {0, 0, 32}, {0, 0, 11}};
+    bad |= iso_attention_w16(out, in, keys16, keys16, ISOBIT_F16, &one, NULL, &x) != 0;
+    bad |= iso_keys_w16_append(keys16, 1, in, 4, 2, 3, ISOBIT_F16, &x) != 0;
+    bad |= iso_values_w16_append(keys16, 1, in, 4, 2, 3, ISOBIT_BF16, &x) != 0;
+    bad |= iso_round_w16(out, 5, in, 4, 2, 3, ISOBIT_BF16, &x) != 0;
     bad |= iso_embed_f32(out, 5, ids, 2, in, 4, 3, 1, NULL, NULL, 0, &x) != 0;
     bad |= iso_embed_f32(out, 5, ids, 2, in, 4, 3, 1, in, rows, 3, &x) != 0;
     bad |= iso_embed_w16(out, 5, ids, 2, halves, ISOBIT_F16, 4, 3, 1, NULL, NULL, 0, &x) != 0;
