@@ -229,16 +229,15 @@ static int tensors_overlap(const float *o, const iso_strides *so, size_t S_o, si
 /* Whether an output [B][H][S][last] meets keys and values of 16 bits: whether the extents do. */
 static int meets_w16(const float *o, const iso_strides *so, size_t last, const struct job *t) {
     const iso_attention_shape *s = t->s;
-    const size_t heads = s->B - 1, h = s->H - 1;
+    const size_t b = s->B - 1, h = s->H - 1;
     const struct {
         const uint16_t *p;
         size_t extent;
-    } x[] = {
-        {t->k16, heads * s->k.batch + h * s->k.head + keys_w16(s->Sk, s->dh)},
-        {t->v16, heads * s->v.batch + h * s->v.head + (s->Sk - 1) * s->v.seq + row_w16(s->dh)}};
+    } x[] = {{t->k16, b * s->k.batch + h * s->k.head + keys_w16(s->Sk, s->dh)},
+             {t->v16, b * s->v.batch + h * s->v.head + (s->Sk - 1) * s->v.seq + row_w16(s->dh)}};
     const uintptr_t begin = (uintptr_t)o;
     const uintptr_t end =
-        begin + (heads * so->batch + h * so->head + (s->Sq - 1) * so->seq + last) * sizeof *o;
+        begin + (b * so->batch + h * so->head + (s->Sq - 1) * so->seq + last) * sizeof *o;
     for (int i = 0; i < 2 && o; i++)
         if (begin < (uintptr_t)x[i].p + x[i].extent * sizeof *x->p && (uintptr_t)x[i].p < end)
             return 1;

@@ -214,6 +214,9 @@ iso_status iso_model_load(iso_model **model, const char *directory, const iso_lo
     iso_load_options own;
     if (options && !(options = MODEL_OPTIONS(options, own, max_header_bytes)))
         return model_fail(error, ISOBIT_E_SIZE, "the options have an unknown size");
+    if (options && options->cache > ISOBIT_CACHE_BF16)
+        return model_fail(error, ISOBIT_E_OPTION, "cache %zu: there are 0 to 2 (iso_cache)",
+                          options->cache);
     iso_status status = model_check_context(context, error);
     if (status)
         return status;
@@ -223,6 +226,7 @@ iso_status iso_model_load(iso_model **model, const char *directory, const iso_lo
         return model_fail(error, ISOBIT_E_NOMEM, "out of memory");
     memset(made, 0, sizeof *made);
     made->arena = arena;
+    made->cache = options ? (iso_cache)options->cache : ISOBIT_CACHE_F32;
     /* A workspace of the caller is for ops; packing takes none that it could be too small for. */
     iso_context plain = {.size = sizeof plain};
     if (context) {

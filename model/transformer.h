@@ -42,27 +42,44 @@ typedef struct model_cache {
     size_t *source_lengths;        /* [sentences] */
     size_t *lengths;               /* [sentences] positions that there are */
     size_t *key_lengths;           /* [sentences x beams] of a step */
-    float *self_k, *self_v;        /* [layers][sentences x beams][H] panels | [T][dh] */
-    float *cross_k, *cross_v;      /* [layers][sentences][H] panels | [S][dh] */
-    size_t panels_t, panels_s;     /* floats of one head's panels */
-    float *bias;                   /* [biases][H][T], the last one of distance 0; or NULL */
-    size_t biases;                 /* 1: the same one for all layers */
-    float *row_bias;               /* [sentences x beams][H][T] of a step, or NULL */
+    int w16;                       /* elements have 16 bits, of this type: */
+    iso_w16 type;
+    size_t element;                   /* bytes */
+    unsigned char *self_k, *self_v;   /* [layers][sentences x beams][H] panels | [T][row] */
+    unsigned char *cross_k, *cross_v; /* [layers][sentences][H] panels | [S][row] */
+    size_t panels_t, panels_s, row;   /* elements of one head's panels; of a row of values */
+    float *bias;                      /* [biases][H][T], the last one of distance 0; or NULL */
+    size_t biases;                    /* 1: the same one for all layers */
+    float *row_bias;                  /* [sentences x beams][H][T] of a step, or NULL */
 } model_cache;
 
+/* cache.c. Whether the caches of a model have 16 bits, and which. */
+int model_cache_type(const iso_model *model, iso_w16 *type);
 /* Bytes that one sentence takes in a cache; 0 on overflow. */
 size_t model_cache_bytes(const iso_model *model, size_t beams, size_t T, size_t S);
-/* Workspace for every step. */
-iso_status model_cache_workspace(const model_cache *cache, model_run *run, float *weights);
 iso_status model_cache_make(model_cache *cache, model_run *run, size_t sentences, size_t beams,
                             size_t T, size_t S);
 /* Computes the keys and values of the encoder output run->x, that at spans[i] for sentence
  * first + i. */
 iso_status model_cache_sources(model_cache *cache, model_run *run, size_t first,
                                const model_span *spans, size_t count, size_t rows);
+/* The keys and values of whole prompts, in run->wide, begin the caches of layer l: that at spans[i]
+ * of the first beam of sentence places[i]. */
+iso_status model_cache_prompt(const model_cache *cache, const size_t *places, model_run *run,
+                              const model_span *spans, size_t count, size_t l);
+/* Those of a step, in run->wide, join them. */
+iso_status model_cache_append(const model_cache *cache, const model_run *run, size_t l,
+                              size_t rows);
+/* One head: of row r in layer l (self), or of sentence b in layer l (cross). */
+void *model_cache_self_k(const model_cache *c, size_t H, size_t l, size_t r, size_t h);
+void *model_cache_self_v(const model_cache *c, size_t H, size_t l, size_t r, size_t h);
+void *model_cache_cross_k(const model_cache *c, size_t H, size_t l, size_t b, size_t h);
+void *model_cache_cross_v(const model_cache *c, size_t H, size_t l, size_t b, size_t h);
 /* Rows of the self-attention caches; of a sentence all that there is. */
 void model_cache_copy_beam(model_cache *cache, const iso_model *model, size_t to, size_t from);
 void model_cache_copy_sentence(model_cache *cache, const iso_model *model, size_t to, size_t from);
+/* transformer.c. Workspace for every step. */
+iso_status model_cache_workspace(const model_cache *cache, model_run *run, float *weights);
 /*
  * One step for sentences x beams rows, each at the position where its sentence is; the lengths grow
  * by it. weights, where not NULL, receives the cross-attention [layers][sentences][H][beams][S of

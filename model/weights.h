@@ -73,6 +73,7 @@ struct iso_model {
     model_map *maps; /* [map_count], files in which weights are used, or NULL */
     size_t map_count;
     iso_profile *profile; /* of the caller, or NULL */
+    iso_cache cache;      /* what keys and values of decoding are rounded to */
     model_arena arena;
 };
 

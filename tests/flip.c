@@ -39,6 +39,8 @@ static const struct {
     {"rope_table", "rope_table", "cos"},
     /* The first element of a row, which layer norm alone takes from the others. */
     {"rmsnorm", "norm_rows", "first"},
+    /* The leading term of exp, of which attention_exp sees this very line. */
+    {"attention_w16", "exp_rest", "fma"},
     /* n, which scaling by bits of t does without. */
     {NULL, "exp2_product", "sub"},
 };

@@ -43,18 +43,24 @@ static void ok(iso_status status, const iso_error *error) {
         fail_msg("status %d: %s", (int)status, error->message);
 }
 
-static iso_model *load(const char *name) {
+static iso_model *load_cached(const char *name, size_t cache) {
     char path[600];
     iso_model *model = NULL;
     iso_error error = {0};
     (void)snprintf(path, sizeof path, "%s/models/%s", ISOBIT_TEST_DATA, name);
-    ok(iso_model_load(&model, path, NULL, NULL, &error), &error);
+    const iso_load_options options = {.size = sizeof options, .cache = cache};
+    ok(iso_model_load(&model, path, &options, NULL, &error), &error);
     return model;
 }
+static iso_model *load(const char *name) { return load_cached(name, ISOBIT_CACHE_F32); }
 
-static void spoil(float *at, size_t from, size_t to) {
-    for (size_t i = from; i < to; i++)
-        at[i] = NAN;
+/* Elements from `from` to `to` become NaN, of 32 bits and of either 16. */
+static void spoil(const model_cache *c, unsigned char *at, size_t from, size_t to) {
+    memset(at + from * c->element, 0xff, (to - from) * c->element);
+}
+
+static size_t keys(const model_cache *c, size_t n, size_t dh) {
+    return n == 0 ? 0 : c->w16 ? iso_keys_w16_elements(n, dh) : iso_key_panels_floats(n, dh);
 }
 
 /* Whatever no running sequence has written. */
@@ -65,14 +71,14 @@ static void spoil_unused(iso_batch *b) {
     for (size_t i = 0; i < s->layers * rows * s->Hk; i++) {
         const size_t place = i / s->Hk % rows / c->beams;
         const size_t n = place < b->group.active_count ? c->lengths[place] : 0;
-        spoil(c->self_k + i * c->panels_t, n ? iso_key_panels_floats(n, dh) : 0, c->panels_t);
-        spoil(c->self_v + i * c->T * dh, n * dh, c->T * dh);
+        spoil(c, c->self_k + i * c->panels_t * c->element, keys(c, n, dh), c->panels_t);
+        spoil(c, c->self_v + i * c->T * c->row * c->element, n * c->row, c->T * c->row);
     }
     for (size_t i = 0; i < s->layers * c->sentences * s->H && c->S; i++) {
         const size_t place = i / s->H % c->sentences;
         const size_t n = place < b->group.active_count ? c->source_lengths[place] : 0;
-        spoil(c->cross_k + i * c->panels_s, n ? iso_key_panels_floats(n, dh) : 0, c->panels_s);
-        spoil(c->cross_v + i * c->S * dh, n * dh, c->S * dh);
+        spoil(c, c->cross_k + i * c->panels_s * c->element, keys(c, n, dh), c->panels_s);
+        spoil(c, c->cross_v + i * c->S * c->row * c->element, n * c->row, c->S * c->row);
     }
 }
 
@@ -214,8 +220,9 @@ static void one_schedule(const iso_model *model, const iso_context *context) {
 
 static void test_schedules(void **state) {
     size_t turn = 0;
-    for (size_t f = 0; f < FAMILIES; f++) {
-        iso_model *model = load(families[f]);
+    for (size_t f = 0; f < 2 * FAMILIES; f++) { /* caches of 32 bits, then of 16 */
+        iso_model *model =
+            load_cached(families[f % FAMILIES], f < FAMILIES ? ISOBIT_CACHE_F32 : 1 + f % 2);
         for (size_t i = 0; i < iso_isa_count(); i++) {
             iso_context context = {.size = sizeof context, .isa = iso_isa_get(i)};
             iso_pool *pool;

@@ -82,6 +82,11 @@ const iso_context *make_backwards(backwards *b, size_t threads);
 void test_widened(void **state);
 void test_rows_among_threads(void **state);
 
+/* cache.c */
+void test_cached_in_16_bits(void **state);
+void test_beams_in_16_bits(void **state);
+void test_cache_option(void **state);
+
 /* costs.c */
 void test_profile(void **state);
 void test_steps_allocate_nothing(void **state);

@@ -67,7 +67,7 @@ enum {
     OPT_LANGUAGES = 1 << 27,
     OPT_MAP = 1 << 28,
     OPT_EXPLAIN = 1 << 29,
-    OPT_POSITIONS = 1 << 30
+    OPT_POSITIONS = 1 << 30 /* --positions and --cache: what decoders alone ask of a model */
 };
 
 /* Where 0 is a value like any other. */
@@ -88,6 +88,7 @@ struct given_texts {
 struct options {
     const char *from, *to; /* languages */
     const char *of;        /* whose attention is drawn */
+    const char *cache;     /* the type of keys and values */
     const char *model, *isa, *attention, *text, *also, *input;
     size_t beam, max_length, threads, layer; /* 0: not given */
     size_t samples, top, positions;          /* 0: not given */
@@ -113,6 +114,8 @@ struct command {
 /* Parses argv[1...]; true: go on. false: leave with *code (help was printed, or an error). */
 bool options_parse(struct options *options, const struct command *command, int argc, char **argv,
                    int *code);
+/* The iso_cache that --cache names; a number that none has for another name. */
+size_t cache_type(const struct options *options);
 
 int cmd_info(const struct options *options);
 int cmd_run(const struct options *options);
@@ -140,6 +143,8 @@ struct session {
 
 /* What a command cannot do without, beside the model. */
 enum { NEEDS_TEXT = 1, NEEDS_ENCODER = 2, NEEDS_DECODER = 4, NEEDS_MASKED_HEAD = 8 };
+/* options.c: the iso_cache that --cache names; a number that none has for another name. */
+size_t cache_type(const struct options *options);
 int session_open(struct session *session, const struct options *options, unsigned needs);
 void session_close(struct session *session);
 /* Lets targets begin with their language, if the tokenizer has one, and end as --stop says. */

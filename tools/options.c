@@ -49,6 +49,8 @@ static const struct {
      KIND_FLAG, offsetof(struct options, widen)},
     {"positions", "N", "texts of up to N tokens, by the longer scaling of longrope or dynamic",
      OPT_POSITIONS, KIND_NUMBER, offsetof(struct options, positions)},
+    {"cache", "TYPE", "keep keys and values in f16 or bf16: half the memory (default: f32)",
+     OPT_POSITIONS, KIND_STRING, offsetof(struct options, cache)},
     {"beam", "N", "search with N beams; 1 is greedy (default: what the model says)", OPT_BEAM,
      KIND_NUMBER, offsetof(struct options, beam)},
     {"max-length", "N", "at most N target tokens, the start token included", OPT_MAX_LENGTH,
@@ -235,6 +237,15 @@ static int check_generation(const struct options *options, const struct command 
     return 0;
 }
 
+size_t cache_type(const struct options *options) {
+    static const char *const names[] = {"f32", "f16", "bf16"}; /* as iso_cache numbers them */
+    size_t i = 0;
+    while (options->cache != NULL && i < sizeof names / sizeof *names &&
+           strcmp(names[i], options->cache) != 0)
+        i++;
+    return i;
+}
+
 static int check(const struct options *options, const struct command *command) {
     if (options->base && options->model != NULL)
         return usage("%s: --base and --model exclude each other", command->name);
@@ -256,6 +267,8 @@ static int check(const struct options *options, const struct command *command) {
                      options->strict         ? "strict"
                      : options->from != NULL ? "from"
                                              : "to");
+    if (options->cache != NULL && cache_type(options) > ISOBIT_CACHE_BF16)
+        return usage("%s: --cache %s: give f32, f16 or bf16", command->name, options->cache);
     if (options->env && options->model != NULL)
         return usage("%s: --env and --model exclude each other", command->name);
     if (options->count > 0 && !command->takes_arguments)

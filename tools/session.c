@@ -47,7 +47,8 @@ static int open_model(struct session *session, const struct options *options, un
     const iso_load_options how = {.size = sizeof how,
                                   .map = options->map,
                                   .widen = options->widen,
-                                  .positions = options->positions};
+                                  .positions = options->positions,
+                                  .cache = cache_type(options)};
     iso_status status =
         iso_model_load(&session->model, options->model, &how, &session->context, &error);
     if (status != ISOBIT_OK)

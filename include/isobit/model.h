@@ -35,6 +35,14 @@ typedef struct iso_error {
 /* A loaded model: immutable, may be shared by any number of threads. */
 typedef struct iso_model iso_model;
 
+/*
+ * F16 and BF16 take half the memory of a cache, and steps that wait for it little more than half
+ * the time; arithmetic stays f32, results are those of rounded keys and values. F16 has three bits
+ * more for numbers below 65520; what is larger becomes an infinity, and the result NaN. BF16 has
+ * room for all.
+ */
+typedef enum iso_cache { ISOBIT_CACHE_F32 = 0, ISOBIT_CACHE_F16, ISOBIT_CACHE_BF16 } iso_cache;
+
 typedef struct iso_load_options {
     size_t size;             /* sizeof(iso_load_options) */
     int reject_nonfinite;    /* 1: a NaN or Inf among the weights is an error (ISOBIT_E_RANGE) */
@@ -54,6 +62,10 @@ typedef struct iso_load_options {
      * take two to seven times the memory. 0: matrices that a file has in one of these stay so,
      * packed, and become f32 where they are multiplied. */
     size_t widen;
+    /* What the keys and values that decoders attend to are rounded to, once: those of the caches of
+     * decoding, of targets and of sources, and the same ones where a target or prompt is computed
+     * at once, so that steps agree with it to the bit. Encoders are as they are. */
+    size_t cache; /* an iso_cache; ISOBIT_E_OPTION for any other number */
 } iso_load_options;
 
 /*

@@ -129,6 +129,7 @@ class iso_load_options(ctypes.Structure):
         ("map", c_int),
         ("positions", c_size_t),
         ("widen", c_size_t),
+        ("cache", c_size_t),
     ]
 
 

@@ -154,6 +154,18 @@ def test_info(model):
     assert "g2p-en" in repr(model) and str(info.parameters) in repr(model)
 
 
+def test_caches_of_16_bits(model):
+    gpt = os.path.join(os.path.dirname(MODEL), "tiny-gpt2")
+    usual = isobit.Model.load(gpt).score([[5, 6, 9]], [[7, 8]])[0]
+    for cache in "f32", "f16", "bf16":
+        scores = isobit.Model.load(gpt, cache=cache).score([[5, 6, 9]], [[7, 8]])[0]
+        assert same_bits(scores, usual) == (cache == "f32")
+        assert np.allclose(scores, usual, atol=0.05)
+        words = isobit.Model.load(MODEL, cache=cache).translate(["attention", "nothing"])
+        assert words == model.translate(["attention", "nothing"])
+    refuses(ValueError, "f32, f16, bf16 expected, got 'f8'", isobit.Model.load, gpt, cache="f8")
+
+
 def test_a_path_is_a_directory_too(tmp_path):
     link = tmp_path / "modèle"
     link.symlink_to(MODEL)

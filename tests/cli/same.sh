@@ -69,6 +69,27 @@ for command in score generate; do
         --positions 41 "$line"
     cmp -s "$work/out" "$work/usual" && problem "$command: --positions 41 changes nothing"
 done
+# Keys and values of 16 bits: other bits, the same on every set; f32 is what there is without.
+pair="5 6${tab}7 8 9"
+works 'unrounded scores' "$@" score --model "$tiny" --hex "$pair"
+cp "$work/out" "$work/usual"
+works '--cache f32' "$@" score --model "$tiny" --hex --cache f32 "$pair"
+same '--cache f32 changes scores' "$work/usual"
+for type in f16 bf16; do
+    works "--cache $type" "$@" score --model "$tiny" --hex --cache $type "$pair"
+    cmp -s "$work/out" "$work/usual" && problem "--cache $type changes no score"
+    cp "$work/out" "$work/rounded"
+    for isa in $isas; do
+        works "--cache $type on $isa" "$@" score --model "$tiny" --hex --cache $type --isa "$isa" "$pair"
+        same "--cache $type on $isa differs" "$work/rounded"
+    done
+    ISOBIT_VERBOSE=1 "$@" generate --model "$tiny" --cache $type '5 6 7' 2>"$work/calls" >"$work/out"
+    checks=$((checks + 1))
+    if ! grep -q ',attention_w16,' "$work/calls"; then
+        problem "--cache $type: steps read caches of 32 bits"
+    fi
+done
+fails 2 'give f32, f16 or bf16' 'a cache of another type' "$@" run --model "$model" --cache f8 a
 works 'digest with beams' "$@" run --model "$model" --digest --beam 4
 cmp -s "$work/out" "$work/digest" && problem 'the digest does not depend on the beams'
 
