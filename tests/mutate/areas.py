@@ -103,6 +103,9 @@ def stages(path):
             if path.endswith(".h") else [path]
         if path.endswith("/characters.c"):
             tests.insert(0, ["test_text_faults"] + TOKENIZERS)
+        if path.startswith("model/config"):
+            tests.insert(0, ["test_families"])
+            tests += [["test_sample"], ["test_gguf"]]
         yield "plain", units, tests + [["test_faults"]]
         yield "plain", units, [["test_loader"]]
         yield "asan", units, fuzz + [["test_checkpoints"], ["test_loader"], ["test_corpus"]]

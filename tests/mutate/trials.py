@@ -19,10 +19,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 FAILED = re.compile(rb"^(\[  FAILED  \]|FAIL )", re.M)
 PROGRAMS = ["test_kernels", "test_ops", "test_dispatch", "test_threads", "test_loader",
-            "test_corpus", "test_checkpoints", "test_faults", "test_model", "test_gguf",
-            "test_text", "test_text_families", "test_pipeline", "test_spm", "test_stop",
-            "test_batch", "test_blas", "test_text_faults", "test_scan", "fuzz_seeds", "fuzz_safetensors",
-            "fuzz_bin", "fuzz_gguf", "fuzz_config", "fuzz_model", "fuzz_tokenizer", "fuzz_spm",
+            "test_corpus", "test_checkpoints", "test_faults", "test_model", "test_families",
+            "test_sample", "test_gguf", "test_text", "test_text_families", "test_pipeline",
+            "test_spm", "test_stop", "test_batch", "test_blas", "test_text_faults", "test_scan",
+            "fuzz_seeds", "fuzz_safetensors", "fuzz_bin", "fuzz_gguf", "fuzz_config", "fuzz_model", "fuzz_tokenizer", "fuzz_spm",
             "fuzz_family", "fuzz_pipeline", "fuzz_ops"]
 KINDS = {"plain": ["-DCMAKE_BUILD_TYPE=Release"],
          "asan": ["-DCMAKE_BUILD_TYPE=Debug", "-DISOBIT_SANITIZE=address,undefined"],
