@@ -37,6 +37,7 @@ void test_llama_config(void **state) {
         {"llama", "rope_scaling", "null", ISOBIT_OK, ""},
         {"llama", "rope_scaling", "2", ISOBIT_E_CONFIG, "rope_scaling"},
         {"llama", "rope_scaling", "{}", ISOBIT_E_UNSUPPORTED, "the type \"\""},
+        {"llama", "rope_scaling", "{\"rope_type\":\"default\",\"factor\":\"x\"}", ISOBIT_OK, ""},
         {"llama", "rope_scaling", "{\"rope_type\":\"ntk\",\"factor\":4}", ISOBIT_E_UNSUPPORTED,
          "\"ntk\"; default, linear, dynamic, llama3, yarn and longrope"},
         {"llama", "rope_scaling", "{\"type\":\"dynamic\",\"factor\":4}", ISOBIT_OK, ""},
