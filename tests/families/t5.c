@@ -57,6 +57,7 @@ void test_t5_config(void **state) {
         {"t5", "d_kv", "513", ISOBIT_E_CONFIG, "\"d_kv\" is 513"},
         {"t5", "d_kv", "16", ISOBIT_E_SHAPE, "SelfAttention.q.weight"},
         {"t5", "num_heads", "0", ISOBIT_E_CONFIG, "\"num_heads\" is 0"},
+        {"t5", "is_encoder_decoder", "1", ISOBIT_E_CONFIG, "is_encoder_decoder"},
         {"t5", "num_layers", "0", ISOBIT_E_CONFIG, "\"num_layers\" is 0"},
         {"t5", "num_decoder_layers", "0", ISOBIT_E_CONFIG, "\"num_decoder_layers\" is 0"},
         {"t5", "num_decoder_layers", "3", ISOBIT_E_MISSING, "decoder.block.2.layer.0"},

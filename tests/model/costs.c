@@ -192,8 +192,29 @@ static size_t fail_each_allocation(const char *name) {
     return failures;
 }
 
+/* Loading alone. */
+static size_t fail_each_load(const char *name) {
+    char path[600];
+    iso_model *model = NULL;
+    iso_status status = ISOBIT_E_NOMEM;
+    (void)snprintf(path, sizeof path, "%s/models/%s", ISOBIT_TEST_DATA, name);
+    size_t k = 0;
+    while (status) {
+        iso_error error = {0};
+        allocations = 0;
+        failing_one = ++k;
+        status = iso_model_load(&model, path, NULL, NULL, &error);
+        failing_one = 0;
+        if (status)
+            assert_int_equal(status, ISOBIT_E_NOMEM);
+    }
+    iso_model_free(model);
+    return k - 1;
+}
+
 void test_out_of_memory(void **state) {
     assert_true(fail_each_allocation(golden[2]) > 100);
     assert_true(fail_each_allocation("umt5") > 100); /* a bias of each layer */
+    assert_true(fail_each_load("phi3-longrope") > 10);
     (void)state;
 }
