@@ -39,6 +39,8 @@ void test_llama_config(void **state) {
         {"llama", "rope_scaling", "{}", ISOBIT_E_UNSUPPORTED, "the type \"\""},
         {"llama", "rope_scaling", "{\"rope_type\":\"default\",\"factor\":\"x\"}", ISOBIT_OK, ""},
         {"llama", "rope_scaling", "{\"rope_type\":\"default\",\"rope_theta\":1.5}", ISOBIT_OK, ""},
+        {"llama", "rope_scaling", "{\"rope_type\":\"default\",\"rope_theta\":0.5}", ISOBIT_E_CONFIG,
+         "rope_theta"},
         {"llama", "rope_theta", "1.5", ISOBIT_OK, ""},
         {"llama", "rope_scaling", "{\"rope_type\":\"ntk\",\"factor\":4}", ISOBIT_E_UNSUPPORTED,
          "\"ntk\"; default, linear, dynamic, llama3, yarn and longrope"},
@@ -51,6 +53,9 @@ void test_llama_config(void **state) {
         {"llama", "rope_scaling", YARN(",\"original_max_position_embeddings\":20"), ISOBIT_OK, ""},
         {"llama", "rope_scaling", YARN(",\"factor\":4,\"original_max_position_embeddings\":1.5"),
          ISOBIT_E_CONFIG, "original_max_position_embeddings"},
+        {"llama", "rope_scaling", YARN(",\"factor\":4,\"original_max_position_embeddings\":1"),
+         ISOBIT_OK, ""},
+        {"llama-yarn", "original_max_position_embeddings", "1", ISOBIT_OK, ""},
         {"llama-yarn", "original_max_position_embeddings", "0", ISOBIT_E_CONFIG,
          "original_max_position_embeddings"},
         {"llama", "rope_scaling", YARN(",\"factor\":4,\"beta_fast\":2,\"beta_slow\":3"),
@@ -98,9 +103,18 @@ void test_llama_config(void **state) {
          LLAMA3(",\"low_freq_factor\":1,\"high_freq_factor\":4,"
                 "\"original_max_position_embeddings\":0"),
          ISOBIT_E_CONFIG, "original_max_position_embeddings"},
+        {"llama", "rope_scaling", LLAMA3(",\"low_freq_factor\":0,\"high_freq_factor\":4"),
+         ISOBIT_E_CONFIG, "\"low_freq_factor\" is 0"},
+        {"llama", "rope_scaling", LLAMA3(",\"low_freq_factor\":1,\"high_freq_factor\":0"),
+         ISOBIT_E_CONFIG, "\"high_freq_factor\" is 0"},
+        {"llama", "rope_scaling",
+         LLAMA3(",\"low_freq_factor\":0.2,\"high_freq_factor\":0.5,"
+                "\"original_max_position_embeddings\":16"),
+         ISOBIT_OK, ""},
         {"llama", "max_position_embeddings", "1e6", ISOBIT_OK, ""},
         {"llama", "hidden_act", "\"nonsense\"", ISOBIT_E_UNSUPPORTED, "nonsense"},
         {"mistral", "sliding_window", "0", ISOBIT_E_CONFIG, "sliding_window"},
+        {"mistral", "sliding_window", "1", ISOBIT_OK, ""},
     };
     check_configs(cases, sizeof cases / sizeof *cases);
     (void)state;

@@ -28,6 +28,7 @@ void test_phi3_gemma_opt_config(void **state) {
          "model_type \"gemma2\" is not one of"},
         {"opt-f16", "word_embed_proj_dim", "12", ISOBIT_E_UNSUPPORTED,
          "\"word_embed_proj_dim\" is 12; only the value of \"hidden_size\", 24"},
+        {"opt-f16", "word_embed_proj_dim", "0", ISOBIT_E_CONFIG, "word_embed_proj_dim"},
         {"opt-f16", "word_embed_proj_dim", "null", ISOBIT_OK, ""},
         {"opt-f16", "do_layer_norm_before", "false", ISOBIT_E_UNSUPPORTED,
          "\"do_layer_norm_before\" is false; only true"},
