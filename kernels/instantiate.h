@@ -15,6 +15,8 @@
 #include "templates/gemm_bt.h"
 #include "templates/gemm_w16.h"
 #include "templates/gemm_q.h"
+#include "templates/quantize_s8.h"
+#include "templates/gemm_s8.h"
 #include "templates/gemv.h"
 #include "templates/softmax.h"
 #include "templates/norm.h"
@@ -34,6 +36,7 @@ const struct iso_kernels ISO_PASTE(iso_kernels_, ISO_ISA) = {
     .direct_tall = GEMM_DIRECT_TALL,
     .w16_mr = GEMM_W16_MR,
     .q_mr = GEMM_Q_MR,
+    .s8_flip = S8_FLIP,
     .rows_in_place_bt = GEMM_ROWS_IN_PLACE_BT,
     .aliased = GEMM_ALIASED,
     .pairs_across = GEMM_LINES_BT,

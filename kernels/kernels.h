@@ -60,6 +60,31 @@ static inline size_t iso_q_words(int type) {
     return iso_q_scale_words(type) + iso_q_group(type) * (type & ISO_Q_4 ? 2 : 4);
 }
 
+/* And of int8: [n/16][k/4][16][4], four steps of a column side by side, k rounded up to a multiple
+ * of ISO_S8_STEPS. The largest k: sums of 127 * 127 stay below 2^31, also after a step more. */
+#define ISO_S8_STEPS 8
+#define ISO_S8_MOST 131071
+
+/* What a row of floats is multiplied with to become integers, and their scale. `most` is its
+ * largest magnitude. 0: all integers are 0, as the row is not finite (the scale is NaN), or the
+ * scale would not be a normal number (it is 0). */
+static inline float iso_s8_inverse(float *scale, float most, int finite) {
+    if (!finite || most < 0x1p-119f) {
+        *scale = finite ? 0 : __builtin_nanf("");
+        return 0;
+    }
+    *scale = most / 127;
+    return 127 / most;
+}
+/* The nearest integer, of those that are as near the even one. */
+static inline int8_t iso_s8_nearest(float x) {
+    const union {
+        float value;
+        int32_t bits;
+    } sum = {x + 0x1.8p23f};
+    return (int8_t)(sum.bits - 0x4b400000);
+}
+
 #define ISO_L2_FLOATS ((size_t)1 << 18) /* what is more does not stay in L2 */
 
 /* Numbers of 16 bits as floats, exactly; a NaN of F16 becomes quiet. */
@@ -175,6 +200,16 @@ enum { ISO_DIRECT_ADD = 1, ISO_DIRECT_BEYOND_L2 = 2, ISO_DIRECT_NEXT = 4 };
 /*
  * gemm_q, gemm_dequantise: the same with weights in groups, at most Q_MR rows, k a multiple of the
  * group, `bps` words between panels. A weight is its number times its scale, rounded to f32.
+ *
+ * quantize_s8: rows of n floats become int8, x = scale * q about, scale = max |x| / 127; see
+ * iso_quantize_s8. q [rows][ldq >= padded]: what is beyond n is 0. flip: 0, or 0x80, with which
+ * each integer is exclusive-ored.
+ *
+ * gemm_s8: C = (float of sums times the column's scale) times the row's scale, + bias [n] unless it
+ * is NULL. a [m][lda >= k], k a multiple of ISO_S8_STEPS, flipped by s8_flip of the table. b:
+ * panels, each bps bytes behind the one before; scales and start have as many elements as panels
+ * have columns. start: what sums begin with where A is flipped: -128 times the sum of the column of
+ * B; it makes up for the 128 that each integer of A is too large. Sums are exact.
  */
 
 /*
@@ -387,6 +422,7 @@ struct iso_rope {
 #else
 #define ISO_LANE_OF_FMA(x) ((void)0)
 #endif
+#define ISO_INLINE static inline __attribute__((always_inline))
 /* From row i of `rows` to the next. */
 #define ISO_NEXT_ROW(row, ld, i, rows)                                                             \
     do                                                                                             \
@@ -417,6 +453,7 @@ struct iso_kernels {
     unsigned mr, direct_mr;    /* most rows of a strip, and of gemm_direct, */
     unsigned direct_tall;      /* and of that where the columns are a vector or fewer */
     unsigned w16_mr, q_mr;     /* of gemm_w16 and gemm_q */
+    int s8_flip;               /* 0 or 0x80: A of gemm_s8 is exclusive-ored with it */
     unsigned rows_in_place_bt; /* most rows of gemm_strip_bt */
     unsigned aliased;          /* rows of a [k][n] alias if ld is a multiple of so many floats */
     unsigned pairs_across;     /* of vectors of rows: see iso_gemm_rows_in_lanes */

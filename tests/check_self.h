@@ -185,4 +185,21 @@ void attention_sloppy_reciprocal(const struct iso_attention *t);
 void epilogue_sloppy_tanh(float *c, size_t ldc, const float *t, size_t ldt, size_t m, size_t n,
                           const struct iso_epilogue *e);
 
+/* s8.c */
+void quantize_truncates(int8_t *q, size_t ldq, float *scales, const float *x, size_t ldx,
+                        size_t rows, size_t n, size_t padded, int flip);
+void quantize_keeps_scale(int8_t *q, size_t ldq, float *scales, const float *x, size_t ldx,
+                          size_t rows, size_t n, size_t padded, int flip);
+void quantize_leaves_rest(int8_t *q, size_t ldq, float *scales, const float *x, size_t ldx,
+                          size_t rows, size_t n, size_t padded, int flip);
+void s8_saturates(float *c, size_t ldc, const int8_t *a, size_t lda, const float *row_scales,
+                  const int8_t *b, size_t bps, const float *scales, const int32_t *start,
+                  const float *bias, size_t m, size_t n, size_t k);
+void s8_multiplies_scales(float *c, size_t ldc, const int8_t *a, size_t lda,
+                          const float *row_scales, const int8_t *b, size_t bps, const float *scales,
+                          const int32_t *start, const float *bias, size_t m, size_t n, size_t k);
+void s8_reads_past_bias(float *c, size_t ldc, const int8_t *a, size_t lda, const float *row_scales,
+                        const int8_t *b, size_t bps, const float *scales, const int32_t *start,
+                        const float *bias, size_t m, size_t n, size_t k);
+
 #endif

@@ -11,5 +11,6 @@
 #include "vec.h"
 
 #include "gemm_tile.h"
+#include "s8_tile.h"
 
 #include "instantiate.h"

@@ -17,7 +17,6 @@
  */
 #define VF_MOST (2 * VF_TOGETHER) /* k, at most; mostly VF_TOGETHER is best */
 #define EACH ISO_UNROLLED (j, k)
-#define ISO_INLINE static inline __attribute__((always_inline))
 /* p = p x + c */
 #define HORNER(x, c) EACH p[j] = vf_fma(p[j], (x)[j], vf_set1(c))
 

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Products of int8 on AVX-512 without VNNI, as on AVX2: widened to 16 bits. scalar/s8_tile.h
+ * documents what each word means. A vector of sums has two for each of 8 columns.
+ */
+#define S8_ROWS 1
+#define S8_PARTS 2
+#define S8_STEP 4
+#define S8_FLIP 0
+#define S8_TALL 8
+#define S8_WIDE 1
+#define S8_SUMS 16
+#define S8_EACH(X) X(8, 1, 1) X(4, 1, 1) X(2, 1, 1) X(1, 1, 1)
+
+typedef __m512i s8t, s8w, s8a;
+
+static inline s8t s8_zero(void) { return _mm512_setzero_si512(); }
+static inline s8t s8_start(const int32_t *p) { return _mm512_loadu_si512(p); }
+static inline s8t s8_add(s8t a, s8t b) { return _mm512_add_epi32(a, b); }
+static inline void s8_weights(s8w *w, const int8_t *b) {
+    const __m256i *p = (const __m256i *)(const void *)b;
+    w[0] = _mm512_cvtepi8_epi16(_mm256_loadu_si256(p));
+    w[1] = _mm512_cvtepi8_epi16(_mm256_loadu_si256(p + 1));
+}
+static inline s8a s8_row(const int8_t *a, size_t second) {
+    int32_t four;
+    (void)second;
+    memcpy(&four, a, sizeof four);
+    return _mm512_cvtepi8_epi16(_mm256_set1_epi32(four));
+}
+static inline s8t s8_dot(s8t t, s8w w, s8a a) {
+    return _mm512_add_epi32(t, _mm512_madd_epi16(w, a));
+}
+static inline void s8_floats(vf *rows, const s8t *t) {
+    const __m512i even =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512i odd = _mm512_or_si512(even, _mm512_set1_epi32(1));
+    rows[0] = _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_permutex2var_epi32(t[0], even, t[1]),
+                                                  _mm512_permutex2var_epi32(t[0], odd, t[1])));
+}
+static inline void s8_store(int8_t *q, vf x, int flip) {
+    const __m128i b = _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(x));
+    _mm_storeu_si128((__m128i *)(void *)q, _mm_xor_si128(b, _mm_set1_epi8((char)flip)));
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Products of int8. A cell is S8_ROWS rows by VF_N columns of sums, in S8_PARTS vectors; a group is
+ * the rows of a cell. s8_tile.h says what tiles there are: S8_EACH(X) lists X(groups, cells of a
+ * panel side by side, chains), most groups first, the last with one. Integer sums are exact, so a
+ * sum may be several chains. Rows that fill the first of these tiles take S8_WIDE panels at a time.
+ *
+ * Panels go outside and rows inside: the panels at hand stay in L1 for all rows.
+ */
+#define S8_CELLS (ISO_PANEL / VF_N) /* of a panel */
+
+struct s8_product {
+    float *c;
+    size_t ldc;
+    const int8_t *a;
+    size_t lda;
+    const float *row_scales;
+    const int8_t *b;
+    size_t bps;
+    const float *scales;
+    const int32_t *start;
+    const float *bias;
+    size_t n, k;
+};
+
+/* Group i of A, as DIRECT_A of gemm_direct.h. */
+#define S8_A(i) (four[(i) / 4] + ((i) % 4 == 3 ? three : (i) % 4 * stride))
+
+/* Of a tile of sums [rows][S8_COLUMNS], `columns` columns of which are there: with scales and bias,
+ * to C. */
+#define S8_COLUMNS (S8_WIDE * ISO_PANEL)
+static ISO_ONE_COPY void s8_finish(const struct s8_product *t, size_t row, size_t column,
+                                   size_t rows, size_t columns, const float *sums) {
+    const size_t left = t->n - column, n = left < columns ? left : columns;
+    float *c = t->c + row * t->ldc + column;
+    for (size_t i = 0; i < rows; i++, c += t->ldc, sums += S8_COLUMNS) {
+        const vf row_scale = vf_set1(t->row_scales[row + i]);
+        for (size_t j = 0; j < n; j += VF_N) {
+            const size_t w = n - j < VF_N ? n - j : VF_N;
+            vf v = vf_mul(vf_mul(vf_load(sums + j), vf_load(t->scales + column + j)), row_scale);
+            if (t->bias)
+                v = vf_add(v, load_w(t->bias + column + j, w));
+            store_w(c + j, v, w);
+        }
+    }
+}
+
+/* `rows` rows from `row` on, which are `groups` groups, or one row where a group has two; columns
+ * from `column` on. */
+ISO_INLINE void s8_tile(const struct s8_product *t, size_t row, size_t column, const size_t rows,
+                        const size_t groups, const size_t cells, const size_t chains) {
+    enum { STEP_BYTES = S8_STEP * ISO_PANEL };
+    const size_t lda = t->lda, second = rows < S8_ROWS ? 0 : lda, stride = S8_ROWS * lda;
+    size_t three = 3 * stride, bps = t->bps;
+    const int8_t *four[(S8_TALL + 3) / 4];
+    const int8_t *b = t->b + column / ISO_PANEL * bps + column % ISO_PANEL * 4;
+    s8t sums[S8_SUMS];
+#define S8_SUM(u, i, q) (sums + (((u)*groups + (i)) * cells + (q)) * S8_PARTS)
+    ISO_OPAQUE(three);
+    ISO_UNROLLED (i, (groups + 3) / 4)
+        four[i] = t->a + (row + 4 * i * S8_ROWS) * lda;
+    ISO_UNROLLED (e, chains * groups * cells * S8_PARTS)
+        sums[e] = s8_zero();
+    if (S8_FLIP)
+        ISO_UNROLLED (i, groups)
+            ISO_UNROLLED (q, cells)
+                *S8_SUM(0, i, q) = s8_start(t->start + column + q * VF_N);
+    size_t left = t->k / S8_STEP;
+/* A step, into chain u. */
+#define S8_STEP_OF(u)                                                                              \
+    do {                                                                                           \
+        s8w w[S8_PARTS * S8_CELLS * S8_WIDE];                                                      \
+        ISO_UNROLLED (q, cells)                                                                    \
+            s8_weights(w + q * S8_PARTS,                                                           \
+                       b + q / S8_CELLS * bps + q % S8_CELLS * VF_N * 4 + (u)*STEP_BYTES);         \
+        ISO_UNROLLED (i, groups) {                                                                 \
+            const s8a a = s8_row(S8_A(i) + (u)*S8_STEP, second);                                   \
+            ISO_UNROLLED (e, cells * S8_PARTS)                                                     \
+                S8_SUM(u, i, 0)[e] = s8_dot(S8_SUM(u, i, 0)[e], w[e], a);                          \
+        }                                                                                          \
+    } while (0)
+    for (; left >= chains; left -= chains) {
+        ISO_UNROLLED (u, chains)
+            S8_STEP_OF(u);
+        b += chains * STEP_BYTES;
+        ISO_UNROLLED (i, (groups + 3) / 4)
+            four[i] += chains * S8_STEP;
+    }
+    if (chains > 1)
+        for (; left > 0; left--) {
+            S8_STEP_OF(0);
+            b += STEP_BYTES;
+            ISO_UNROLLED (i, (groups + 3) / 4)
+                four[i] += S8_STEP;
+        }
+#undef S8_STEP_OF
+    for (size_t u = 1; u < chains; u++)
+        ISO_UNROLLED (e, groups * cells * S8_PARTS)
+            sums[e] = s8_add(sums[e], S8_SUM(u, 0, 0)[e]);
+    float floats[S8_TALL * S8_ROWS * S8_COLUMNS];
+    ISO_UNROLLED (i, groups)
+        ISO_UNROLLED (q, cells) {
+            vf v[S8_ROWS];
+            s8_floats(v, S8_SUM(0, i, q));
+            ISO_UNROLLED (r, S8_ROWS)
+                vf_store(floats + (i * S8_ROWS + r) * S8_COLUMNS + q * VF_N, v[r]);
+        }
+    s8_finish(t, row, column, rows, cells * VF_N, floats);
+#undef S8_SUM
+}
+
+#define S8_TILE(GROUPS, CELLS, CHAINS)                                                             \
+    static ISO_ONE_COPY void s8_tile_##GROUPS(const struct s8_product *t, size_t row,              \
+                                              size_t column, size_t rows) {                        \
+        s8_tile(t, row, column, rows, GROUPS, CELLS, CHAINS);                                      \
+    }
+S8_EACH(S8_TILE)
+#undef S8_TILE
+#if S8_WIDE > 1
+static ISO_ONE_COPY void s8_tile_wide(const struct s8_product *t, size_t row, size_t column) {
+    s8_tile(t, row, column, S8_TALL * S8_ROWS, S8_TALL, S8_WIDE * S8_CELLS, 1);
+}
+#endif
+
+/* Rows i to m with one panel. */
+static ISO_ONE_COPY void s8_panel(const struct s8_product *t, size_t i, size_t m, size_t column) {
+    const size_t end = t->n - column < ISO_PANEL ? t->n : column + ISO_PANEL;
+#define S8_ROWS_OF(GROUPS, CELLS, CHAINS)                                                          \
+    for (; m - i >= (GROUPS)*S8_ROWS; i += (GROUPS)*S8_ROWS)                                       \
+        for (size_t j = column; j < end; j += CELLS * VF_N)                                        \
+            s8_tile_##GROUPS(t, i, j, (GROUPS)*S8_ROWS);
+    S8_EACH(S8_ROWS_OF)
+#undef S8_ROWS_OF
+#define S8_ONE(GROUPS, CELLS, CHAINS)                                                              \
+    if (GROUPS == 1 && i < m) /* one row, where a group has two */                                 \
+        for (size_t j = column; j < end; j += CELLS * VF_N)                                        \
+            s8_tile_##GROUPS(t, i, j, 1);
+    S8_EACH(S8_ONE)
+#undef S8_ONE
+}
+
+static void gemm_s8(float *c, size_t ldc, const int8_t *a, size_t lda, const float *row_scales,
+                    const int8_t *b, size_t bps, const float *scales, const int32_t *start,
+                    const float *bias, size_t m, size_t n, size_t k) {
+    ISO_REQUIRE(k % ISO_S8_STEPS == 0 && k <= ISO_S8_MOST + 1 &&
+                (m <= 1 || (lda >= k && ldc >= n)));
+    const struct s8_product t = {c, ldc, a, lda, row_scales, b, bps, scales, start, bias, n, k};
+    size_t j = 0;
+#if S8_WIDE > 1
+    const size_t tall = m / (S8_TALL * S8_ROWS) * (S8_TALL * S8_ROWS);
+    for (; tall > 0 && n - j >= S8_WIDE * ISO_PANEL; j += S8_WIDE * ISO_PANEL) {
+        for (size_t i = 0; i < tall; i += S8_TALL * S8_ROWS)
+            s8_tile_wide(&t, i, j);
+        for (size_t p = j; p < j + S8_WIDE * ISO_PANEL; p += ISO_PANEL)
+            s8_panel(&t, tall, m, p);
+    }
+#endif
+    for (; j < n; j += ISO_PANEL)
+        s8_panel(&t, 0, m, j);
+}

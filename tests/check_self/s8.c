@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Broken kernels of int8.
+ */
+#include "check_self.h"
+
+void quantize_truncates(int8_t *q, size_t ldq, float *scales, const float *x, size_t ldx,
+                        size_t rows, size_t n, size_t padded, int flip) {
+    good->quantize_s8(q, ldq, scales, x, ldx, rows, n, padded, flip);
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < n && scales[i] > 0; j++)
+            q[i * ldq + j] = (int8_t)((int8_t)(x[i * ldx + j] * (0.9999f / scales[i])) ^ flip);
+}
+
+/* Of a row that is not finite. */
+void quantize_keeps_scale(int8_t *q, size_t ldq, float *scales, const float *x, size_t ldx,
+                          size_t rows, size_t n, size_t padded, int flip) {
+    good->quantize_s8(q, ldq, scales, x, ldx, rows, n, padded, flip);
+    for (size_t i = 0; i < rows; i++)
+        scales[i] = isnan(scales[i]) ? 1 : scales[i];
+}
+
+void quantize_leaves_rest(int8_t *q, size_t ldq, float *scales, const float *x, size_t ldx,
+                          size_t rows, size_t n, size_t padded, int flip) {
+    (void)padded;
+    good->quantize_s8(q, ldq, scales, x, ldx, rows, n, (n + 3) / 4 * 4, flip);
+}
+
+/* As sums of two products saturate in 16 bits, where one of the factors has no sign. */
+void s8_saturates(float *c, size_t ldc, const int8_t *a, size_t lda, const float *row_scales,
+                  const int8_t *b, size_t bps, const float *scales, const int32_t *start,
+                  const float *bias, size_t m, size_t n, size_t k) {
+    good->gemm_s8(c, ldc, a, lda, row_scales, b, bps, scales, start, bias, m, n, k);
+    for (size_t i = 0; i < m && !good->s8_flip && n; i++) {
+        int64_t sum = 0;
+        for (size_t p = 0; p < k; p += 2) {
+            const int8_t *w = b + p / 4 * 64 + p % 4, *x = a + i * lda + p;
+            const int two = (x[0] + 128) * w[0] + (x[1] + 128) * w[1];
+            sum += (two > 32767 ? 32767 : two < -32768 ? -32768 : two) - 128 * (w[0] + w[1]);
+        }
+        c[i * ldc] = (float)sum * scales[0] * row_scales[i] + (bias ? bias[0] : 0);
+    }
+}
+
+void s8_multiplies_scales(float *c, size_t ldc, const int8_t *a, size_t lda,
+                          const float *row_scales, const int8_t *b, size_t bps, const float *scales,
+                          const int32_t *start, const float *bias, size_t m, size_t n, size_t k) {
+    const float one = 1;
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < n; j++) {
+            float both[16] = {0};
+            both[j % 16] = scales[j] * row_scales[i];
+            float row[16];
+            const size_t w = n - j / 16 * 16 < 16 ? n - j / 16 * 16 : 16;
+            good->gemm_s8(row, 16, a + i * lda, lda, &one, b + j / 16 * bps, bps, both,
+                          start + j / 16 * 16, NULL, 1, w, k);
+            c[i * ldc + j] = bias ? row[j % 16] + bias[j] : row[j % 16];
+        }
+}
+
+void s8_reads_past_bias(float *c, size_t ldc, const int8_t *a, size_t lda, const float *row_scales,
+                        const int8_t *b, size_t bps, const float *scales, const int32_t *start,
+                        const float *bias, size_t m, size_t n, size_t k) {
+    good->gemm_s8(c, ldc, a, lda, row_scales, b, bps, scales, start, bias, m, n, k);
+    if (bias && n)
+        sink = bias[n];
+}
