@@ -168,6 +168,47 @@ ISOBIT_API iso_status iso_linear_q_workspace_bytes(size_t *bytes, const iso_pack
                                                    const iso_context *context);
 
 /*
+ * Products of int8: weights and activations are rounded to integers, so results differ from those
+ * of f32 by about a hundredth, but they are the same bits with every instruction set, number of
+ * threads and m. A row of floats, of x or a column of W^T, becomes integers from -127 to 127 and a
+ * scale. In f32, each operation rounded:
+ *   scale = most / 127, most the largest magnitude of the row
+ *   q = x (127 / most), rounded to the nearest integer, of two that are as near to the even one
+ *   most below 2^-119:               scale 0, all q are 0
+ *   a NaN or an infinity in the row: scale NaN, all q are 0
+ * The integers' sums of products are exact. From there on in f32:
+ *   y = act((sum w_scale) x_scale + bias) + residual
+ * so a row of x that is not finite gives a row of NaN, and a row of W a column.
+ *
+ * iso_quantize_s8: x [rows][ldx >= n], q [rows][ldq >= n], scales [rows].
+ * iso_pack_s8: W is [n][ldw >= k], or with trans_w [k][ldw >= n]. `packed` must be aligned to 64
+ * bytes, must not overlap W, and must outlive the uses of *p. The layout is the same for all
+ * instruction sets. k is at most 131071 (ISOBIT_E_LIMIT), so that no sum exceeds 32 bits.
+ * iso_linear_s8 is iso_linear_f32 otherwise; without a workspace it allocates memory for the rows
+ * of x as integers.
+ */
+typedef struct iso_packed_s8 {
+    const int8_t *data;  /* [ceil(n/16)][ceil(k/8) 2][16][4]: steps 4i to 4i + 3 of a column side by
+                          * side; what is beyond n or k is zero */
+    const float *scales; /* those of the columns, 16 ceil(n/16) */
+    const int32_t *start; /* -128 times the sums of the columns, as many */
+    size_t n, k;
+} iso_packed_s8;
+
+ISOBIT_API iso_status iso_quantize_s8(int8_t *q, size_t ldq, float *scales, const float *x,
+                                      size_t ldx, size_t rows, size_t n,
+                                      const iso_context *context);
+ISOBIT_API iso_status iso_pack_s8_bytes(size_t *bytes, size_t n, size_t k);
+ISOBIT_API iso_status iso_pack_s8(iso_packed_s8 *p, void *packed, size_t packed_bytes,
+                                  const float *w, size_t ldw, size_t n, size_t k, int trans_w,
+                                  const iso_context *context);
+ISOBIT_API iso_status iso_linear_s8(float *y, size_t ldy, const float *x, size_t ldx,
+                                    const iso_packed_s8 *w, size_t m,
+                                    const iso_linear_options *options, const iso_context *context);
+ISOBIT_API iso_status iso_linear_s8_workspace_bytes(size_t *bytes, const iso_packed_s8 *w, size_t m,
+                                                    const iso_context *context);
+
+/*
  * y = W x for an unpacked matrix: y [n], x [k], W [n][ldw >= k], or with trans_w [k][ldw >= n].
  * A function with an order of operations of its own (docs/numerics.md): its bits differ from those
  * of iso_gemm_f32, which never calls it; they are the same for both layouts of W. y must not

@@ -44,6 +44,11 @@ static const char *const each_line[] = {
     "pack_q,scalar,n3k32:ldw2:q8g32:f16,thr1",
     "pack_q,scalar,n3k64:ldw1:q4g64:f32,thr1",
     "linear_q,scalar,m1n3k64:ldx65:ldy6,thr1",
+    "quantize_s8,scalar,rows2n3:ldx4:ldq5,thr1",
+    "pack_s8,scalar,n3k4:n:ldw5,thr1",
+    "pack_s8,scalar,n3k4:t:ldw5,thr1",
+    "linear_s8,scalar,m2n3k4:ldx5:ldy6,thr1",
+    "linear_s8,scalar,m2n3k4:ldx5:ldy6:bias:silu:residual,thr1",
     "gemv_f32,scalar,n3k4:n:ldw5,thr1",
     "gemv_f32,scalar,n3k4:t:ldw5,thr1",
     "softmax_f32,scalar,rows2n3:ldx4:ldy5,thr1",
@@ -131,6 +136,8 @@ static int each_call(void) {
     static float large[66];
     iso_packed_w16 p16;
     iso_packed_q pq;
+    iso_packed_s8 p8;
+    static int8_t q[10];
     iso_packed p;
     int bad = 0;
     bad |= iso_gemm_f32(out, 6, in, 4, in, 5, 2, 3, 4, NULL, &x) != 0;
@@ -146,6 +153,11 @@ static int each_call(void) {
     bad |= iso_pack_q(&pq, room, sizeof room, zeros, 2, 3, 32, &q8_0, &x) != 0;
     bad |= iso_pack_q(&pq, room, sizeof room, zeros, 1, 3, 64, &q4_64, &x) != 0;
     bad |= iso_linear_q(other, 6, in, 65, &pq, 1, NULL, &x) != 0;
+    bad |= iso_quantize_s8(q, 5, other, in, 4, 2, 3, &x) != 0;
+    bad |= iso_pack_s8(&p8, out, sizeof(out), in, 5, 3, 4, 0, &x) != 0;
+    bad |= iso_pack_s8(&p8, out, sizeof(out), in, 5, 3, 4, 1, &x) != 0;
+    bad |= iso_linear_s8(other, 6, in, 5, &p8, 2, NULL, &x) != 0;
+    bad |= iso_linear_s8(other, 6, in, 5, &p8, 2, &l, &x) != 0;
     bad |= iso_gemv_f32(out, in, 5, in, 3, 4, 0, &x) != 0;
     bad |= iso_gemv_f32(out, in, 5, in, 3, 4, 1, &x) != 0;
     bad |= iso_softmax_f32(out, 5, in, 4, 2, 3, NULL, &x) != 0;

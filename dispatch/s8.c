@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Products of int8: rows of floats to integers, packing, and the product.
+ *
+ * With rows enough for each thread, each takes some through both steps, a block at a time that
+ * stays in L2 as integers. Fewer rows become integers first, then the columns are shared out.
+ */
+#include "gemm/product.h"
+#include "verbose.h"
+
+#include <isobit/ops.h>
+
+#include <stdio.h>
+
+enum {
+    BLOCK_BYTES = 1 << 18,    /* of integers that a task has at a time */
+    FEW_ROWS = 32,            /* of each thread, below which columns are shared out */
+    SMALL_QUANTIZE = 1 << 15, /* elements below which one thread quantizes */
+    PART_ROWS = 32,           /* of what goes through an epilogue at a time */
+    PART_COLUMNS = 48
+};
+
+static size_t padded_k(size_t k) { return iso_round_up(k, ISO_S8_STEPS); }
+static size_t padded_n(size_t n) { return iso_round_up(n, ISO_PANEL); }
+
+/* ---------------------------------------------------------------------------------- quantizing */
+
+struct quantizing {
+    const struct iso_kernels *kernels;
+    int8_t *q;
+    size_t ldq;
+    float *scales;
+    const float *x;
+    size_t ldx, rows, n, padded, tasks;
+    int flip;
+};
+
+static void quantize_some(void *arg, size_t task) {
+    const struct quantizing *t = arg;
+    const size_t i = t->rows * task / t->tasks, end = t->rows * (task + 1) / t->tasks;
+    t->kernels->quantize_s8(t->q + i * t->ldq, t->ldq, t->scales + i, t->x + i * t->ldx, t->ldx,
+                            end - i, t->n, t->padded, t->flip);
+}
+
+static void quantize(const iso_context *context, struct quantizing *t) {
+    const size_t threads = iso_context_threads(context);
+    t->tasks = t->rows * t->n < SMALL_QUANTIZE ? 1 : threads < t->rows ? threads : t->rows;
+    iso_parallel(context, t->tasks, quantize_some, t);
+}
+
+/* Whether two runs of bytes meet. */
+static int bytes_meet(const void *a, size_t bytes_a, const void *b, size_t bytes_b) {
+    return (uintptr_t)a < (uintptr_t)b + bytes_b && (uintptr_t)b < (uintptr_t)a + bytes_a;
+}
+
+static iso_status quantize_call(struct quantizing *t, const iso_context *context) {
+    const size_t rows = t->rows, n = t->n;
+    iso_status status = iso_check_matrix(t->q, rows, n, t->ldq);
+    if (!status)
+        status = iso_check_matrix(t->x, rows, n, t->ldx);
+    if (!status && rows && !t->scales)
+        status = ISOBIT_E_NULL;
+    if (!status && rows) {
+        const size_t x = n ? ((rows - 1) * t->ldx + n) * sizeof(float) : 0;
+        const size_t q = n ? (rows - 1) * t->ldq + n : 0, scales = rows * sizeof(float);
+        if (bytes_meet(t->q, q, t->x, x) || bytes_meet(t->scales, scales, t->x, x) ||
+            bytes_meet(t->q, q, t->scales, scales))
+            status = ISOBIT_E_ALIAS;
+    }
+    if (!status)
+        status = iso_context_kernels(&t->kernels, context);
+    if (!status && rows)
+        quantize(context, t);
+    return status;
+}
+
+iso_status iso_quantize_s8(int8_t *q, size_t ldq, float *scales, const float *x, size_t ldx,
+                           size_t rows, size_t n, const iso_context *context) {
+    const uint64_t begin = iso_verbose_begin();
+    struct quantizing t = {.q = q,
+                           .ldq = ldq,
+                           .scales = scales,
+                           .x = x,
+                           .ldx = ldx,
+                           .rows = rows,
+                           .n = n,
+                           .padded = n};
+    const iso_status status = quantize_call(&t, context);
+    if (begin)
+        iso_verbose_end(begin, iso_verbose_clock(), "quantize_s8", context, status, NULL,
+                        "rows%zun%zu:ldx%zu:ldq%zu", rows, n, ldx, ldq);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------- packing */
+
+struct packing {
+    int8_t *data;
+    float *scales;
+    int32_t *start;
+    const float *w; /* element (j, p) at w[j * wj + p * wp] */
+    size_t wj, wp, n, k, tasks;
+};
+
+static void pack_column(const struct packing *t, size_t j, int8_t *to) {
+    const float *w = t->k ? t->w + j * t->wj : NULL;
+    float most = 0, zeros = 0;
+    for (size_t p = 0; p < t->k; p++) {
+        const float x = w[p * t->wp] < 0 ? -w[p * t->wp] : w[p * t->wp];
+        most = x > most ? x : most;
+        zeros += x * 0; /* NaN, if x is not finite */
+    }
+    const float inverse = iso_s8_inverse(&t->scales[j], most, zeros == 0);
+    int32_t sum = 0;
+    for (size_t p = 0; p < t->k && inverse > 0; p++) {
+        const int8_t q = iso_s8_nearest(w[p * t->wp] * inverse);
+        to[p / 4 * 4 * ISO_PANEL + p % 4] = q;
+        sum += q;
+    }
+    t->start[j] = -128 * sum;
+}
+
+static void pack_some(void *arg, size_t task) {
+    const struct packing *t = arg;
+    const size_t panels = padded_n(t->n) / ISO_PANEL, bytes = padded_k(t->k) * ISO_PANEL;
+    for (size_t i = panels * task / t->tasks; i < panels * (task + 1) / t->tasks; i++) {
+        int8_t *to = t->data + i * bytes;
+        memset(to, 0, bytes);
+        for (size_t j = 0; j < ISO_PANEL; j++)
+            if (i * ISO_PANEL + j < t->n)
+                pack_column(t, i * ISO_PANEL + j, to + 4 * j);
+            else
+                t->scales[i * ISO_PANEL + j] = 0, t->start[i * ISO_PANEL + j] = 0;
+    }
+}
+
+iso_status iso_pack_s8_bytes(size_t *bytes, size_t n, size_t k) {
+    size_t all;
+    if (!bytes)
+        return ISOBIT_E_NULL;
+    if (k > ISO_S8_MOST)
+        return ISOBIT_E_LIMIT;
+    if (n > SIZE_MAX - ISO_PANEL ||
+        iso_mul_overflows(&all, padded_n(n), padded_k(k) + sizeof(float) + sizeof(int32_t)))
+        return ISOBIT_E_OVERFLOW;
+    *bytes = all;
+    return ISOBIT_OK;
+}
+
+static iso_status pack_call(iso_packed_s8 *p, void *packed, size_t packed_bytes, const float *w,
+                            size_t ldw, size_t n, size_t k, int trans_w,
+                            const iso_context *context) {
+    const size_t rows = trans_w ? k : n, columns = trans_w ? n : k;
+    const struct iso_kernels *kernels;
+    size_t bytes;
+    if (!p)
+        return ISOBIT_E_NULL;
+    iso_status status = iso_pack_s8_bytes(&bytes, n, k);
+    if (!status)
+        status = iso_check_matrix(w, rows, columns, ldw);
+    if (status)
+        return status;
+    if (bytes && !packed)
+        return ISOBIT_E_NULL;
+    if ((uintptr_t)packed % 64)
+        return ISOBIT_E_ALIGN;
+    if (packed_bytes < bytes)
+        return ISOBIT_E_WORKSPACE;
+    if (n && k && bytes_meet(packed, bytes, w, ((rows - 1) * ldw + columns) * sizeof *w))
+        return ISOBIT_E_ALIAS;
+    if ((status = iso_context_kernels(&kernels, context))) /* no kernel, but the same rules */
+        return status;
+    int8_t *data = packed;
+    float *scales = bytes ? (float *)(void *)(data + padded_n(n) * padded_k(k)) : NULL;
+    int32_t *start = bytes ? (int32_t *)(void *)(scales + padded_n(n)) : NULL;
+    if (bytes) {
+        const size_t threads = iso_context_threads(context), panels = padded_n(n) / ISO_PANEL;
+        struct packing t = {data,
+                            scales,
+                            start,
+                            w,
+                            trans_w ? 1 : ldw,
+                            trans_w ? ldw : 1,
+                            n,
+                            k,
+                            threads < panels ? threads : panels};
+        iso_parallel(context, t.tasks, pack_some, &t);
+    }
+    *p = (iso_packed_s8){data, scales, start, n, k};
+    return ISOBIT_OK;
+}
+
+iso_status iso_pack_s8(iso_packed_s8 *p, void *packed, size_t packed_bytes, const float *w,
+                       size_t ldw, size_t n, size_t k, int trans_w, const iso_context *context) {
+    const uint64_t begin = iso_verbose_begin();
+    const iso_status status = pack_call(p, packed, packed_bytes, w, ldw, n, k, trans_w, context);
+    if (begin)
+        iso_verbose_end(begin, iso_verbose_clock(), "pack_s8", context, status, NULL,
+                        "n%zuk%zu:%c:ldw%zu", n, k, trans_w ? 't' : 'n', ldw);
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------- the product */
+
+struct product {
+    const struct iso_kernels *kernels, *s8;
+    float *y;
+    size_t ldy;
+    const float *x;
+    size_t ldx;
+    const iso_packed_s8 *w;
+    size_t m;
+    struct iso_epilogue e; /* without the bias, which gemm_s8 adds */
+    const float *bias;
+    size_t threads, by_rows, block, task_floats;
+    float *scratch;
+};
+
+/* How it is done: block rows at a time become integers, for each task that has rows of its own, or
+ * for all. Integers and scales take task_floats for each of these. */
+static void plan(struct product *t) {
+    const size_t k = padded_k(t->w->k), whole = BLOCK_BYTES / (k + 1) / ISO_LINE * ISO_LINE;
+    const size_t panels = padded_n(t->w->n) / ISO_PANEL;
+    t->by_rows = t->threads == 1 || t->m / t->threads >= FEW_ROWS;
+    t->block = t->m;
+    if (t->by_rows) {
+        const size_t most = whole < FEW_ROWS ? FEW_ROWS : whole, each = (t->m - 1) / t->threads + 1;
+        t->block = each < most ? each : most;
+    } else if (t->threads > panels) {
+        t->threads = panels;
+    }
+    t->task_floats =
+        iso_round_up(t->block * (k / sizeof(float)), ISO_LINE) + iso_round_up(t->block, ISO_LINE);
+}
+
+/* Where the scales of a block's rows are. */
+static float *scales_of(const struct product *t, int8_t *q) {
+    return (float *)(void *)q + t->task_floats - iso_round_up(t->block, ISO_LINE);
+}
+
+static size_t scratch_floats(const struct product *t) {
+    return t->task_floats * (t->by_rows ? t->threads : 1);
+}
+
+/* Rows `row` to row + m, of which q and scales are the integers, and some columns. */
+static void multiply(const struct product *t, const int8_t *q, const float *scales, size_t row,
+                     size_t m, size_t column, size_t n) {
+    const size_t k = padded_k(t->w->k), bps = k * ISO_PANEL;
+    const iso_packed_s8 *w = t->w;
+    const int epilogue = t->e.act != ISO_UNARY_NONE || t->e.residual;
+    const size_t rows = epilogue ? PART_ROWS : m, columns = epilogue ? PART_COLUMNS : n;
+    float own[PART_ROWS * PART_COLUMNS];
+    for (size_t j = column; j < column + n; j += columns)
+        for (size_t i = 0; i < m; i += rows) {
+            const size_t width = column + n - j < columns ? column + n - j : columns;
+            const size_t height = m - i < rows ? m - i : rows;
+            float *y = t->y + (row + i) * t->ldy + j;
+            const int apart =
+                t->e.residual == t->y && epilogue; /* it is read before y is written */
+            float *to = apart ? own : y;
+            const size_t ld = apart ? PART_COLUMNS : t->ldy;
+            t->s8->gemm_s8(to, ld, q + i * k, k, scales + i, w->data + j / ISO_PANEL * bps, bps,
+                           w->scales + j, w->start + j, t->bias ? t->bias + j : NULL, height, width,
+                           k);
+            if (epilogue) {
+                struct iso_epilogue e = t->e;
+                e.residual = e.residual ? e.residual + (row + i) * e.ldr + j : NULL;
+                t->kernels->gemm_epilogue(y, t->ldy, to, ld, height, width, &e);
+            }
+        }
+}
+
+static void task_of_rows(void *arg, size_t task) {
+    const struct product *t = arg;
+    const size_t begin = t->m * task / t->threads, end = t->m * (task + 1) / t->threads;
+    const size_t k = padded_k(t->w->k);
+    int8_t *q = (int8_t *)(t->scratch + task * t->task_floats);
+    float *scales = scales_of(t, q);
+    for (size_t i = begin; i < end; i += t->block) {
+        const size_t m = end - i < t->block ? end - i : t->block;
+        t->kernels->quantize_s8(q, k, scales, t->x + i * t->ldx, t->ldx, m, t->w->k, k,
+                                t->s8->s8_flip);
+        multiply(t, q, scales, i, m, 0, t->w->n);
+    }
+}
+
+static void task_of_columns(void *arg, size_t task) {
+    const struct product *t = arg;
+    const size_t panels = padded_n(t->w->n) / ISO_PANEL;
+    const size_t begin = panels * task / t->threads * ISO_PANEL;
+    size_t end = panels * (task + 1) / t->threads * ISO_PANEL;
+    int8_t *q = (int8_t *)t->scratch;
+    end = end < t->w->n ? end : t->w->n;
+    if (begin < end)
+        multiply(t, q, scales_of(t, q), 0, t->m, begin, end - begin);
+}
+
+static iso_status run(const iso_context *context, struct product *t) {
+    void *owned;
+    const iso_status status = iso_scratch(&t->scratch, &owned, context, scratch_floats(t));
+    if (status)
+        return status;
+    if (t->by_rows) {
+        iso_parallel(context, t->threads, task_of_rows, t);
+    } else {
+        const size_t k = padded_k(t->w->k);
+        int8_t *q = (int8_t *)t->scratch;
+        struct quantizing rows = {.kernels = t->kernels,
+                                  .q = q,
+                                  .ldq = k,
+                                  .scales = scales_of(t, q),
+                                  .x = t->x,
+                                  .ldx = t->ldx,
+                                  .rows = t->m,
+                                  .n = t->w->k,
+                                  .padded = k,
+                                  .flip = t->s8->s8_flip};
+        quantize(context, &rows);
+        iso_parallel(context, t->threads, task_of_columns, t);
+    }
+    free(owned);
+    return ISOBIT_OK;
+}
+
+static iso_status options_of(struct product *t, const iso_linear_options *options) {
+    iso_linear_options own;
+    t->e = (struct iso_epilogue){.alpha = 1};
+    if (!options)
+        return ISOBIT_OK;
+    if (!(options = ISO_OPTIONS(options, own, ldr)))
+        return ISOBIT_E_SIZE;
+    t->bias = options->bias;
+    t->e.act = (int)options->act, t->e.residual = options->residual, t->e.ldr = options->ldr;
+    return ISOBIT_OK;
+}
+
+static iso_status check_weights(const iso_packed_s8 *w) {
+    if (w->k > ISO_S8_MOST)
+        return ISOBIT_E_LIMIT;
+    return w->n && (!w->data || !w->scales || !w->start) ? ISOBIT_E_NULL : ISOBIT_OK;
+}
+
+static iso_status linear_call(struct product *t, const iso_linear_options *options,
+                              const iso_context *context) {
+    const iso_packed_s8 *w = t->w;
+    const size_t m = t->m;
+    size_t most;
+    iso_status status = w ? options_of(t, options) : ISOBIT_E_NULL;
+    if (status)
+        return status;
+    struct iso_epilogue all = t->e;
+    all.bias = t->bias;
+    if ((status = iso_check_epilogue(t->y, t->ldy, m, w->n, &all)) ||
+        (status = iso_context_kernels(&t->kernels, context)) || m == 0 || w->n == 0)
+        return status;
+    if ((status = check_weights(w)) || (status = iso_check_matrix(t->x, m, w->k, t->ldx)))
+        return status;
+    if (iso_overlap(t->y, m, w->n, t->ldy, t->x, m, w->k, t->ldx))
+        return ISOBIT_E_ALIAS;
+    if (w->k == 0) /* rows without elements lie anywhere */
+        t->x = w->scales, t->ldx = 0;
+    t->s8 = t->kernels;
+    t->threads = iso_context_threads(context);
+    if (iso_mul_overflows(&most, m, padded_k(w->k) + ISO_LINE))
+        return ISOBIT_E_OVERFLOW;
+    plan(t);
+    return run(context, t);
+}
+
+iso_status iso_linear_s8(float *y, size_t ldy, const float *x, size_t ldx, const iso_packed_s8 *w,
+                         size_t m, const iso_linear_options *options, const iso_context *context) {
+    const uint64_t begin = iso_verbose_begin();
+    struct product t = {.y = y, .ldy = ldy, .x = x, .ldx = ldx, .w = w, .m = m};
+    const iso_status status = linear_call(&t, options, context);
+    if (begin) {
+        static const iso_linear_options none;
+        iso_linear_options own;
+        const iso_linear_options *o = ISO_OPTIONS_OR(options, own, ldr, &none);
+        const uint64_t end = iso_verbose_clock();
+        char way[100] = "no product";
+        if (!status && t.s8)
+            snprintf(way, sizeof way, "int8; tasks %zu by %s; blocks of %zu rows", t.threads,
+                     t.by_rows ? "rows" : "columns", t.block);
+        iso_verbose_end(begin, end, "linear_s8", context, status, way,
+                        "m%zun%zuk%zu:ldx%zu:ldy%zu%s%s%s", m, w ? w->n : 0, w ? w->k : 0, ldx, ldy,
+                        o->bias ? ":bias" : "", iso_verbose_act((int)o->act),
+                        o->residual ? ":residual" : "");
+    }
+    return status;
+}
+
+iso_status iso_linear_s8_workspace_bytes(size_t *bytes, const iso_packed_s8 *w, size_t m,
+                                         const iso_context *context) {
+    struct product t = {.w = w, .m = m};
+    size_t floats = 0, most;
+    if (!bytes || !w)
+        return ISOBIT_E_NULL;
+    iso_status status = iso_context_kernels(&t.kernels, context);
+    if (!status && m && w->n) {
+        if ((status = check_weights(w)))
+            return status;
+        if (iso_mul_overflows(&most, m, padded_k(w->k) + ISO_LINE))
+            return ISOBIT_E_OVERFLOW;
+        t.threads = iso_context_threads(context);
+        plan(&t);
+        floats = scratch_floats(&t);
+    }
+    if (!status)
+        *bytes = iso_scratch_bytes(floats);
+    return status;
+}
