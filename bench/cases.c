@@ -200,8 +200,11 @@ const char *bench_lacking(const struct bench_library *library, const struct benc
     return bench_operation_name(library->lacks & spec->op->needs);
 }
 
+/* Whether its kernels are those of another set, but for int8, which is not measured here. */
+static int is_level(const char *isa) { return strchr(isa, '_') != NULL; }
+
 int bench_has_row(const struct bench_case *spec, const char *isa, int all_threads) {
-    return (spec->flags & BENCH_SCALAR || strcmp(isa, "scalar") != 0) &&
+    return !is_level(isa) && (spec->flags & BENCH_SCALAR || strcmp(isa, "scalar") != 0) &&
            (spec->flags & BENCH_THREADS || !all_threads);
 }
 

@@ -56,7 +56,7 @@ static void add_row(const struct bench_case *spec, const iso_isa *isa, bool all_
 static void add_rows(const regex_t *filter) {
     const iso_isa *best = NULL; /* of those that are measured */
     for (size_t j = 0; j < iso_isa_count() && !best; j++)
-        if (!iso_isa_missing(iso_isa_get(j)) &&
+        if (!iso_isa_missing(iso_isa_get(j)) && iso_isa_get(j)->s8 == iso_isa_get(j)->kernels &&
             (!options.isa || strcmp(iso_isa_get(j)->name, options.isa) == 0))
             best = iso_isa_get(j);
     for (size_t i = 0; i < bench_case_count; i++) {

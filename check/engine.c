@@ -49,7 +49,7 @@ const char *iso_check_missing(const struct iso_check_target *target,
         if (!function && !strcmp(f->name, suite->name))
             return "it has no such function";
     }
-    return NULL;
+    return target->missing ? target->missing(suite, variant) : NULL;
 }
 
 /* The case at hand, for when nothing else can be said any more. */

@@ -348,10 +348,11 @@ static iso_status linear_call(struct product *t, const iso_linear_options *optio
     iso_status status = w ? options_of(t, options) : ISOBIT_E_NULL;
     if (status)
         return status;
+    const struct iso_isa *isa;
     struct iso_epilogue all = t->e;
     all.bias = t->bias;
     if ((status = iso_check_epilogue(t->y, t->ldy, m, w->n, &all)) ||
-        (status = iso_context_kernels(&t->kernels, context)) || m == 0 || w->n == 0)
+        (status = iso_context_isa(&isa, context)) || m == 0 || w->n == 0)
         return status;
     if ((status = check_weights(w)) || (status = iso_check_matrix(t->x, m, w->k, t->ldx)))
         return status;
@@ -359,7 +360,7 @@ static iso_status linear_call(struct product *t, const iso_linear_options *optio
         return ISOBIT_E_ALIAS;
     if (w->k == 0) /* rows without elements lie anywhere */
         t->x = w->scales, t->ldx = 0;
-    t->s8 = t->kernels;
+    t->kernels = isa->kernels, t->s8 = isa->s8;
     t->threads = iso_context_threads(context);
     if (iso_mul_overflows(&most, m, padded_k(w->k) + ISO_LINE))
         return ISOBIT_E_OVERFLOW;

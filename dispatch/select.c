@@ -13,14 +13,16 @@
 #include <string.h>
 
 static const struct iso_isa isas[ISO_ISA_COUNT] = {
-#define ISA(name, flags, required) {#name, &iso_kernels_##name, required},
+#define ISA(name, flags, required) {#name, &iso_kernels_##name, required, &iso_kernels_##name},
+#define LEVEL(name, set, flags, required)                                                          \
+    {#name, &iso_kernels_##set, required, &iso_kernels_##name},
 #include "isas.def"
 #undef ISA
 };
 
 /* NULL: not chosen yet. &refused: ISOBIT_ISA names a set that cannot run. */
 static _Atomic(const struct iso_isa *) active;
-static const struct iso_isa refused = {"", NULL, 0};
+static const struct iso_isa refused = {"", NULL, 0, NULL};
 
 static struct iso_machine machine;
 static pthread_once_t machine_once = PTHREAD_ONCE_INIT;
@@ -122,7 +124,7 @@ const char *iso_isa_names(void) { return iso_machine()->names; }
 
 /* ----------------------------------------------------------------------------------- context */
 
-iso_status iso_context_kernels(const struct iso_kernels **kernels, const iso_context *context) {
+iso_status iso_context_isa(const struct iso_isa **chosen, const iso_context *context) {
     const struct iso_isa *isa = NULL;
     if (context) {
         if (!iso_context_is_known(context)) {
@@ -145,8 +147,17 @@ iso_status iso_context_kernels(const struct iso_kernels **kernels, const iso_con
         /* it is not the active set, which is known to run */
         return ISOBIT_E_ISA;
     }
-    *kernels = isa->kernels;
+    *chosen = isa;
     return ISOBIT_OK;
+}
+
+iso_status iso_context_kernels(const struct iso_kernels **kernels, const iso_context *context) {
+    const struct iso_isa *isa;
+    const iso_status status = iso_context_isa(&isa, context);
+    if (!status) {
+        *kernels = isa->kernels;
+    }
+    return status;
 }
 
 size_t iso_context_threads(const iso_context *context) {

@@ -16,7 +16,8 @@
 struct iso_isa {
     const char *name;
     const struct iso_kernels *kernels;
-    uint64_t required; /* features, see cpu.h */
+    uint64_t required;            /* features, see cpu.h */
+    const struct iso_kernels *s8; /* gemm_s8: `kernels`, or the table of a level */
 };
 
 /* What the first use of the library finds out, once. */
@@ -63,6 +64,9 @@ static inline int iso_context_is_known(const iso_context *context) {
  * ISOBIT_E_NULL, ISOBIT_E_OPTION: its executor has no parallel_for or no threads.
  */
 iso_status iso_context_kernels(const struct iso_kernels **kernels, const iso_context *context);
+
+/* The same, for the set itself. */
+iso_status iso_context_isa(const struct iso_isa **isa, const iso_context *context);
 
 /* How many tasks can run at once: 1 without executor. The context has been checked. */
 size_t iso_context_threads(const iso_context *context);

@@ -447,6 +447,7 @@ enum {
     ISO_ISA_COUNT
 };
 
+/* The table of a level has gemm_s8 and s8_flip, and no other kernel. */
 struct iso_kernels {
     const char *name;          /* the folder of the set */
     unsigned isa;              /* ISO_ISA_<name> */

@@ -14,6 +14,9 @@ endif()
 set(sets)
 foreach(layer IN LISTS ISOBIT_KERNEL_OBJECTS)
   string(REPLACE isobit_kernels_ "" set ${layer})
+  if(set MATCHES "_") # a level, which has these kernels from its set
+    continue()
+  endif()
   list(PREPEND sets ${set}) # best first
 endforeach()
 

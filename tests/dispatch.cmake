@@ -33,11 +33,14 @@ endif()
 
 # The automatic choice on CPUs that an emulator pretends to be.
 if(ISOBIT_QEMU_BEFORE)
-  foreach(cpu neoverse-n1 max)
+  foreach(pair neoverse-n1:neon_dotprod max:neon_i8mm)
+    string(REPLACE ":" ";" pair ${pair})
+    list(GET pair 0 cpu)
+    list(GET pair 1 isa)
     isobit_test(dispatch_qemu_${cpu} ${ISOBIT_QEMU_BEFORE} ${cpu} ${ISOBIT_QEMU_AFTER}
       $<TARGET_FILE:test_dispatch>)
     set_tests_properties(dispatch_qemu_${cpu} PROPERTIES
-      ENVIRONMENT ISOBIT_EXPECT_ISA=${ISOBIT_CROSS_ISA})
+      ENVIRONMENT ISOBIT_EXPECT_ISA=${isa})
   endforeach()
 endif()
 if(CMAKE_CROSSCOMPILING)

@@ -41,6 +41,18 @@ static struct iso_check_variant variants[] = {
 #undef ISA
 };
 
+/* A level lacks most kernels, among them those that the suites of golden.def call. */
+static const char *missing(const struct iso_check_suite *suite,
+                           const struct iso_check_variant *variant) {
+    const struct iso_kernels *table = variant->table;
+#define GOLDEN(title, kernel)                                                                      \
+    if (!table->kernel && !strcmp(suite->name, #title))                                            \
+        return "it has no such function";
+#include "suites/golden.def"
+#undef GOLDEN
+    return NULL;
+}
+
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
 const struct iso_check_target *iso_kernel_target(void) {
@@ -58,7 +70,8 @@ const struct iso_check_target *iso_kernel_target(void) {
         .suite_count = sizeof suites / sizeof *suites,
         .functions = functions,
         .function_count = sizeof functions / sizeof *functions,
-        .table_bytes = sizeof(struct iso_kernels)};
+        .table_bytes = sizeof(struct iso_kernels),
+        .missing = missing};
     for (size_t i = 0; i < VARIANTS; i++) {
         variants[i].missing = "unknown to the library";
         for (size_t j = 0; j < iso_isa_count(); j++) {

@@ -44,7 +44,7 @@ grep -q "^embed  *$want\$" "$work/out" || problem "digest: not the committed has
 sed 's/^\(embed [0-9]* \)./\1z/' "$golden" | sed 's/z/0/' >"$work/other"
 cmp -s "$golden" "$work/other" && sed 's/^\(embed [0-9]* \)./\1f/' "$golden" >"$work/other"
 exits 0 "once" "$@" --op embed --quick --once
-awk '$1 == "embed" && $3 != $4 { exit 1 }' "$work/out" || problem "once: more calls than cases"
+awk '$1 == "embed" && $3 != "SKIPPED:" && $3 != $4 { exit 1 }' "$work/out" || problem "once: more calls than cases"
 exits 1 "tampered hash" "$@" --op embed --quick --golden "$work/other"
 grep -q 'the bits are not those committed' "$work/out" || problem "tampered hash: not said"
 
@@ -77,7 +77,7 @@ done
 
 exits 0 "cases of one parameter" "$@" --op embed --where d=17
 grep -q '^embed .* PASS' "$work/out" || problem "--where: no row"
-cases=$(sed -n 's/^embed *[a-z0-9]* *\([0-9]*\) .*/\1/p' "$work/out" | head -n 1)
+cases=$(sed -n 's/^embed *[a-z0-9_]*  *\([0-9][0-9]*\) .*/\1/p' "$work/out" | head -n 1)
 [ "${cases:-0}" -gt 0 ] || problem "--where: no cases"
 [ "${cases:-0}" -lt 30 ] || problem "--where: $cases cases"
 

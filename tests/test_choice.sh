@@ -11,10 +11,10 @@ expected=$2
 shift 2
 unset ISOBIT_ISA
 info=$("$@" info --json)
-chosen=$(printf '%s' "$info" | sed 's/.*"isa": "\([a-z0-9]*\)".*/\1/')
+chosen=$(printf '%s' "$info" | sed 's/.*"isa": "\([a-z0-9_]*\)".*/\1/')
 if [ "$expected" = best ]; then
     expected=$(printf '%s' "$info" |
-        sed 's/"available": true.*//;s/.*"name": "\([a-z0-9]*\)", $/\1/')
+        sed 's/"available": true.*//;s/.*"name": "\([a-z0-9_]*\)", $/\1/')
 fi
 echo "chosen: $chosen, expected: $expected"
 [ "$chosen" = "$expected" ]

@@ -191,10 +191,10 @@ static void test_expected_isa(void **state) {
     assert_string_equal(iso_isa_name(isa), expected);
     /* The compiler's own view of the CPU must not be wider. */
 #if defined(__x86_64__) && !defined(__clang__)
-    if (strcmp(expected, "avx512") == 0) {
+    if (strncmp(expected, "avx512", 6) == 0) {
         assert_true(__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"));
     } else {
-        assert_int_equal(strcmp(expected, "avx2") == 0, __builtin_cpu_supports("avx2") != 0);
+        assert_int_equal(strncmp(expected, "avx2", 4) == 0, __builtin_cpu_supports("avx2") != 0);
     }
 #endif
 }
@@ -217,7 +217,10 @@ static void test_list(void **state) {
     char names[128] = "";
     for (size_t i = 0; i < count; ++i) {
         const iso_isa *isa = iso_isa_get(i), *found = NULL;
-        assert_string_equal(isa->name, isa->kernels->name);
+        assert_string_equal(isa->name, isa->s8->name);
+        assert_non_null(isa->s8->gemm_s8); /* a level has it, and shares all others with its set */
+        assert_int_equal(strncmp(isa->name, isa->kernels->name, strlen(isa->kernels->name)), 0);
+        assert_non_null(isa->kernels->unary);
         const iso_status status = iso_isa_find(&found, isa->name);
         if (iso_isa_missing(isa)) {
             assert_int_equal(status, ISOBIT_E_ISA);
@@ -301,7 +304,7 @@ static void test_context(void **state) {
         assert_int_equal(iso_context_kernels(&k, &context), can ? ISOBIT_OK : ISOBIT_E_ISA);
         assert_ptr_equal(k, can ? context.isa->kernels : NULL);
     }
-    const struct iso_isa stranger = {"scalar", &iso_kernels_scalar, 0};
+    const struct iso_isa stranger = {"scalar", &iso_kernels_scalar, 0, &iso_kernels_scalar};
     context.isa = &stranger;
     assert_int_equal(iso_context_kernels(&k, &context), ISOBIT_E_ISA);
     context.isa = NULL;

@@ -21,6 +21,7 @@ enum { MACHINES = ISO_GEMM_CLASSES };
 
 static const struct iso_kernels *const sets[] = {
 #define ISA(name, ...) &iso_kernels_##name,
+#define LEVEL(...) /* has the plans of its set */
 #include "isas.def"
 #undef ISA
 };

@@ -360,7 +360,8 @@ static size_t run_kernels(const struct mode *mode, size_t mode_count, bool filte
         struct iso_check_cases cases;
         iso_check_suite_cases(target->suites[k], &cases, ISO_CHECK_PLAN_QUICK);
         for (size_t s = 0; s < set_count; ++s) {
-            for (size_t m = 0; m < mode_count && !sets[s].missing; ++m) {
+            const char *missing = iso_check_missing(target, target->suites[k], &sets[s]);
+            for (size_t m = 0; m < mode_count && !missing; ++m) {
                 const struct job j = {.suite = target->suites[k],
                                       .cases = &cases,
                                       .set = &sets[s],

@@ -339,6 +339,10 @@ struct iso_check_target {
     size_t function_count;
     size_t table_bytes; /* of each variant's table; 0: sizeof(struct iso_check_operations) */
     bool own_table;     /* the tables do not begin with struct iso_check_operations */
+    /* Why a suite cannot run on a variant, or NULL; for suites that have not the name of a
+     * function. NULL: they run on all. */
+    const char *(*missing)(const struct iso_check_suite *suite,
+                           const struct iso_check_variant *variant);
 };
 
 /*

@@ -93,7 +93,9 @@ ISOBIT_API const char *iso_version(void);
 
 /*
  * One compiled set of kernels, from best to plainest: on x86-64 "avx512", "avx2", "scalar"; on
- * aarch64 "neon", "scalar". Opaque, static, immutable.
+ * aarch64 "neon", "scalar". A level is a set that differs from another one in products of int8
+ * alone, and stands before it: "avx512_vnni", "avx2_vnni"; "neon_i8mm", "neon_dotprod". Opaque,
+ * static, immutable.
  */
 typedef struct iso_isa iso_isa;
 

@@ -63,7 +63,11 @@ void test_x86_cpus(void **state) {
         const struct x86_case *c = &x86_cases[i];
         const struct iso_cpu cpu = show_x86(c);
         const char *missing = iso_cpu_missing(&cpu, need_avx512);
-        const char *decoded = !missing                            ? "avx512"
+        const uint64_t vnni512 = need_avx512 | ISO_HAS(AVX512VNNI);
+        const uint64_t vnni2 = need_avx2 | ISO_HAS(AVX_VNNI);
+        const char *decoded = !iso_cpu_missing(&cpu, vnni512)     ? "avx512_vnni"
+                              : !missing                          ? "avx512"
+                              : !iso_cpu_missing(&cpu, vnni2)     ? "avx2_vnni"
                               : !iso_cpu_missing(&cpu, need_avx2) ? "avx2"
                                                                   : "scalar";
         if (strcmp(decoded, c->expected) != 0 || !same_text(missing, c->missing)) {
@@ -78,11 +82,14 @@ void test_x86_cpus(void **state) {
             print_error("%s: picked %s\n", c->name, picked ? picked->name : "none");
             ++bad;
         }
-        /* A wanted set is given if it is not above that, never another one. */
+        /* A wanted set is given if it is not above that, never another one; a level below may
+         * need what the CPU lacks. */
         for (size_t k = 0, below = 0; k < iso_isa_count(); ++k) {
             const iso_isa *isa = iso_isa_get(k);
             below = below || isa == picked;
-            assert_ptr_equal(iso_pick(cpu.usable, isa->name), below ? isa : NULL);
+            const bool given =
+                below && (strcmp(isa->name, "avx2_vnni") != 0 || !iso_cpu_missing(&cpu, vnni2));
+            assert_ptr_equal(iso_pick(cpu.usable, isa->name), given ? isa : NULL);
         }
         assert_null(iso_pick(cpu.usable, "neon"));
 #endif
@@ -122,7 +129,11 @@ void test_arm_cpus(void **state) {
         const bool simd = strstr(c->features, "asimd") != NULL;
         assert_true(same_text(missing, simd ? NULL : "the CPU lacks asimd"));
 #if defined(__aarch64__)
-        assert_string_equal(iso_pick(cpu.usable, NULL)->name, simd ? "neon" : "scalar");
+        const char *best = strstr(c->features, "i8mm")      ? "neon_i8mm"
+                           : strstr(c->features, "asimddp") ? "neon_dotprod"
+                           : simd                           ? "neon"
+                                                            : "scalar";
+        assert_string_equal(iso_pick(cpu.usable, NULL)->name, best);
 #endif
     }
 }
