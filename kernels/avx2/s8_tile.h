@@ -38,9 +38,23 @@ static inline void s8_floats(vf *rows, const s8t *t) {
     const __m256i sums = _mm256_hadd_epi32(t[0], t[1]); /* columns 0 1 4 5 2 3 6 7 */
     rows[0] = _mm256_cvtepi32_ps(_mm256_permute4x64_epi64(sums, 0xd8));
 }
-static inline void s8_store(int8_t *q, vf x, int flip) {
-    const __m256i i = _mm256_cvtps_epi32(x);
-    __m128i b = _mm_packs_epi32(_mm256_castsi256_si128(i), _mm256_extracti128_si256(i, 1));
-    b = _mm_xor_si128(_mm_packs_epi16(b, b), _mm_set1_epi8((char)flip));
-    _mm_storel_epi64((__m128i *)(void *)q, b);
+typedef __m256i s8m;
+#define S8_NONE _mm256_setzero_si256()
+static inline s8m s8_most(s8m m, vf x) {
+    const __m256i bits = _mm256_castps_si256(_mm256_andnot_ps(_mm256_set1_ps(-0.0f), x));
+    return _mm256_max_epi32(m, bits);
+}
+static inline uint32_t s8_most_of(s8m m) {
+    __m128i q = _mm_max_epi32(_mm256_castsi256_si128(m), _mm256_extracti128_si256(m, 1));
+    q = _mm_max_epi32(q, _mm_shuffle_epi32(q, 0x4e));
+    return (uint32_t)_mm_cvtsi128_si32(_mm_max_epi32(q, _mm_shuffle_epi32(q, 0xb1)));
+}
+#define S8_FOUR 4
+static inline void s8_store(int8_t *q, const vf *x, int flip) {
+    /* packing goes within halves: the fours of bytes are 0 2 4 6 1 3 5 7 */
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const __m256i low = _mm256_packs_epi32(_mm256_cvtps_epi32(x[0]), _mm256_cvtps_epi32(x[1]));
+    const __m256i high = _mm256_packs_epi32(_mm256_cvtps_epi32(x[2]), _mm256_cvtps_epi32(x[3]));
+    const __m256i b = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order);
+    _mm256_storeu_si256((__m256i *)(void *)q, _mm256_xor_si256(b, _mm256_set1_epi8((char)flip)));
 }

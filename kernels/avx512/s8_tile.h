@@ -38,7 +38,19 @@ static inline void s8_floats(vf *rows, const s8t *t) {
     rows[0] = _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_permutex2var_epi32(t[0], even, t[1]),
                                                   _mm512_permutex2var_epi32(t[0], odd, t[1])));
 }
-static inline void s8_store(int8_t *q, vf x, int flip) {
-    const __m128i b = _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(x));
-    _mm_storeu_si128((__m128i *)(void *)q, _mm_xor_si128(b, _mm_set1_epi8((char)flip)));
+typedef __m512i s8m;
+#define S8_NONE _mm512_setzero_si512()
+static inline s8m s8_most(s8m m, vf x) {
+    return _mm512_max_epi32(
+        m, _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff)));
+}
+static inline uint32_t s8_most_of(s8m m) { return (uint32_t)_mm512_reduce_max_epi32(m); }
+#define S8_FOUR 4
+static inline void s8_store(int8_t *q, const vf *x, int flip) {
+    /* packing goes within quarters: the fours of bytes are 0 4 8 12 1 5 9 13 ... */
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m512i low = _mm512_packs_epi32(_mm512_cvtps_epi32(x[0]), _mm512_cvtps_epi32(x[1]));
+    const __m512i high = _mm512_packs_epi32(_mm512_cvtps_epi32(x[2]), _mm512_cvtps_epi32(x[3]));
+    const __m512i b = _mm512_permutexvar_epi32(order, _mm512_packs_epi16(low, high));
+    _mm512_storeu_si512(q, _mm512_xor_si512(b, _mm512_set1_epi8((char)flip)));
 }

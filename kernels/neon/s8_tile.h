@@ -33,9 +33,16 @@ static inline s8t s8_dot(s8t t, s8w w, s8a a) { return vpadalq_s16(t, vmull_s8(w
 static inline void s8_floats(vf *rows, const s8t *t) {
     rows[0] = vcvtq_f32_s32(vpaddq_s32(t[0], t[1]));
 }
-static inline void s8_store(int8_t *q, vf x, int flip) {
-    const int16x4_t half = vmovn_s32(vcvtnq_s32_f32(x));
-    const int8x8_t b = vmovn_s16(vcombine_s16(half, half));
-    const int32_t four = vget_lane_s32(vreinterpret_s32_s8(veor_s8(b, vdup_n_s8((int8_t)flip))), 0);
-    memcpy(q, &four, sizeof four);
+typedef int32x4_t s8m;
+#define S8_NONE vdupq_n_s32(0)
+static inline s8m s8_most(s8m m, vf x) { return vmaxq_s32(m, vreinterpretq_s32_f32(vabsq_f32(x))); }
+static inline uint32_t s8_most_of(s8m m) { return (uint32_t)vmaxvq_s32(m); }
+#define S8_FOUR 4
+static inline void s8_store(int8_t *q, const vf *x, int flip) {
+    int16x4_t half[4];
+    ISO_UNROLLED (e, 4)
+        half[e] = vmovn_s32(vcvtnq_s32_f32(x[e]));
+    const int8x16_t b = vcombine_s8(vmovn_s16(vcombine_s16(half[0], half[1])),
+                                    vmovn_s16(vcombine_s16(half[2], half[3])));
+    vst1q_s8(q, veorq_s8(b, vdupq_n_s8((int8_t)flip)));
 }

@@ -33,6 +33,18 @@ static inline s8t s8_dot(s8t t, s8w w, s8a a) {
 }
 /* The sums of a cell as floats, each row a vector. */
 static inline void s8_floats(vf *rows, const s8t *t) { rows[0] = (float)t[0]; }
-/* VF_N floats, at most 127.4 in magnitude, to the nearest integers, of those that are as near the
- * even ones, each exclusive-ored with `flip`. */
-static inline void s8_store(int8_t *q, vf x, int flip) { *q = (int8_t)(iso_s8_nearest(x) ^ flip); }
+/* The largest magnitudes of lanes, as the bits of floats without their sign, whose order is that of
+ * the numbers: an infinity is above all of them, and NaN above it. s8_most_of: of all lanes. */
+typedef uint32_t s8m;
+static inline s8m s8_most(s8m m, vf x) {
+    const uint32_t bits = bits_of(x) & 0x7fffffff;
+    return bits > m ? bits : m;
+}
+static inline uint32_t s8_most_of(s8m m) { return m; }
+#define S8_NONE 0
+/* S8_FOUR vectors of floats, at most 127.4 in magnitude, to the nearest integers, of those that are
+ * as near the even ones, each exclusive-ored with `flip`. */
+#define S8_FOUR 1
+static inline void s8_store(int8_t *q, const vf *x, int flip) {
+    *q = (int8_t)(iso_s8_nearest(*x) ^ flip);
+}

@@ -45,6 +45,31 @@ static ISO_ONE_COPY void s8_finish(const struct s8_product *t, size_t row, size_
     }
 }
 
+#if S8_WIDE > 1
+/* The same for the sums of the widest tile, in registers. -0 is added where there is no bias: that
+ * changes nothing. */
+ISO_INLINE void s8_wide_result(const struct s8_product *t, size_t row, size_t column,
+                               const s8t *sums) {
+    enum { CELLS = S8_WIDE * S8_CELLS };
+    float *c = t->c + row * t->ldc + column;
+    const float *row_scales = t->row_scales + row;
+    vf scales[CELLS], bias[CELLS];
+    ISO_UNROLLED (q, CELLS)
+        scales[q] = vf_load(t->scales + column + q * VF_N);
+    ISO_UNROLLED (q, CELLS)
+        bias[q] = t->bias ? vf_load(t->bias + column + q * VF_N) : vf_set1(-0.0f);
+    ISO_UNROLLED (i, S8_TALL) {
+        const vf row_scale = vf_set1(row_scales[i]);
+        ISO_UNROLLED (q, CELLS) {
+            vf v;
+            s8_floats(&v, sums + i * CELLS + q);
+            vf_store(c + q * VF_N, vf_add(vf_mul(vf_mul(v, scales[q]), row_scale), bias[q]));
+        }
+        ISO_NEXT_ROW(c, t->ldc, i, S8_TALL);
+    }
+}
+#endif
+
 /* `rows` rows from `row` on, which are `groups` groups, or one row where a group has two; columns
  * from `column` on. */
 ISO_INLINE void s8_tile(const struct s8_product *t, size_t row, size_t column, const size_t rows,
@@ -94,9 +119,15 @@ ISO_INLINE void s8_tile(const struct s8_product *t, size_t row, size_t column, c
                 four[i] += S8_STEP;
         }
 #undef S8_STEP_OF
-    for (size_t u = 1; u < chains; u++)
+    ISO_UNROLLED (u, chains - 1)
         ISO_UNROLLED (e, groups * cells * S8_PARTS)
-            sums[e] = s8_add(sums[e], S8_SUM(u, 0, 0)[e]);
+            sums[e] = s8_add(sums[e], S8_SUM(u + 1, 0, 0)[e]);
+#if S8_WIDE > 1
+    if (cells > S8_CELLS) {
+        s8_wide_result(t, row, column, sums);
+        return;
+    }
+#endif
     float floats[S8_TALL * S8_ROWS * S8_COLUMNS];
     ISO_UNROLLED (i, groups)
         ISO_UNROLLED (q, cells) {
