@@ -36,10 +36,9 @@ typedef struct iso_error {
 typedef struct iso_model iso_model;
 
 /*
- * F16 and BF16 take half the memory of a cache, and steps that wait for it little more than half
- * the time; arithmetic stays f32, results are those of rounded keys and values. F16 has three bits
- * more for numbers below 65520; what is larger becomes an infinity, and the result NaN. BF16 has
- * room for all.
+ * F16 and BF16 take half the memory of a cache, for which steps of long texts wait; arithmetic
+ * stays f32, results are those of rounded keys and values. F16 has three bits more for numbers
+ * below 65520; what is larger becomes an infinity, and the result NaN. BF16 has room for all.
  */
 typedef enum iso_cache { ISOBIT_CACHE_F32 = 0, ISOBIT_CACHE_F16, ISOBIT_CACHE_BF16 } iso_cache;
 

@@ -382,8 +382,8 @@ ISOBIT_API iso_status iso_key_panels_append(float *panels, size_t first, const f
                                             size_t count, size_t dh, const iso_context *context);
 
 /*
- * The same with keys and values of 16 bits, as caches may hold them: half the memory, and decoding,
- * which waits for it, takes little more than half the time. They are widened in registers, exactly,
+ * The same with keys and values of 16 bits, as caches may hold them: half the memory, for which
+ * decoding at long contexts waits. They are widened in registers, exactly,
  * so results have the bits that iso_attention_f32 gives for the widened keys and values. Meant for
  * few queries; any number works. Strides of k and v count 16-bit elements:
  *   k: panels of 32 keys, each [dh][32], as iso_keys_w16_append writes them; k.seq is not used, nor
