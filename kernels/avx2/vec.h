@@ -151,8 +151,8 @@ static inline void store_transposed_8x4(float *dst, size_t dst_stride, size_t n,
         vf_store_n(dst + i * dst_stride, r[i], n);
 }
 
-static ISO_ONE_COPY __attribute__((unused)) void vf_transpose(float *dst, size_t dst_stride, const float *src,
-                                      size_t stride, size_t n) {
+static ISO_ONE_COPY __attribute__((unused)) void
+vf_transpose(float *dst, size_t dst_stride, const float *src, size_t stride, size_t n) {
     __m128 low[4], high[4];
     if (n >= 8) {
         const float *half = src + 4 * stride;

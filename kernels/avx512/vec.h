@@ -200,8 +200,8 @@ static inline void store_transposed_8x4(float *dst, size_t dst_stride, __mmask8 
         _mm256_mask_storeu_ps(dst + i * dst_stride, rows, r[i]);
 }
 
-static ISO_ONE_COPY __attribute__((unused)) void vf_transpose(float *dst, size_t dst_stride, const float *src,
-                                      size_t stride, size_t n) {
+static ISO_ONE_COPY __attribute__((unused)) void
+vf_transpose(float *dst, size_t dst_stride, const float *src, size_t stride, size_t n) {
     if (n >= 16) {
         vf r[16];
         vf_load_transposed_line(r, src, stride);
