@@ -10,6 +10,8 @@
  */
 #include "weights.h"
 
+#include "elements.h"
+
 #include <stdatomic.h>
 #include <string.h>
 
@@ -18,33 +20,17 @@
 #define MAX_PARTS 3
 #define PANEL 16      /* of iso_packed */
 #define WIDE_PANEL 32 /* of iso_packed_w16 */
-#define Q8_BYTES 34   /* of a block */
-#define Q4_BYTES 18
 
-/* What elements become: floats, or what the file has, numbers of 16 bits or blocks. */
-typedef enum form { FORM_F32, FORM_16, FORM_Q8, FORM_Q4 } form;
-static int is_blocks(form f) { return f == FORM_Q8 || f == FORM_Q4; }
 static const iso_q_format q_formats[] = {
     [FORM_Q8] = {8, MODEL_BLOCK, ISOBIT_SCALE_F16}, [FORM_Q4] = {4, MODEL_BLOCK, ISOBIT_SCALE_F16}};
 
-/* Bytes of so many elements; blocks are whole. */
-static size_t form_bytes(form f, size_t elements) {
-    switch (f) {
-    case FORM_Q8: return elements / MODEL_BLOCK * Q8_BYTES;
-    case FORM_Q4: return elements / MODEL_BLOCK * Q4_BYTES;
-    case FORM_16: return elements * sizeof(uint16_t);
-    case FORM_F32: break;
-    }
-    return elements * sizeof(float);
+static iso_status packed_bytes(size_t *bytes, model_form f, size_t rows, size_t k) {
+    return model_form_is_blocks(f) ? iso_pack_q_bytes(bytes, rows, k, &q_formats[f])
+           : f == FORM_16          ? iso_pack_w16_bytes(bytes, rows, k)
+                                   : iso_pack_f32_bytes(bytes, rows, k);
 }
 
-static iso_status packed_bytes(size_t *bytes, form f, size_t rows, size_t k) {
-    return is_blocks(f)   ? iso_pack_q_bytes(bytes, rows, k, &q_formats[f])
-           : f == FORM_16 ? iso_pack_w16_bytes(bytes, rows, k)
-                          : iso_pack_f32_bytes(bytes, rows, k);
-}
-
-static form own_form(model_dtype dtype) {
+static model_form own_form(model_dtype dtype) {
     switch (dtype) {
     case MODEL_F16:
     case MODEL_BF16: return FORM_16;
@@ -103,213 +89,6 @@ static iso_status find_checked(const model_source *source, const model_tensor **
     return ISOBIT_OK;
 }
 
-static float from_bits(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-float model_from_f16(uint16_t half) {
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31,
-             fraction = half & 0x3ff;
-    if (exponent == 31) /* Inf and NaN */
-        return from_bits(sign | 0x7f800000 | fraction << 13);
-    if (exponent == 0) { /* zero and subnormals: fraction x 2^-24, exact in f32 */
-        float value = (float)fraction * 0x1p-24f;
-        return sign ? -value : value;
-    }
-    return from_bits(sign | (exponent + 112) << 23 | fraction << 13);
-}
-
-/* Bytes of an element, or of a block. */
-static size_t element_bytes(const model_tensor *t) {
-    switch (t->dtype) {
-    case MODEL_F64: return 8;
-    case MODEL_Q8_0: return Q8_BYTES;
-    case MODEL_Q4_0: return Q4_BYTES;
-    default: return t->dtype == MODEL_F32 ? 4 : 2;
-    }
-}
-
-static inline uint64_t little_endian(const unsigned char *from, size_t bytes) {
-    uint64_t bits = 0;
-    for (size_t k = 0; k < bytes; k++)
-        bits |= (uint64_t)from[k] << 8 * k;
-    return bits;
-}
-
-static float from_f64(uint64_t bits) {
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return (float)value;
-}
-
-/* Elements that lie in `raw`, `step` elements apart, to `to`, `to_step` apart. */
-static void convert(const model_tensor *t, form f, void *at, size_t to_step,
-                    const unsigned char *raw, size_t step, size_t count) {
-    const size_t apart = step * element_bytes(t);
-    uint16_t *halves = at;
-    float *to = at;
-    if (f == FORM_16) {
-        for (size_t i = 0; i < count; i++)
-            halves[i * to_step] = (uint16_t)little_endian(raw + i * apart, 2);
-        return;
-    }
-    switch (t->dtype) {
-    case MODEL_F16:
-        for (size_t i = 0; i < count; i++)
-            to[i * to_step] = model_from_f16((uint16_t)little_endian(raw + i * apart, 2));
-        break;
-    case MODEL_BF16:
-        for (size_t i = 0; i < count; i++)
-            to[i * to_step] = from_bits((uint32_t)little_endian(raw + i * apart, 2) << 16);
-        break;
-    case MODEL_F64:
-        for (size_t i = 0; i < count; i++)
-            to[i * to_step] = from_f64(little_endian(raw + i * apart, 8));
-        break;
-    default:
-        for (size_t i = 0; i < count; i++)
-            to[i * to_step] = from_bits((uint32_t)little_endian(raw + i * apart, 4));
-    }
-}
-
-/* Blocks as they are, or as floats. A scale that is not finite is refused, wherever it is. */
-static iso_status convert_blocks(const model_source *source, const model_tensor *t, form f,
-                                 char *to, const unsigned char *raw, size_t first, size_t count) {
-    const size_t size = element_bytes(t);
-    for (size_t i = 0; i < count; i++, raw += size) {
-        const uint16_t half = (uint16_t)little_endian(raw, 2);
-        const unsigned char *numbers = raw + 2;
-        model_quoted name;
-        if ((half & 0x7c00) == 0x7c00)
-            return model_fail(source->error, ISOBIT_E_RANGE,
-                              "tensor %s: the scale of block %zu is not finite",
-                              model_quote(&name, t->name, t->name_bytes), first + i);
-        if (f != FORM_F32) {
-            memcpy(to + i * size, &half, 2);
-            memcpy(to + i * size + 2, numbers, size - 2);
-            continue;
-        }
-        float *weights = (float *)(void *)to + i * MODEL_BLOCK;
-        for (size_t k = 0; k < MODEL_BLOCK; k++) {
-            const size_t half_block = MODEL_BLOCK / 2;
-            const int number = t->dtype == MODEL_Q8_0 ? (int8_t)numbers[k]
-                               : k < half_block       ? (numbers[k] & 15) - 8
-                                                      : (numbers[k - half_block] >> 4) - 8;
-            weights[k] = (float)number * model_from_f16(half);
-        }
-    }
-    return ISOBIT_OK;
-}
-
-/* Elements of whole blocks, which lie one after the other in the file. */
-static iso_status read_blocks(const model_source *source, const model_tensor *t, form f, char *to,
-                              size_t first, size_t count) {
-    const size_t size = element_bytes(t), room = 2 * source->chunk_floats / size;
-    const size_t from = first / MODEL_BLOCK, blocks = count / MODEL_BLOCK;
-    iso_status status = ISOBIT_OK;
-    for (size_t done = 0, piece; done < blocks && !status; done += piece) {
-        piece = blocks - done < room ? blocks - done : room;
-        status = model_checkpoint_read(source->checkpoint, t, source->raw,
-                                       (uint64_t)(from + done) * size, piece * size, source->error);
-        if (!status)
-            status = convert_blocks(source, t, f, to + form_bytes(f, done * MODEL_BLOCK),
-                                    source->raw, from + done, piece);
-    }
-    return status;
-}
-
-/* Elements [first, first + count), which lie one after the other in the file. */
-static iso_status read_rows(const model_source *source, const model_tensor *t, form f, char *to,
-                            size_t first, size_t count) {
-    const size_t size = element_bytes(t), room = 2 * source->chunk_floats / size;
-    for (size_t done = 0, piece; done < count; done += piece) {
-        piece = count - done;
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-        if (t->dtype == MODEL_F32 || f == FORM_16) /* as it is */
-            return model_checkpoint_read(source->checkpoint, t, to, (uint64_t)first * size,
-                                         count * size, source->error);
-#endif
-        piece = piece < room ? piece : room;
-        iso_status status =
-            model_checkpoint_read(source->checkpoint, t, source->raw,
-                                  (uint64_t)(first + done) * size, piece * size, source->error);
-        if (status)
-            return status;
-        convert(t, f, to + form_bytes(f, done), 1, source->raw, 1, piece);
-    }
-    return ISOBIT_OK;
-}
-
-/*
- * The same with strides, as a view of another tensor has (a transposed one above all): whole rows.
- * The inner loop follows the smaller stride, so that a read brings many elements at a time.
- */
-static iso_status read_strided(const model_source *source, const model_tensor *t, form f, char *to,
-                               size_t first, size_t count) {
-    const size_t size = element_bytes(t), room = 2 * source->chunk_floats / size;
-    const int matrix = t->rank == 2;
-    const size_t k = (size_t)t->shape[t->rank - 1];
-    const uint64_t columns = t->strides[t->rank - 1], rows = matrix ? t->strides[0] : 0;
-    const uint64_t start = matrix ? first / k * rows : first * columns;
-    const int by_rows = !matrix || columns <= rows;
-    const size_t row_count = matrix ? count / k : 1, column_count = matrix ? k : count;
-    const size_t outer = by_rows ? row_count : column_count,
-                 inner = by_rows ? column_count : row_count;
-    const uint64_t outer_stride = by_rows ? rows : columns, stride = by_rows ? columns : rows;
-    const size_t to_outer = by_rows ? k : 1, to_inner = by_rows ? 1 : k;
-    const size_t fit = stride < room ? (room - 1) / (stride ? (size_t)stride : 1) + 1 : 1;
-    for (size_t o = 0; o < outer; o++)
-        for (size_t done = 0, piece; done < inner; done += piece) {
-            piece = inner - done < fit ? inner - done : fit;
-            const uint64_t at = start + o * outer_stride + done * stride;
-            const size_t span = (piece - 1) * (size_t)stride + 1;
-            iso_status status = model_checkpoint_read(source->checkpoint, t, source->raw, at * size,
-                                                      span * size, source->error);
-            if (status)
-                return status;
-            convert(t, f, to + form_bytes(f, o * to_outer + done * to_inner), to_inner, source->raw,
-                    (size_t)stride, piece);
-        }
-    return ISOBIT_OK;
-}
-
-/* Whether element i is an infinity or NaN. */
-static int is_nonfinite(const model_tensor *t, form f, const void *at, size_t i) {
-    const uint32_t mask = f == FORM_F32 ? 0x7f800000 : t->dtype == MODEL_BF16 ? 0x7f80 : 0x7c00;
-    uint32_t bits;
-    if (f == FORM_16)
-        bits = ((const uint16_t *)at)[i];
-    else
-        memcpy(&bits, (const float *)at + i, sizeof bits);
-    return (bits & mask) == mask;
-}
-
-static iso_status check_finite(const model_source *source, const model_tensor *t, form f,
-                               const void *at, size_t first, size_t count) {
-    for (size_t i = 0; source->reject_nonfinite && i < count; i++) {
-        if (is_nonfinite(t, f, at, i)) {
-            model_quoted name;
-            return model_fail(source->error, ISOBIT_E_RANGE,
-                              "tensor %s: element %zu is not finite, and such weights are "
-                              "rejected",
-                              model_quote(&name, t->name, t->name_bytes), first + i);
-        }
-    }
-    return ISOBIT_OK;
-}
-
-/* Elements [first, first + count) of a tensor in that form; of a matrix whole rows. */
-static iso_status read_elements(const model_source *source, const model_tensor *t, form f, char *to,
-                                size_t first, size_t count) {
-    if (t->dtype == MODEL_Q8_0 || t->dtype == MODEL_Q4_0)
-        return read_blocks(source, t, f, to, first, count);
-    iso_status status = t->strides ? read_strided(source, t, f, to, first, count)
-                                   : read_rows(source, t, f, to, first, count);
-    return status ? status : check_finite(source, t, f, to, first, count);
-}
-
 /* Buffers of a thread will have room for 16 rows of k elements; one more take is to come. */
 static iso_status plan_take(model_source *source, size_t k) {
     size_t need;
@@ -343,7 +122,7 @@ typedef struct model_take {
     void *to;    /* TAKE_MAPPED: nothing is written there */
     size_t step; /* rows of a piece */
     size_t end;  /* the pieces of this take and all before it */
-    form form;
+    model_form form;
 } model_take;
 
 static iso_w16 type_of(const model_tensor *t) {
@@ -364,7 +143,7 @@ static void turn_halves(uint16_t *to, const uint16_t *from, size_t present, iso_
 /* Rows [first, first + count) of a matrix that is stored [k][n], k rows, to where they belong. */
 static void turn_rows(const model_take *take, const char *rows, size_t first, size_t count) {
     const size_t panel = take->form == FORM_16 ? WIDE_PANEL : PANEL,
-                 size = form_bytes(take->form, 1);
+                 size = model_form_bytes(take->form, 1);
     const size_t n = take->width, k = take->rows, panels = (n + panel - 1) / panel;
     /* Threads that turn pieces of one matrix begin far from each other: pages that are used for
      * the first time are cleared, and two threads at the same one would both do it. */
@@ -394,7 +173,7 @@ static iso_status pack_rows(const model_source *source, const model_take *take, 
     char *to = (char *)take->to + before;
     if (!status)
         status = packed_bytes(&bytes, take->form, count, k);
-    if (!status && is_blocks(take->form))
+    if (!status && model_form_is_blocks(take->form))
         status = iso_pack_q(&packed_q, to, bytes, rows, k / MODEL_BLOCK, count, k,
                             &q_formats[take->form], context);
     else if (!status && take->form == FORM_16)
@@ -411,20 +190,21 @@ static iso_status read_piece(const model_source *source, const model_take *take,
     const size_t first = piece * take->step, width = take->width;
     const size_t count = take->rows - first < take->step ? take->rows - first : take->step;
     const int direct = take->kind == TAKE_WHOLE || take->kind == TAKE_ROWS;
-    char *to =
-        direct ? (char *)take->to + form_bytes(take->form, first * width) : (char *)source->chunk;
+    char *to = direct ? (char *)take->to + model_form_bytes(take->form, first * width)
+                      : (char *)source->chunk;
     iso_status status = ISOBIT_OK;
     if (take->kind == TAKE_MAPPED)
-        return check_finite(source, take->tensors[0], FORM_F32,
-                            (const float *)take->to + first * width, first * width, count * width);
+        return model_check_finite(source, take->tensors[0], FORM_F32,
+                                  (const float *)take->to + first * width, first * width,
+                                  count * width);
     for (size_t part = 0, begin = 0; begin < first + count && !status; part++) {
         const size_t end = begin + (part ? take->other_rows : take->first_rows);
         const size_t from = begin < first ? first : begin;
         const size_t until = end < first + count ? end : first + count;
         if (from < until)
-            status = read_elements(source, take->tensors[part], take->form,
-                                   to + form_bytes(take->form, (from - first) * width),
-                                   (from - begin) * width, (until - from) * width);
+            status = model_read_elements(source, take->tensors[part], take->form,
+                                         to + model_form_bytes(take->form, (from - first) * width),
+                                         (from - begin) * width, (until - from) * width);
         begin = end;
     }
     if (!status && take->kind == TAKE_TURNED)
@@ -448,7 +228,7 @@ static iso_status note(model_source *source, model_take take) {
     take.step = take.rows;
     const size_t panel = take.form == FORM_F32 ? PANEL : WIDE_PANEL;
     if (take.kind != TAKE_WHOLE)
-        take.step = source->chunk_floats * sizeof(float) / form_bytes(take.form, take.width) /
+        take.step = source->chunk_floats * sizeof(float) / model_form_bytes(take.form, take.width) /
                     panel * panel;
     take.end = (take.rows + take.step - 1) / take.step;
     if (source->take_count)
@@ -562,7 +342,8 @@ static float *find_mapped(const model_source *source, const model_tensor *t) {
 }
 
 /* Matrices, one below the other, stay as the file has them where all have one type. */
-static form form_of(const model_source *source, const model_tensor *const *tensors, size_t parts) {
+static model_form form_of(const model_source *source, const model_tensor *const *tensors,
+                          size_t parts) {
     const model_dtype dtype = tensors[0]->dtype;
     if (source->widen)
         return FORM_F32;
@@ -572,7 +353,7 @@ static form form_of(const model_source *source, const model_tensor *const *tenso
     return own_form(dtype);
 }
 
-static void count_parameters(model_source *source, form f, size_t elements) {
+static void count_parameters(model_source *source, model_form f, size_t elements) {
     source->parameters += elements;
     source->parameters16 += f == FORM_16 ? elements : 0;
     source->parameters8 += f == FORM_Q8 ? elements : 0;
@@ -597,7 +378,7 @@ static iso_status take_stacked(model_source *source, model_linear *out, const ch
         overflow |= part && __builtin_add_overflow(rows, other_n, &rows);
     }
     take.form = form_of(source, take.tensors, parts);
-    if (in_out && is_blocks(take.form)) /* groups would go along n */
+    if (in_out && model_form_is_blocks(take.form)) /* groups would go along n */
         take.form = FORM_F32;
     if (!source->load)
         count_parameters(source, take.form, elements);
@@ -613,7 +394,7 @@ static iso_status take_stacked(model_source *source, model_linear *out, const ch
     if (!take.to)
         return model_fail(error, ISOBIT_E_NOMEM, "out of memory for tensor \"%s\"", names[0]);
     out->w = (iso_packed){mapped || take.form != FORM_F32 ? NULL : take.to, rows, k};
-    if (is_blocks(take.form))
+    if (model_form_is_blocks(take.form))
         out->q = (iso_packed_q){take.to, rows, k, q_formats[take.form]};
     if (take.form == FORM_16)
         out->w16 = (iso_packed_w16){take.to, rows, k, type_of(take.tensors[0])};
@@ -683,7 +464,7 @@ static iso_status take_rows(model_source *source, model_table *out, const char *
     float *mapped = table ? find_mapped(source, take.tensors[0]) : NULL;
     if (table)
         take.form = form_of(source, take.tensors, 1);
-    const size_t row = form_bytes(take.form, k);
+    const size_t row = model_form_bytes(take.form, k);
     if (!source->load) {
         count_parameters(source, take.form, n * k);
         if (!mapped)
@@ -695,7 +476,7 @@ static iso_status take_rows(model_source *source, model_table *out, const char *
     take.to = mapped ? mapped : model_alloc3(source->arena, n, row, 1, 1);
     if (!take.to)
         return model_fail(source->error, ISOBIT_E_NOMEM, "out of memory for \"%s\"", name);
-    if (is_blocks(take.form))
+    if (model_form_is_blocks(take.form))
         *out = (model_table){.blocks = take.to, .format = q_formats[take.form]};
     else
         *out = take.form == FORM_16

@@ -13,7 +13,7 @@ DISPATCH = ["dispatch/" + name for name in
 LOADER = ["model/" + name + ".c" for name in
           ("bin", "checkpoint", "config", "config_reader", "config_rope", "config_search",
            "families", "file", "gguf", "gguf_config", "gguf_place", "json", "load", "pickle",
-           "safetensors", "weights", "zip")]
+           "safetensors", "elements", "weights", "zip")]
 LOADER += ["model/config_reader.h"]
 LOADER += ["model/text/" + name + ".c" for name in
            ("added", "bpe", "characters", "gguf", "languages", "m2m", "marian", "metaspace",

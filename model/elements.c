@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Elements of a checkpoint's tensors, read and converted: F16 and BF16 exactly, subnormals
+ * included, F64 rounded; blocks of 8 and 4 bits as they are, or each number times its scale.
+ */
+#include "elements.h"
+
+#include <string.h>
+
+#define Q8_BYTES 34 /* of a block */
+#define Q4_BYTES 18
+
+size_t model_form_bytes(model_form f, size_t elements) {
+    switch (f) {
+    case FORM_Q8: return elements / MODEL_BLOCK * Q8_BYTES;
+    case FORM_Q4: return elements / MODEL_BLOCK * Q4_BYTES;
+    case FORM_16: return elements * sizeof(uint16_t);
+    case FORM_F32: break;
+    }
+    return elements * sizeof(float);
+}
+
+static float from_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+float model_from_f16(uint16_t half) {
+    uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31,
+             fraction = half & 0x3ff;
+    if (exponent == 31) /* Inf and NaN */
+        return from_bits(sign | 0x7f800000 | fraction << 13);
+    if (exponent == 0) { /* zero and subnormals: fraction x 2^-24, exact in f32 */
+        float value = (float)fraction * 0x1p-24f;
+        return sign ? -value : value;
+    }
+    return from_bits(sign | (exponent + 112) << 23 | fraction << 13);
+}
+
+/* Bytes of an element, or of a block. */
+static size_t element_bytes(const model_tensor *t) {
+    switch (t->dtype) {
+    case MODEL_F64: return 8;
+    case MODEL_Q8_0: return Q8_BYTES;
+    case MODEL_Q4_0: return Q4_BYTES;
+    default: return t->dtype == MODEL_F32 ? 4 : 2;
+    }
+}
+
+static inline uint64_t little_endian(const unsigned char *from, size_t bytes) {
+    uint64_t bits = 0;
+    for (size_t k = 0; k < bytes; k++)
+        bits |= (uint64_t)from[k] << 8 * k;
+    return bits;
+}
+
+static float from_f64(uint64_t bits) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return (float)value;
+}
+
+/* Elements that lie in `raw`, `step` elements apart, to `to`, `to_step` apart. */
+static void convert(const model_tensor *t, model_form f, void *at, size_t to_step,
+                    const unsigned char *raw, size_t step, size_t count) {
+    const size_t apart = step * element_bytes(t);
+    uint16_t *halves = at;
+    float *to = at;
+    if (f == FORM_16) {
+        for (size_t i = 0; i < count; i++)
+            halves[i * to_step] = (uint16_t)little_endian(raw + i * apart, 2);
+        return;
+    }
+    switch (t->dtype) {
+    case MODEL_F16:
+        for (size_t i = 0; i < count; i++)
+            to[i * to_step] = model_from_f16((uint16_t)little_endian(raw + i * apart, 2));
+        break;
+    case MODEL_BF16:
+        for (size_t i = 0; i < count; i++)
+            to[i * to_step] = from_bits((uint32_t)little_endian(raw + i * apart, 2) << 16);
+        break;
+    case MODEL_F64:
+        for (size_t i = 0; i < count; i++)
+            to[i * to_step] = from_f64(little_endian(raw + i * apart, 8));
+        break;
+    default:
+        for (size_t i = 0; i < count; i++)
+            to[i * to_step] = from_bits((uint32_t)little_endian(raw + i * apart, 4));
+    }
+}
+
+/* Blocks as they are, or as floats. A scale that is not finite is refused, wherever it is. */
+static iso_status convert_blocks(const model_source *source, const model_tensor *t, model_form f,
+                                 char *to, const unsigned char *raw, size_t first, size_t count) {
+    const size_t size = element_bytes(t);
+    for (size_t i = 0; i < count; i++, raw += size) {
+        const uint16_t half = (uint16_t)little_endian(raw, 2);
+        const unsigned char *numbers = raw + 2;
+        model_quoted name;
+        if ((half & 0x7c00) == 0x7c00)
+            return model_fail(source->error, ISOBIT_E_RANGE,
+                              "tensor %s: the scale of block %zu is not finite",
+                              model_quote(&name, t->name, t->name_bytes), first + i);
+        if (f != FORM_F32) {
+            memcpy(to + i * size, &half, 2);
+            memcpy(to + i * size + 2, numbers, size - 2);
+            continue;
+        }
+        float *weights = (float *)(void *)to + i * MODEL_BLOCK;
+        for (size_t k = 0; k < MODEL_BLOCK; k++) {
+            const size_t half_block = MODEL_BLOCK / 2;
+            const int number = t->dtype == MODEL_Q8_0 ? (int8_t)numbers[k]
+                               : k < half_block       ? (numbers[k] & 15) - 8
+                                                      : (numbers[k - half_block] >> 4) - 8;
+            weights[k] = (float)number * model_from_f16(half);
+        }
+    }
+    return ISOBIT_OK;
+}
+
+/* Elements of whole blocks, which lie one after the other in the file. */
+static iso_status read_blocks(const model_source *source, const model_tensor *t, model_form f,
+                              char *to, size_t first, size_t count) {
+    const size_t size = element_bytes(t), room = 2 * source->chunk_floats / size;
+    const size_t from = first / MODEL_BLOCK, blocks = count / MODEL_BLOCK;
+    iso_status status = ISOBIT_OK;
+    for (size_t done = 0, piece; done < blocks && !status; done += piece) {
+        piece = blocks - done < room ? blocks - done : room;
+        status = model_checkpoint_read(source->checkpoint, t, source->raw,
+                                       (uint64_t)(from + done) * size, piece * size, source->error);
+        if (!status)
+            status = convert_blocks(source, t, f, to + model_form_bytes(f, done * MODEL_BLOCK),
+                                    source->raw, from + done, piece);
+    }
+    return status;
+}
+
+/* Elements [first, first + count), which lie one after the other in the file. */
+static iso_status read_rows(const model_source *source, const model_tensor *t, model_form f,
+                            char *to, size_t first, size_t count) {
+    const size_t size = element_bytes(t), room = 2 * source->chunk_floats / size;
+    for (size_t done = 0, piece; done < count; done += piece) {
+        piece = count - done;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+        if (t->dtype == MODEL_F32 || f == FORM_16) /* as it is */
+            return model_checkpoint_read(source->checkpoint, t, to, (uint64_t)first * size,
+                                         count * size, source->error);
+#endif
+        piece = piece < room ? piece : room;
+        iso_status status =
+            model_checkpoint_read(source->checkpoint, t, source->raw,
+                                  (uint64_t)(first + done) * size, piece * size, source->error);
+        if (status)
+            return status;
+        convert(t, f, to + model_form_bytes(f, done), 1, source->raw, 1, piece);
+    }
+    return ISOBIT_OK;
+}
+
+/*
+ * The same with strides, as a view of another tensor has (a transposed one above all): whole rows.
+ * The inner loop follows the smaller stride, so that a read brings many elements at a time.
+ */
+static iso_status read_strided(const model_source *source, const model_tensor *t, model_form f,
+                               char *to, size_t first, size_t count) {
+    const size_t size = element_bytes(t), room = 2 * source->chunk_floats / size;
+    const int matrix = t->rank == 2;
+    const size_t k = (size_t)t->shape[t->rank - 1];
+    const uint64_t columns = t->strides[t->rank - 1], rows = matrix ? t->strides[0] : 0;
+    const uint64_t start = matrix ? first / k * rows : first * columns;
+    const int by_rows = !matrix || columns <= rows;
+    const size_t row_count = matrix ? count / k : 1, column_count = matrix ? k : count;
+    const size_t outer = by_rows ? row_count : column_count,
+                 inner = by_rows ? column_count : row_count;
+    const uint64_t outer_stride = by_rows ? rows : columns, stride = by_rows ? columns : rows;
+    const size_t to_outer = by_rows ? k : 1, to_inner = by_rows ? 1 : k;
+    const size_t fit = stride < room ? (room - 1) / (stride ? (size_t)stride : 1) + 1 : 1;
+    for (size_t o = 0; o < outer; o++)
+        for (size_t done = 0, piece; done < inner; done += piece) {
+            piece = inner - done < fit ? inner - done : fit;
+            const uint64_t at = start + o * outer_stride + done * stride;
+            const size_t span = (piece - 1) * (size_t)stride + 1;
+            iso_status status = model_checkpoint_read(source->checkpoint, t, source->raw, at * size,
+                                                      span * size, source->error);
+            if (status)
+                return status;
+            convert(t, f, to + model_form_bytes(f, o * to_outer + done * to_inner), to_inner,
+                    source->raw, (size_t)stride, piece);
+        }
+    return ISOBIT_OK;
+}
+
+/* Whether element i is an infinity or NaN. */
+static int is_nonfinite(const model_tensor *t, model_form f, const void *at, size_t i) {
+    const uint32_t mask = f == FORM_F32 ? 0x7f800000 : t->dtype == MODEL_BF16 ? 0x7f80 : 0x7c00;
+    uint32_t bits;
+    if (f == FORM_16)
+        bits = ((const uint16_t *)at)[i];
+    else
+        memcpy(&bits, (const float *)at + i, sizeof bits);
+    return (bits & mask) == mask;
+}
+
+iso_status model_check_finite(const model_source *source, const model_tensor *t, model_form f,
+                              const void *at, size_t first, size_t count) {
+    for (size_t i = 0; source->reject_nonfinite && i < count; i++) {
+        if (is_nonfinite(t, f, at, i)) {
+            model_quoted name;
+            return model_fail(source->error, ISOBIT_E_RANGE,
+                              "tensor %s: element %zu is not finite, and such weights are "
+                              "rejected",
+                              model_quote(&name, t->name, t->name_bytes), first + i);
+        }
+    }
+    return ISOBIT_OK;
+}
+
+iso_status model_read_elements(const model_source *source, const model_tensor *t, model_form f,
+                               char *to, size_t first, size_t count) {
+    if (t->dtype == MODEL_Q8_0 || t->dtype == MODEL_Q4_0)
+        return read_blocks(source, t, f, to, first, count);
+    iso_status status = t->strides ? read_strided(source, t, f, to, first, count)
+                                   : read_rows(source, t, f, to, first, count);
+    return status ? status : model_check_finite(source, t, f, to, first, count);
+}
