@@ -39,7 +39,10 @@ along_tile(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const flo
     const float *from = c;
     ISO_UNROLLED (i, m) {
         ISO_UNROLLED (j, vectors)
-            t[i * vectors + j] = first ? vf_set1(0) : along_load(from + j * VF_N, j);
+            t[i * vectors + j] = vf_set1(0);
+        if (!first)
+            ISO_UNROLLED (j, vectors)
+                t[i * vectors + j] = along_load(from + j * VF_N, j);
         ISO_NEXT_ROW(from, ldc, i, m);
     }
     ISO_UNROLLED (p, steps) {
