@@ -16,6 +16,17 @@ static iso_model *load_cached(const char *name, size_t cache) {
     return model;
 }
 
+/* How far a is from b, or from zeros, at most. */
+static double farthest(const float *a, const float *b, size_t n) {
+    double most = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double distance = fabs((double)a[i] - (b ? (double)b[i] : 0));
+        if (distance > most)
+            most = distance;
+    }
+    return most;
+}
+
 void test_cached_in_16_bits(void **state) {
     enum { T = 40, S = 30 };
     double worst[3] = {0};
@@ -33,15 +44,12 @@ void test_cached_in_16_bits(void **state) {
         float *steps = malloc(T * V * sizeof(float));
         assert_true(unrounded && whole && steps);
         logits_of(unrounded, plain, source, S, target, T, 0);
-        float most = 0;
-        for (size_t i = 0; i < T * V; i++)
-            most = fmaxf(most, fabsf(unrounded[i]));
+        const double most = farthest(unrounded, NULL, T * V);
         for (size_t cache = ISOBIT_CACHE_F16; cache <= ISOBIT_CACHE_BF16; cache++) {
             iso_model *model = load_cached(golden[m], cache);
             logits_of(whole, model, source, S, target, T, 0);
             assert_memory_not_equal(whole, unrounded, T * V * sizeof(float));
-            for (size_t i = 0; i < T * V; i++)
-                worst[cache] = fmax(worst[cache], (double)(fabsf(whole[i] - unrounded[i]) / most));
+            worst[cache] = fmax(worst[cache], farthest(whole, unrounded, T * V) / most);
             for (size_t i = 0; i < iso_isa_count(); i++) {
                 const iso_context context = {.size = sizeof context, .isa = iso_isa_get(i)};
                 iso_error error = {0};
