@@ -11,8 +11,8 @@ unset ISOBIT_ISA
 failures=0
 checks=0
 limit=${ISOBIT_TEST_LIMIT:-240}
-tries=1
-[ $# -gt 1 ] && tries=2 # an emulator and its arguments
+chances=1
+[ $# -gt 1 ] && chances=2 # an emulator and its arguments
 
 problem() {
     failures=$((failures + 1))
@@ -26,7 +26,8 @@ problem() {
 ran() {
     title=$1
     shift
-    for _ in $(seq "$tries"); do
+    got=127
+    for _ in $(seq "$chances"); do
         timeout -k 5 "$limit" "$@" <"$work/in" >"$work/out" 2>"$work/err"
         got=$?
         if [ "$got" -ne 124 ] && [ "$got" -ne 137 ]; then

@@ -313,13 +313,13 @@ for signal in TERM HUP; do
     while ! [ -e "$work/enough" ]; do
         sleep 0.1
     done | "$@" embed --model "$minilm" --npy "$work/k.npy" >"$work/out" 2>"$work/err" &
-    pid=$! tries=0
-    while [ "$(find "$work" -name 'k.npy.*' | wc -l)" -eq 0 ] && [ "$tries" -lt 300 ]; do
+    pid=$! waited=0
+    while [ "$(find "$work" -name 'k.npy.*' | wc -l)" -eq 0 ] && [ "$waited" -lt 300 ]; do
         sleep 0.1
-        tries=$((tries + 1))
+        waited=$((waited + 1))
     done
     checks=$((checks + 1))
-    [ "$tries" -lt 300 ] || problem "$signal: no file appears on the way"
+    [ "$waited" -lt 300 ] || problem "$signal: no file appears on the way"
     kill "-$signal" "$pid"
     : >"$work/enough" # some shells wait for all of a pipeline
     wait "$pid" 2>/dev/null
