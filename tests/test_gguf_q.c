@@ -183,7 +183,7 @@ static void test_refused(void **state) {
         }
         char cut[200];
         (void)snprintf(cut, sizeof cut, "tensor \"%s\" ends at byte", last->name);
-        files_write(&f, "model.gguf", all, checkpoint.data_start + last->end - 1);
+        files_write(&f, "model.gguf", all, (size_t)(checkpoint.data_start + last->end - 1));
         refused(&f, ISOBIT_E_TRUNCATED, cut);
         model_checkpoint_close(&checkpoint);
         free(all);
