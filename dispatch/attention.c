@@ -235,11 +235,9 @@ static int meets_w16(const float *o, const iso_strides *so, size_t last, const s
         size_t extent;
     } x[] = {{t->k16, b * s->k.batch + h * s->k.head + keys_w16(s->Sk, s->dh)},
              {t->v16, b * s->v.batch + h * s->v.head + (s->Sk - 1) * s->v.seq + row_w16(s->dh)}};
-    const uintptr_t begin = (uintptr_t)o;
-    const uintptr_t end =
-        begin + (b * so->batch + h * so->head + (s->Sq - 1) * so->seq + last) * sizeof *o;
+    const size_t bytes = (b * so->batch + h * so->head + (s->Sq - 1) * so->seq + last) * sizeof *o;
     for (int i = 0; i < 2 && o; i++)
-        if (begin < (uintptr_t)x[i].p + x[i].extent * sizeof *x->p && (uintptr_t)x[i].p < end)
+        if (iso_bytes_overlap(o, bytes, x[i].p, x[i].extent * sizeof *x->p))
             return 1;
     return 0;
 }
@@ -248,7 +246,7 @@ static iso_status check(const struct job *t) {
     const iso_attention_shape *s = t->s;
     const iso_attention_options *opt = t->opt;
     size_t work;
-    if (t->w16 && t->type16 != ISO_W16_F16 && t->type16 != ISO_W16_BF16)
+    if (t->w16 && !iso_is_w16((iso_w16)t->type16))
         return ISOBIT_E_OPTION;
     if (s->dh > MAX_HEAD_WIDTH)
         return ISOBIT_E_DIM;

@@ -8,6 +8,8 @@
 
 #include "select.h"
 
+#include <isobit/ops.h>
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +86,35 @@ static inline int iso_overlap_partly(const float *a, size_t rows, size_t columns
                                      const float *b, size_t ld_b) {
     return !(a == b && (ld_a == ld_b || rows == 1)) &&
            iso_overlap(a, rows, columns, ld_a, b, rows, columns, ld_b);
+}
+
+/* Whether two runs of bytes meet. */
+static inline int iso_bytes_overlap(const void *a, size_t bytes_a, const void *b, size_t bytes_b) {
+    return bytes_a && bytes_b && (uintptr_t)a < (uintptr_t)b + bytes_b &&
+           (uintptr_t)b < (uintptr_t)a + bytes_a;
+}
+
+/* What weights are packed into: room for `bytes`, which the caller says there is; w, of `w_bytes`,
+ * lies elsewhere. The kernels of the context, though packing may need none: the same rules. */
+static inline iso_status iso_check_packed(const struct iso_kernels **kernels, const void *packed,
+                                          size_t room, size_t bytes, const void *w, size_t w_bytes,
+                                          const iso_context *context) {
+    if (bytes && !packed)
+        return ISOBIT_E_NULL;
+    if ((uintptr_t)packed % 64)
+        return ISOBIT_E_ALIGN;
+    if (room < bytes)
+        return ISOBIT_E_WORKSPACE;
+    if (iso_bytes_overlap(packed, bytes, w, w_bytes))
+        return ISOBIT_E_ALIAS;
+    return iso_context_kernels(kernels, context);
+}
+
+static inline int iso_is_w16(iso_w16 type) { return type == ISOBIT_F16 || type == ISOBIT_BF16; }
+
+/* Bytes from the first element to behind the last one of a matrix of elements of `size`. */
+static inline size_t iso_extent(size_t rows, size_t columns, size_t ld, size_t size) {
+    return rows && columns ? ((rows - 1) * ld + columns) * size : 0;
 }
 
 /*

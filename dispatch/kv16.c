@@ -10,8 +10,6 @@
 
 #define SMALL_ROUNDING ((size_t)1 << 15) /* elements below which a call stays on one thread */
 
-static int is_known(iso_w16 type) { return type == ISOBIT_F16 || type == ISOBIT_BF16; }
-
 static const char *name_of(iso_w16 type) { return type == ISOBIT_BF16 ? ":bf16" : ":f16"; }
 
 /* ------------------------------------------------------------------------------------- rounding */
@@ -29,18 +27,14 @@ static void round_some(void *arg, size_t task) {
     for (size_t i = t->rows * task / t->tasks; i < t->rows * (task + 1) / t->tasks; i++) {
         float *y = t->y + i * t->ldy;
         const float *x = t->x + i * t->ldx;
-        if (t->type == ISO_W16_BF16)
-            for (size_t j = 0; j < t->n; j++)
-                y[j] = iso_bf16_value(iso_bf16_bits(x[j]));
-        else
-            for (size_t j = 0; j < t->n; j++)
-                y[j] = iso_f16_value(iso_f16_bits(x[j]));
+        for (size_t j = 0; j < t->n; j++)
+            y[j] = iso_w16_value(iso_w16_bits(x[j], t->type), t->type);
     }
 }
 
 static iso_status round_call(struct rounding *t, iso_w16 type, const iso_context *context) {
     const struct iso_kernels *kernels;
-    if (!is_known(type))
+    if (!iso_is_w16(type))
         return ISOBIT_E_OPTION;
     iso_status status = iso_check_matrix(t->x, t->rows, t->n, t->ldx);
     if (!status)
@@ -91,16 +85,15 @@ size_t iso_values_w16_elements(size_t capacity, size_t dh) {
 static iso_status check_append(const uint16_t *to, size_t most, const float *x, size_t ldx,
                                size_t count, size_t dh, iso_w16 type, const iso_context *context) {
     const struct iso_kernels *kernels;
-    if (!is_known(type))
+    if (!iso_is_w16(type))
         return ISOBIT_E_OPTION;
     iso_status status = iso_check_matrix(x, count, dh, ldx);
     if (!status && count && dh) {
-        const uintptr_t a = (uintptr_t)to, b = (uintptr_t)x;
         if (!most)
             status = ISOBIT_E_OVERFLOW;
         else if (!to)
             status = ISOBIT_E_NULL;
-        else if (a < b + ((count - 1) * ldx + dh) * sizeof *x && b < a + most * sizeof *to)
+        else if (iso_bytes_overlap(to, most * sizeof *to, x, iso_extent(count, dh, ldx, sizeof *x)))
             status = ISOBIT_E_ALIAS;
     }
     return status ? status : iso_context_kernels(&kernels, context);

@@ -29,17 +29,10 @@ static iso_status pack_call(iso_packed *p, void *packed, size_t packed_bytes, co
         status = iso_check_matrix(w, trans_w ? k : n, trans_w ? n : k, ldw);
     if (status)
         return status;
-    if (bytes && !packed)
-        return ISOBIT_E_NULL;
-    if ((uintptr_t)packed % 64)
-        return ISOBIT_E_ALIGN;
-    if (packed_bytes < bytes)
-        return ISOBIT_E_WORKSPACE;
-    if (bytes && iso_overlap(packed, 1, bytes / sizeof(float), bytes / sizeof(float), w,
-                             trans_w ? k : n, trans_w ? n : k, ldw))
-        return ISOBIT_E_ALIAS;
     const struct iso_kernels *kernels;
-    status = iso_context_kernels(&kernels, context);
+    status =
+        iso_check_packed(&kernels, packed, packed_bytes, bytes, w,
+                         iso_extent(trans_w ? k : n, trans_w ? n : k, ldw, sizeof *w), context);
     if (status)
         return status;
     if (n && k)
@@ -204,7 +197,7 @@ static iso_status weights_of_16(struct weights *of, const iso_packed_w16 *w) {
     if (!w)
         return ISOBIT_E_NULL;
     *of = (struct weights){w->data, w->n, w->k, 1, 0, (int)w->type};
-    return w->type == ISOBIT_F16 || w->type == ISOBIT_BF16 ? ISOBIT_OK : ISOBIT_E_OPTION;
+    return iso_is_w16(w->type) ? ISOBIT_OK : ISOBIT_E_OPTION;
 }
 
 iso_status iso_linear_w16(float *y, size_t ldy, const float *x, size_t ldx, const iso_packed_w16 *w,

@@ -4,7 +4,8 @@
  * linear.c.
  */
 #include "q.h"
-#include "check.h"
+
+#include "embed_rows.h"
 #include "verbose.h"
 
 #include <stdatomic.h>
@@ -136,16 +137,8 @@ static iso_status pack_call(iso_packed_q *p, void *packed, size_t packed_bytes, 
     const size_t groups = k / iso_q_group(type), block = block_bytes(type);
     if ((status = check_blocks(w, n, groups, ldw, type)))
         return status;
-    if (bytes && !packed)
-        return ISOBIT_E_NULL;
-    if ((uintptr_t)packed % 64)
-        return ISOBIT_E_ALIGN;
-    if (packed_bytes < bytes)
-        return ISOBIT_E_WORKSPACE;
-    const uintptr_t to = (uintptr_t)packed, from = (uintptr_t)w;
-    if (bytes && to < from + ((n - 1) * ldw + groups) * block && from < to + bytes)
-        return ISOBIT_E_ALIAS;
-    if ((status = iso_context_kernels(&kernels, context))) /* no kernel, but the same rules */
+    if ((status = iso_check_packed(&kernels, packed, packed_bytes, bytes, w,
+                                   iso_extent(n, groups, ldw, block), context)))
         return status;
     if (bytes) {
         struct packing t = {.packed = packed,
@@ -188,80 +181,29 @@ iso_status iso_pack_q(iso_packed_q *p, void *packed, size_t packed_bytes, const 
 
 /* ---------------------------------------------------------------------------------- embeddings */
 
-#define EMBED_FLOATS 512                  /* that are dequantised at a time: whole groups */
-#define SMALL_EMBEDDING ((size_t)1 << 15) /* elements below which a call stays on one thread */
-
-struct embedding {
-    const struct iso_kernels *kernels;
-    float *y;
-    size_t ldy;
-    const uint32_t *ids;
-    size_t count;
-    const unsigned char *table;
-    size_t d;
-    int type;
-    float scale;
-    const float *positions;
-    const uint32_t *position_rows;
-    size_t tasks;
-};
-
-static void embed_row(const struct embedding *t, size_t row) {
-    static const uint32_t first;
-    const size_t group = iso_q_group(t->type), bytes = block_bytes(t->type);
-    const unsigned char *block = t->table + t->ids[row] * (t->d / group) * bytes;
-    const float *position =
-        t->positions ? t->positions + (t->position_rows ? t->position_rows[row] : row) * t->d
-                     : NULL;
-    float values[EMBED_FLOATS];
-    for (size_t j = 0, n; j < t->d; j += n) {
-        n = t->d - j < EMBED_FLOATS ? t->d - j : EMBED_FLOATS;
-        for (size_t i = 0; i < n; i += group, block += bytes)
-            for (size_t e = 0; e < group; e++)
-                values[i + e] = (float)number(block, e, t->type) * scale_of(block, t->type);
-        t->kernels->embed(t->y + row * t->ldy + j, n, &first, 1, values, n, t->scale,
-                          position ? position + j : NULL, &first, 0);
+/* Whole groups. */
+static void dequantise(float *to, const void *row, size_t first, size_t n, int type) {
+    const size_t group = iso_q_group(type), bytes = block_bytes(type);
+    const unsigned char *block = (const unsigned char *)row + first / group * bytes;
+    for (size_t i = 0; i < n; i += group, block += bytes) {
+        const float scale = scale_of(block, type);
+        for (size_t e = 0; e < group; e++)
+            to[i + e] = (float)number(block, e, type) * scale;
     }
 }
+_Static_assert(ISO_EMBED_FLOATS % 128 == 0, "whole groups are dequantised");
 
-static void embed_some(void *arg, size_t task) {
-    const struct embedding *t = arg;
-    for (size_t i = t->count * task / t->tasks; i < t->count * (task + 1) / t->tasks; i++)
-        embed_row(t, i);
-}
-
-static iso_status embed_call(struct embedding *t, const iso_q_format *format, size_t vocabulary,
+static iso_status embed_call(struct iso_embedding *t, const iso_q_format *format, size_t vocabulary,
                              size_t position_count, const iso_context *context) {
-    const size_t count = t->count, d = t->d;
     if (!format)
         return ISOBIT_E_NULL;
     t->type = iso_q_type(format);
     if (t->type < 0)
         return ISOBIT_E_OPTION;
-    const size_t group = iso_q_group(t->type);
-    if (d % group)
+    if (t->d % iso_q_group(t->type))
         return ISOBIT_E_DIM;
-    iso_status status = iso_check_matrix(t->y, count, d, t->ldy);
-    if (status || count == 0 || d == 0)
-        return status;
-    if (!t->ids || !t->table)
-        return ISOBIT_E_NULL;
-    if ((status = check_blocks(t->table, vocabulary, d / group, d / group, t->type)))
-        return status;
-    for (size_t i = 0; i < count; i++)
-        if (t->ids[i] >= vocabulary ||
-            (t->positions && (t->position_rows ? t->position_rows[i] : i) >= position_count))
-            return ISOBIT_E_RANGE;
-    const uintptr_t y = (uintptr_t)t->y, table = (uintptr_t)t->table;
-    if ((y < table + vocabulary * (d / group) * block_bytes(t->type) &&
-         table < y + ((count - 1) * t->ldy + d) * sizeof *t->y) ||
-        (t->positions && iso_overlap(t->y, count, d, t->ldy, t->positions, position_count, d, d)))
-        return ISOBIT_E_ALIAS;
-    if ((status = iso_context_kernels(&t->kernels, context)))
-        return status;
-    t->tasks = count * d < SMALL_EMBEDDING ? 1 : iso_context_threads(context);
-    iso_parallel(context, t->tasks, embed_some, t);
-    return ISOBIT_OK;
+    t->row_bytes = t->d / iso_q_group(t->type) * block_bytes(t->type);
+    return iso_embed_rows(t, vocabulary, position_count, context);
 }
 
 iso_status iso_embed_q(float *y, size_t ldy, const uint32_t *ids, size_t count, const void *table,
@@ -269,15 +211,16 @@ iso_status iso_embed_q(float *y, size_t ldy, const uint32_t *ids, size_t count, 
                        const float *positions, const uint32_t *position_rows, size_t position_count,
                        const iso_context *context) {
     const uint64_t begin = iso_verbose_begin();
-    struct embedding t = {.y = y,
-                          .ldy = ldy,
-                          .ids = ids,
-                          .count = count,
-                          .table = table,
-                          .d = d,
-                          .scale = scale,
-                          .positions = positions,
-                          .position_rows = position_rows};
+    struct iso_embedding t = {.y = y,
+                              .ldy = ldy,
+                              .ids = ids,
+                              .count = count,
+                              .table = table,
+                              .d = d,
+                              .floats = dequantise,
+                              .scale = scale,
+                              .positions = positions,
+                              .position_rows = position_rows};
     const iso_status status = embed_call(&t, format, vocabulary, position_count, context);
     if (begin)
         iso_verbose_end(begin, iso_verbose_clock(), "embed_q", context, status, NULL,

@@ -3,7 +3,7 @@
  * Softmax, norms, element-wise functions and gates, embeddings, positions and rotary ones: argument
  * checks, and rows cut evenly among tasks.
  */
-#include "check.h"
+#include "embed_rows.h"
 #include "verbose.h"
 
 #include <isobit/ops.h>
@@ -394,10 +394,8 @@ static iso_status embed_call(float *y, size_t ldy, const uint32_t *ids, size_t c
         return ISOBIT_E_NULL;
     if ((status = iso_check_matrix(table, vocabulary, d, d)))
         return status;
-    for (size_t i = 0; i < count; i++)
-        if (ids[i] >= vocabulary ||
-            (positions && (position_rows ? position_rows[i] : i) >= position_count))
-            return ISOBIT_E_RANGE;
+    if ((status = iso_check_ids(ids, count, vocabulary, positions, position_rows, position_count)))
+        return status;
     if (iso_overlap(y, count, d, ldy, table, vocabulary, d, d) ||
         (positions && iso_overlap(y, count, d, ldy, positions, position_count, d, d)))
         return ISOBIT_E_ALIAS;

@@ -48,11 +48,6 @@ static void quantize(const iso_context *context, struct quantizing *t) {
     iso_parallel(context, t->tasks, quantize_some, t);
 }
 
-/* Whether two runs of bytes meet. */
-static int bytes_meet(const void *a, size_t bytes_a, const void *b, size_t bytes_b) {
-    return (uintptr_t)a < (uintptr_t)b + bytes_b && (uintptr_t)b < (uintptr_t)a + bytes_a;
-}
-
 static iso_status quantize_call(struct quantizing *t, const iso_context *context) {
     const size_t rows = t->rows, n = t->n;
     iso_status status = iso_check_matrix(t->q, rows, n, t->ldq);
@@ -61,10 +56,10 @@ static iso_status quantize_call(struct quantizing *t, const iso_context *context
     if (!status && rows && !t->scales)
         status = ISOBIT_E_NULL;
     if (!status && rows) {
-        const size_t x = n ? ((rows - 1) * t->ldx + n) * sizeof(float) : 0;
-        const size_t q = n ? (rows - 1) * t->ldq + n : 0, scales = rows * sizeof(float);
-        if (bytes_meet(t->q, q, t->x, x) || bytes_meet(t->scales, scales, t->x, x) ||
-            bytes_meet(t->q, q, t->scales, scales))
+        const size_t x = iso_extent(rows, n, t->ldx, sizeof *t->x);
+        const size_t q = iso_extent(rows, n, t->ldq, 1), scales = rows * sizeof *t->scales;
+        if (iso_bytes_overlap(t->q, q, t->x, x) || iso_bytes_overlap(t->scales, scales, t->x, x) ||
+            iso_bytes_overlap(t->q, q, t->scales, scales))
             status = ISOBIT_E_ALIAS;
     }
     if (!status)
@@ -160,15 +155,8 @@ static iso_status pack_call(iso_packed_s8 *p, void *packed, size_t packed_bytes,
         status = iso_check_matrix(w, rows, columns, ldw);
     if (status)
         return status;
-    if (bytes && !packed)
-        return ISOBIT_E_NULL;
-    if ((uintptr_t)packed % 64)
-        return ISOBIT_E_ALIGN;
-    if (packed_bytes < bytes)
-        return ISOBIT_E_WORKSPACE;
-    if (n && k && bytes_meet(packed, bytes, w, ((rows - 1) * ldw + columns) * sizeof *w))
-        return ISOBIT_E_ALIAS;
-    if ((status = iso_context_kernels(&kernels, context))) /* no kernel, but the same rules */
+    if ((status = iso_check_packed(&kernels, packed, packed_bytes, bytes, w,
+                                   iso_extent(rows, columns, ldw, sizeof *w), context)))
         return status;
     int8_t *data = packed;
     float *scales = bytes ? (float *)(void *)(data + padded_n(n) * padded_k(k)) : NULL;

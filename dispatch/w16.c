@@ -2,15 +2,13 @@
  *
  * Weights of 16 bits: packing, and embeddings. Their products are in linear.c.
  */
-#include "check.h"
+#include "embed_rows.h"
 #include "verbose.h"
 
 #include <isobit/ops.h>
 
 _Static_assert((int)ISO_W16_F16 == (int)ISOBIT_F16 && (int)ISO_W16_BF16 == (int)ISOBIT_BF16,
                "kernels number the types alike");
-
-static int is_known(iso_w16 type) { return type == ISOBIT_F16 || type == ISOBIT_BF16; }
 
 /* ------------------------------------------------------------------------------------- packing */
 
@@ -66,23 +64,15 @@ static iso_status pack_call(iso_packed_w16 *p, void *packed, size_t packed_bytes
     size_t bytes;
     if (!p)
         return ISOBIT_E_NULL;
-    if (!is_known(type))
+    if (!iso_is_w16(type))
         return ISOBIT_E_OPTION;
     iso_status status = iso_pack_w16_bytes(&bytes, n, k);
     if (!status)
         status = iso_check_matrix(w, rows, columns, ldw);
     if (status)
         return status;
-    if (bytes && !packed)
-        return ISOBIT_E_NULL;
-    if ((uintptr_t)packed % 64)
-        return ISOBIT_E_ALIGN;
-    if (packed_bytes < bytes)
-        return ISOBIT_E_WORKSPACE;
-    const uintptr_t to = (uintptr_t)packed, from = (uintptr_t)w;
-    if (bytes && to < from + ((rows - 1) * ldw + columns) * sizeof *w && from < to + bytes)
-        return ISOBIT_E_ALIAS;
-    if ((status = iso_context_kernels(&kernels, context))) /* no kernel, but the same rules */
+    if ((status = iso_check_packed(&kernels, packed, packed_bytes, bytes, w,
+                                   iso_extent(rows, columns, ldw, sizeof *w), context)))
         return status;
     if (bytes) {
         struct packing t = {
@@ -109,73 +99,10 @@ iso_status iso_pack_w16(iso_packed_w16 *p, void *packed, size_t packed_bytes, co
 
 /* ---------------------------------------------------------------------------------- embeddings */
 
-#define EMBED_FLOATS 512                  /* that are widened at a time */
-#define SMALL_EMBEDDING ((size_t)1 << 15) /* elements below which a call stays on one thread */
-
-struct embedding {
-    const struct iso_kernels *kernels;
-    float *y;
-    size_t ldy;
-    const uint32_t *ids;
-    size_t count;
-    const uint16_t *table;
-    size_t d;
-    int type;
-    float scale;
-    const float *positions;
-    const uint32_t *position_rows;
-    size_t tasks;
-};
-
-static void embed_row(const struct embedding *t, size_t row) {
-    static const uint32_t first;
-    const uint16_t *from = t->table + t->ids[row] * t->d;
-    const float *position =
-        t->positions ? t->positions + (t->position_rows ? t->position_rows[row] : row) * t->d
-                     : NULL;
-    float wide[EMBED_FLOATS];
-    for (size_t j = 0, n; j < t->d; j += n) {
-        n = t->d - j < EMBED_FLOATS ? t->d - j : EMBED_FLOATS;
-        for (size_t i = 0; i < n; i++)
-            wide[i] =
-                t->type == ISO_W16_BF16 ? iso_bf16_value(from[j + i]) : iso_f16_value(from[j + i]);
-        t->kernels->embed(t->y + row * t->ldy + j, n, &first, 1, wide, n, t->scale,
-                          position ? position + j : NULL, &first, 0);
-    }
-}
-
-static void embed_some(void *arg, size_t task) {
-    const struct embedding *t = arg;
-    for (size_t i = t->count * task / t->tasks; i < t->count * (task + 1) / t->tasks; i++)
-        embed_row(t, i);
-}
-
-static iso_status embed_call(struct embedding *t, size_t vocabulary, size_t position_count,
-                             const iso_context *context) {
-    const size_t count = t->count, d = t->d;
-    if (!is_known((iso_w16)t->type))
-        return ISOBIT_E_OPTION;
-    iso_status status = iso_check_matrix(t->y, count, d, t->ldy);
-    if (status || count == 0 || d == 0)
-        return status;
-    if (!t->ids || !t->table)
-        return ISOBIT_E_NULL;
-    if ((status = iso_check_matrix(t->table, vocabulary, d, d)))
-        return status;
-    for (size_t i = 0; i < count; i++)
-        if (t->ids[i] >= vocabulary ||
-            (t->positions && (t->position_rows ? t->position_rows[i] : i) >= position_count))
-            return ISOBIT_E_RANGE;
-    const uintptr_t y = (uintptr_t)t->y, table = (uintptr_t)t->table;
-    if ((y < table + vocabulary * d * sizeof *t->table &&
-         table < y + ((count - 1) * t->ldy + d) * sizeof *t->y) ||
-        (t->positions && iso_overlap(t->y, count, d, t->ldy, t->positions, position_count, d, d)))
-        return ISOBIT_E_ALIAS;
-    if ((status = iso_context_kernels(&t->kernels, context)))
-        return status;
-    t->tasks = count * d < SMALL_EMBEDDING ? 1 : iso_context_threads(context);
-    iso_parallel(context, t->tasks, embed_some, t);
-    return ISOBIT_OK;
+static void widen(float *to, const void *row, size_t first, size_t n, int type) {
+    const uint16_t *from = (const uint16_t *)row + first;
+    for (size_t i = 0; i < n; i++)
+        to[i] = iso_w16_value(from[i], type);
 }
 
 iso_status iso_embed_w16(float *y, size_t ldy, const uint32_t *ids, size_t count,
@@ -183,17 +110,21 @@ iso_status iso_embed_w16(float *y, size_t ldy, const uint32_t *ids, size_t count
                          float scale, const float *positions, const uint32_t *position_rows,
                          size_t position_count, const iso_context *context) {
     const uint64_t begin = iso_verbose_begin();
-    struct embedding t = {.y = y,
-                          .ldy = ldy,
-                          .ids = ids,
-                          .count = count,
-                          .table = table,
-                          .d = d,
-                          .type = (int)type,
-                          .scale = scale,
-                          .positions = positions,
-                          .position_rows = position_rows};
-    const iso_status status = embed_call(&t, vocabulary, position_count, context);
+    const struct iso_embedding t = {.y = y,
+                                    .ldy = ldy,
+                                    .ids = ids,
+                                    .count = count,
+                                    .table = table,
+                                    .row_bytes = d * sizeof *table,
+                                    .d = d,
+                                    .floats = widen,
+                                    .type = (int)type,
+                                    .scale = scale,
+                                    .positions = positions,
+                                    .position_rows = position_rows};
+    const iso_status status = !iso_is_w16(type)
+                                  ? ISOBIT_E_OPTION
+                                  : iso_embed_rows(&t, vocabulary, position_count, context);
     if (begin)
         iso_verbose_end(begin, iso_verbose_clock(), "embed_w16", context, status, NULL,
                         "count%zud%zu:vocabulary%zu:ldy%zu%s%s", count, d, vocabulary, ldy,
