@@ -10,6 +10,19 @@
 #define Q8_BYTES 34 /* of a block */
 #define Q4_BYTES 18
 
+const iso_q_format model_q_formats[] = {
+    [FORM_Q8] = {8, MODEL_BLOCK, ISOBIT_SCALE_F16}, [FORM_Q4] = {4, MODEL_BLOCK, ISOBIT_SCALE_F16}};
+
+model_form model_own_form(model_dtype dtype) {
+    switch (dtype) {
+    case MODEL_F16:
+    case MODEL_BF16: return FORM_16;
+    case MODEL_Q8_0: return FORM_Q8;
+    case MODEL_Q4_0: return FORM_Q4;
+    default: return FORM_F32;
+    }
+}
+
 size_t model_form_bytes(model_form f, size_t elements) {
     switch (f) {
     case FORM_Q8: return elements / MODEL_BLOCK * Q8_BYTES;
@@ -91,33 +104,30 @@ static void convert(const model_tensor *t, model_form f, void *at, size_t to_ste
     }
 }
 
-/* Blocks as they are, or as floats. A scale that is not finite is refused, wherever it is. */
+/* Blocks as they are, or as floats, in the byte order of this machine. A scale that is not finite
+ * is refused, wherever it is. */
 static iso_status convert_blocks(const model_source *source, const model_tensor *t, model_form f,
-                                 char *to, const unsigned char *raw, size_t first, size_t count) {
-    const size_t size = element_bytes(t);
-    for (size_t i = 0; i < count; i++, raw += size) {
-        const uint16_t half = (uint16_t)little_endian(raw, 2);
-        const unsigned char *numbers = raw + 2;
+                                 char *to, unsigned char *raw, size_t first, size_t count) {
+    static const uint32_t row;
+    const size_t size = element_bytes(t), n = count * MODEL_BLOCK;
+    for (size_t i = 0; i < count; i++) {
+        const uint16_t half = (uint16_t)little_endian(raw + i * size, 2);
         model_quoted name;
         if ((half & 0x7c00) == 0x7c00)
             return model_fail(source->error, ISOBIT_E_RANGE,
                               "tensor %s: the scale of block %zu is not finite",
                               model_quote(&name, t->name, t->name_bytes), first + i);
-        if (f != FORM_F32) {
-            memcpy(to + i * size, &half, 2);
-            memcpy(to + i * size + 2, numbers, size - 2);
-            continue;
-        }
-        float *weights = (float *)(void *)to + i * MODEL_BLOCK;
-        for (size_t k = 0; k < MODEL_BLOCK; k++) {
-            const size_t half_block = MODEL_BLOCK / 2;
-            const int number = t->dtype == MODEL_Q8_0 ? (int8_t)numbers[k]
-                               : k < half_block       ? (numbers[k] & 15) - 8
-                                                      : (numbers[k - half_block] >> 4) - 8;
-            weights[k] = (float)number * model_from_f16(half);
-        }
+        memcpy(raw + i * size, &half, sizeof half);
     }
-    return ISOBIT_OK;
+    if (f != FORM_F32) {
+        memcpy(to, raw, count * size);
+        return ISOBIT_OK;
+    }
+    const iso_status status =
+        iso_embed_q((float *)(void *)to, n, &row, 1, raw,
+                    &model_q_formats[model_own_form(t->dtype)], 1, n, 1, NULL, NULL, 0, NULL);
+    return status ? model_fail(source->error, status, "blocks: %s", iso_strerror(status))
+                  : ISOBIT_OK;
 }
 
 /* Elements of whole blocks, which lie one after the other in the file. */

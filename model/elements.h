@@ -12,6 +12,12 @@ typedef enum model_form { FORM_F32, FORM_16, FORM_Q8, FORM_Q4 } model_form;
 
 static inline int model_form_is_blocks(model_form f) { return f == FORM_Q8 || f == FORM_Q4; }
 
+/* Of the forms that are blocks. */
+extern const iso_q_format model_q_formats[];
+
+/* What a file has elements of that type as, where a model may hold them so. */
+model_form model_own_form(model_dtype dtype);
+
 /* Bytes of so many elements; blocks are whole. */
 size_t model_form_bytes(model_form f, size_t elements);
 

@@ -21,23 +21,10 @@
 #define PANEL 16      /* of iso_packed */
 #define WIDE_PANEL 32 /* of iso_packed_w16 */
 
-static const iso_q_format q_formats[] = {
-    [FORM_Q8] = {8, MODEL_BLOCK, ISOBIT_SCALE_F16}, [FORM_Q4] = {4, MODEL_BLOCK, ISOBIT_SCALE_F16}};
-
 static iso_status packed_bytes(size_t *bytes, model_form f, size_t rows, size_t k) {
-    return model_form_is_blocks(f) ? iso_pack_q_bytes(bytes, rows, k, &q_formats[f])
+    return model_form_is_blocks(f) ? iso_pack_q_bytes(bytes, rows, k, &model_q_formats[f])
            : f == FORM_16          ? iso_pack_w16_bytes(bytes, rows, k)
                                    : iso_pack_f32_bytes(bytes, rows, k);
-}
-
-static model_form own_form(model_dtype dtype) {
-    switch (dtype) {
-    case MODEL_F16:
-    case MODEL_BF16: return FORM_16;
-    case MODEL_Q8_0: return FORM_Q8;
-    case MODEL_Q4_0: return FORM_Q4;
-    default: return FORM_F32;
-    }
 }
 
 const model_tensor *model_source_find(const model_source *source, const char *const *names,
@@ -175,7 +162,7 @@ static iso_status pack_rows(const model_source *source, const model_take *take, 
         status = packed_bytes(&bytes, take->form, count, k);
     if (!status && model_form_is_blocks(take->form))
         status = iso_pack_q(&packed_q, to, bytes, rows, k / MODEL_BLOCK, count, k,
-                            &q_formats[take->form], context);
+                            &model_q_formats[take->form], context);
     else if (!status && take->form == FORM_16)
         status = iso_pack_w16(&packed16, to, bytes, rows, k, count, k, 0, type_of(take->tensors[0]),
                               context);
@@ -350,7 +337,7 @@ static model_form form_of(const model_source *source, const model_tensor *const 
     for (size_t part = 1; part < parts; part++)
         if (tensors[part]->dtype != dtype)
             return FORM_F32;
-    return own_form(dtype);
+    return model_own_form(dtype);
 }
 
 static void count_parameters(model_source *source, model_form f, size_t elements) {
@@ -395,7 +382,7 @@ static iso_status take_stacked(model_source *source, model_linear *out, const ch
         return model_fail(error, ISOBIT_E_NOMEM, "out of memory for tensor \"%s\"", names[0]);
     out->w = (iso_packed){mapped || take.form != FORM_F32 ? NULL : take.to, rows, k};
     if (model_form_is_blocks(take.form))
-        out->q = (iso_packed_q){take.to, rows, k, q_formats[take.form]};
+        out->q = (iso_packed_q){take.to, rows, k, model_q_formats[take.form]};
     if (take.form == FORM_16)
         out->w16 = (iso_packed_w16){take.to, rows, k, type_of(take.tensors[0])};
     out->plain = mapped;
@@ -477,7 +464,7 @@ static iso_status take_rows(model_source *source, model_table *out, const char *
     if (!take.to)
         return model_fail(source->error, ISOBIT_E_NOMEM, "out of memory for \"%s\"", name);
     if (model_form_is_blocks(take.form))
-        *out = (model_table){.blocks = take.to, .format = q_formats[take.form]};
+        *out = (model_table){.blocks = take.to, .format = model_q_formats[take.form]};
     else
         *out = take.form == FORM_16
                    ? (model_table){.rows16 = take.to, .type = type_of(take.tensors[0])}
