@@ -23,11 +23,6 @@
 #include "templates/attention.h"
 #include "templates/attention_w16.h"
 
-#define ISO_PASTE_(a, b) a##b
-#define ISO_PASTE(a, b) ISO_PASTE_(a, b)
-#define ISO_TEXT_(a) #a
-#define ISO_TEXT(a) ISO_TEXT_(a)
-
 const struct iso_kernels ISO_PASTE(iso_kernels_, ISO_ISA) = {
     .name = ISO_TEXT(ISO_ISA),
     .isa = ISO_PASTE(ISO_ISA_, ISO_ISA),

@@ -422,6 +422,11 @@ struct iso_rope {
 #else
 #define ISO_LANE_OF_FMA(x) ((void)0)
 #endif
+#define ISO_PASTE_(a, b) a##b
+#define ISO_PASTE(a, b) ISO_PASTE_(a, b)
+#define ISO_TEXT_(a) #a
+#define ISO_TEXT(a) ISO_TEXT_(a)
+
 #define ISO_INLINE static inline __attribute__((always_inline))
 /* From row i of `rows` to the next. */
 #define ISO_NEXT_ROW(row, ld, i, rows)                                                             \

@@ -552,6 +552,35 @@ static ISO_ONE_COPY float attention_row(struct row *row, float *s, size_t n, siz
     return factor[0];
 }
 
+/* The softmax of a block of keys from j0 on, of nq queries: their scores become probabilities, c
+ * what sums before them are multiplied with. Returns whether any of it is not 1. */
+ISO_INLINE int attention_block(const struct iso_attention *t, size_t q0, size_t nq, size_t j0,
+                               size_t n, float *s, struct row *rows, float *c, uint64_t *seen) {
+    int rescale = 0;
+    for (size_t i = 0; i < nq; i++) {
+        c[i] = attention_row(rows + i, s + i * ISO_KEY_BLOCK, n, hidden_of(t, q0 + i, j0, n),
+                             seen_of(t, q0 + i, j0, n), t->scale,
+                             t->bias ? t->bias + (ptrdiff_t)(q0 + i) * t->ldb + j0 : NULL,
+                             t->weights ? t->weights + (q0 + i) * t->ldw + j0 : NULL,
+                             seen ? seen + i : NULL);
+        rescale |= c[i] != 1.0f;
+    }
+    return rescale;
+}
+
+/* What is left once all keys are seen. Returns whether a NaN came out. */
+ISO_INLINE int attention_end(const struct iso_attention *t, size_t q0, size_t nq, const float *o,
+                             const struct row *rows) {
+    int nan = 0;
+    for (size_t i = 0; i < nq; i++) {
+        nan |= attention_finish(t->o + (q0 + i) * t->ldo, o + i * t->dh, rows[i].l, t->dh);
+        if (t->weights)
+            attention_weights(t->weights + (q0 + i) * t->ldw, first_seen(t, q0 + i),
+                              keys_seen(t, q0 + i), t->nk_weights, rows[i].m, rows[i].l);
+    }
+    return nan;
+}
+
 /* Keys in the lanes: at most GEMM_MR queries. The scores of a block are computed before those of
  * the block before it meet the values: the latency of few exponentials is hidden by the product.
  * Returns whether a NaN came out. */
@@ -583,16 +612,7 @@ static ISO_ONE_COPY int attention_rows(const struct iso_attention *t, size_t q0,
         const float *v = t->v + j0 * t->ldv;
         float *s = scores[j0 / ISO_KEY_BLOCK % 2];
         uint64_t seen[GEMM_MR];
-        int rescale = 0;
-
-        for (size_t i = 0; i < nq; i++) {
-            c[i] = attention_row(rows + i, s + i * ISO_KEY_BLOCK, n, hidden_of(t, q0 + i, j0, n),
-                                 seen_of(t, q0 + i, j0, n), t->scale,
-                                 t->bias ? t->bias + (ptrdiff_t)(q0 + i) * t->ldb + j0 : NULL,
-                                 t->weights ? t->weights + (q0 + i) * t->ldw + j0 : NULL,
-                                 careful ? seen + i : NULL);
-            rescale |= c[i] != 1.0f;
-        }
+        const int rescale = attention_block(t, q0, nq, j0, n, s, rows, c, careful ? seen : NULL);
 
         if (j0 + n == nk && t->nk_after) {
             prefetch_rows(t->k_after, ISO_PANEL, (t->nk_after + ISO_PANEL - 1) / ISO_PANEL * dh,
@@ -616,14 +636,7 @@ static ISO_ONE_COPY int attention_rows(const struct iso_attention *t, size_t q0,
                    j0 > k0 ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
     }
 
-    int nan = 0;
-    for (size_t i = 0; i < nq; i++) {
-        nan |= attention_finish(t->o + (q0 + i) * t->ldo, o + i * dh, rows[i].l, dh);
-        if (t->weights)
-            attention_weights(t->weights + (q0 + i) * t->ldw, first_seen(t, q0 + i),
-                              keys_seen(t, q0 + i), t->nk_weights, rows[i].m, rows[i].l);
-    }
-    return nan;
+    return attention_end(t, q0, nq, o, rows);
 }
 
 /*

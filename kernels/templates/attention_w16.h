@@ -39,16 +39,7 @@ static ISO_ONE_COPY int attention_rows_w16(const struct iso_attention *t, size_t
         const size_t n = nk - j0 < ISO_KEY_BLOCK ? nk - j0 : ISO_KEY_BLOCK;
         const uint16_t *v = t->v16 + j0 * t->ldv;
         float *s = scores[j0 / ISO_KEY_BLOCK % 2];
-        int rescale = 0;
-
-        for (size_t i = 0; i < nq; i++) {
-            c[i] = attention_row(rows + i, s + i * ISO_KEY_BLOCK, n, hidden_of(t, q0 + i, j0, n),
-                                 seen_of(t, q0 + i, j0, n), t->scale,
-                                 t->bias ? t->bias + (ptrdiff_t)(q0 + i) * t->ldb + j0 : NULL,
-                                 t->weights ? t->weights + (q0 + i) * t->ldw + j0 : NULL,
-                                 careful ? seen + i : NULL);
-            rescale |= c[i] != 1.0f;
-        }
+        const int rescale = attention_block(t, q0, nq, j0, n, s, rows, c, careful ? seen : NULL);
         if (j0 + n == nk && t->nk_after) { /* a line is 16 floats */
             prefetch_rows(t->k_after, ISO_PANEL,
                           (t->nk_after + ISO_WIDE_PANEL - 1) / ISO_WIDE_PANEL * dh, ISO_PANEL);
@@ -70,14 +61,7 @@ static ISO_ONE_COPY int attention_rows_w16(const struct iso_attention *t, size_t
     }
 #undef BLOCK_SCORES
 
-    int nan = 0;
-    for (size_t i = 0; i < nq; i++) {
-        nan |= attention_finish(t->o + (q0 + i) * t->ldo, o + i * dh, rows[i].l, dh);
-        if (t->weights)
-            attention_weights(t->weights + (q0 + i) * t->ldw, first_seen(t, q0 + i),
-                              keys_seen(t, q0 + i), t->nk_weights, rows[i].m, rows[i].l);
-    }
-    return nan;
+    return attention_end(t, q0, nq, o, rows);
 }
 
 static void attention_w16(const struct iso_attention *t) {
