@@ -4,85 +4,12 @@
  * isobit/ops.h has them; attention has the bits of iso_attention_f32 on the widened keys and
  * values, with every set and number of threads, step by step as at once; what is refused.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include <isobit/ops.h>
-
-#define COUNT(a) (sizeof(a) / sizeof *(a))
-#define assert_ok(call) assert_int_equal((call), ISOBIT_OK)
-
-/* -------------------------------------------------------------------------------------- memory */
-
-/* Blocks that end at a page nobody may touch. */
-static struct {
-    void *base;
-    size_t total;
-} blocks[32];
-static size_t block_count;
-static size_t slack; /* emulators may load a whole vector for a masked load */
-
-static void *guarded(size_t bytes) {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    const size_t body = (bytes + slack + page - 1) / page * page;
-    assert_true(block_count < COUNT(blocks));
-    char *base =
-        mmap(NULL, body + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_true(base != MAP_FAILED);
-    assert_int_equal(mprotect(base + body, page, PROT_NONE), 0);
-    blocks[block_count].base = base, blocks[block_count++].total = body + page;
-    return base + body - bytes - slack;
-}
-
-static void release(void) {
-    while (block_count) {
-        block_count--;
-        munmap(blocks[block_count].base, blocks[block_count].total);
-    }
-}
-
-static float *floats(size_t n) { return guarded(n * sizeof(float)); }
-static uint16_t *halves(size_t n) { return guarded(n * sizeof(uint16_t)); }
-
-static uint64_t state = 7;
-static uint32_t draw(void) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(state >> 33);
-}
-
-static float *random_floats(size_t n) {
-    float *x = floats(n);
-    for (size_t i = 0; i < n; i++)
-        x[i] = (float)(int32_t)(draw() % 20001 - 10000) * 1.1e-4f;
-    return x;
-}
+#include "few_bits.h"
 
 static uint32_t bits_of(float x) {
     uint32_t u;
     memcpy(&u, &x, sizeof u);
     return u;
-}
-
-static int same(const float *x, size_t ldx, const float *y, size_t ldy, size_t rows, size_t n) {
-    for (size_t i = 0; i < rows; i++)
-        for (size_t j = 0; j < n; j++) {
-            const float a = x[i * ldx + j], b = y[i * ldy + j];
-            if (bits_of(a) != bits_of(b) && !(isnan(a) && isnan(b))) {
-                print_error("[%zu][%zu] is %a, should be %a\n", i, j, (double)a, (double)b);
-                return 0;
-            }
-        }
-    return 1;
 }
 
 /* ------------------------------------------------------------------------------------- numbers */
@@ -213,36 +140,6 @@ static void layouts_are_as_written(void **unused) {
 
 /* ------------------------------------------------------------------------------------ attention */
 
-static iso_pool *pools[3];
-static iso_context ways[32];
-static size_t way_count, set_count;
-
-static int make_ways(void **unused) {
-    (void)unused;
-    static const size_t threads[] = {2, 3, 16};
-    slack = getenv("ISOBIT_EMULATED") ? 64 : 0;
-    for (size_t i = 0; i < iso_isa_count(); i++)
-        if (!iso_isa_missing(iso_isa_get(i)))
-            ways[way_count++] = (iso_context){.size = sizeof *ways, .isa = iso_isa_get(i)};
-    set_count = way_count;
-    for (size_t p = 0; p < COUNT(pools); p++) {
-        if (iso_pool_create(&pools[p], threads[p]))
-            return -1;
-        for (size_t i = 0; i < set_count; i++) {
-            ways[way_count] = ways[i];
-            ways[way_count++].executor = iso_pool_executor(pools[p]);
-        }
-    }
-    return 0;
-}
-
-static int drop_ways(void **unused) {
-    (void)unused;
-    for (size_t p = 0; p < COUNT(pools); p++)
-        iso_pool_destroy(pools[p]);
-    return 0;
-}
-
 /* Keys and values of B x H heads with room for `room` keys, and the same widened, row-major. */
 struct heads {
     size_t k_head, v_head; /* elements of a head */
@@ -332,15 +229,14 @@ static void attention_has_the_bits_of_f32(void **unused) {
                 if (p.weights)
                     assert_true(same(w16, Sk, weights, Sk, B * H * Sq, Sk));
                 assert_ok(iso_attention_w16_workspace_bytes(&bytes, &s, &p, &in));
-                in.workspace = guarded(bytes), in.workspace_bytes = bytes;
+                in.workspace = guarded(bytes + slack), in.workspace_bytes = bytes;
                 memset(o, 0, B * Sq * ldo * sizeof *o);
                 assert_ok(iso_attention_w16(o, q, x.k, x.v, type, &s, &p, &in));
                 assert_true(same(o, ldo, expect, ldo, B * Sq, H * dh));
                 in.workspace_bytes = bytes - 1;
                 assert_int_equal(iso_attention_w16(o, q, x.k, x.v, type, &s, &p, &in),
                                  ISOBIT_E_WORKSPACE);
-                block_count--; /* the workspace */
-                munmap(blocks[block_count].base, blocks[block_count].total);
+                release_one(); /* the workspace */
             }
             release();
         }
@@ -415,7 +311,6 @@ static void wrong_arguments_are_refused(void **unused) {
     iso_attention_options p = {.size = sizeof p, .scale = 1, .weights_strides = {0, 0, SK}};
     const iso_attention_shape good = s;
     size_t bytes = 5;
-#define REFUSED(why, call) assert_int_equal((call), ISOBIT_E_##why)
 #define ATTEND(o, q, k, v, type) iso_attention_w16(o, q, k, v, type, &s, &p, NULL)
     assert_ok(ATTEND(o, q, k, v, ISOBIT_F16));
     REFUSED(NULL, ATTEND(NULL, q, k, v, ISOBIT_F16));

@@ -4,86 +4,9 @@
  * functions on numbers times scales, with every set, number of threads and way; nothing outside of
  * the operands is touched; what is refused.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include <isobit/ops.h>
+#include "few_bits.h"
 
 #include "gemm/product.h"
-
-#define COUNT(a) (sizeof(a) / sizeof *(a))
-#define assert_ok(call) assert_int_equal((call), ISOBIT_OK)
-
-/* -------------------------------------------------------------------------------------- memory */
-
-/* Blocks that end at a page nobody may touch. */
-static struct {
-    void *base;
-    size_t total;
-} blocks[64];
-static size_t block_count;
-
-static void *guarded(size_t bytes) {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), body = (bytes + page - 1) / page * page;
-    assert_true(block_count < COUNT(blocks));
-    char *base =
-        mmap(NULL, body + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_true(base != MAP_FAILED);
-    assert_int_equal(mprotect(base + body, page, PROT_NONE), 0);
-    blocks[block_count].base = base, blocks[block_count++].total = body + page;
-    return base + body - bytes;
-}
-
-static void release_one(void) {
-    block_count--;
-    munmap(blocks[block_count].base, blocks[block_count].total);
-}
-static void release(void) {
-    while (block_count)
-        release_one();
-}
-
-/* Emulators may load a whole vector for a masked load. */
-static size_t slack;
-static float *floats(size_t n) { return guarded(n * sizeof(float) + slack); }
-
-static uint64_t state = 7;
-static uint32_t draw(void) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(state >> 33);
-}
-
-static float *random_floats(size_t n) {
-    float *x = floats(n);
-    for (size_t i = 0; i < n; i++)
-        x[i] = (float)(int32_t)(draw() % 2001 - 1000) * 1e-3f;
-    return x;
-}
-
-static int same(const float *x, size_t ldx, const float *y, size_t ldy, size_t rows, size_t n) {
-    for (size_t i = 0; i < rows; i++)
-        for (size_t j = 0; j < n; j++) {
-            const float a = x[i * ldx + j], b = y[i * ldy + j];
-            uint32_t bits_a, bits_b;
-            memcpy(&bits_a, &a, sizeof a);
-            memcpy(&bits_b, &b, sizeof b);
-            if (bits_a != bits_b && !(isnan(a) && isnan(b))) {
-                print_error("[%zu][%zu] is %a, should be %a\n", i, j, (double)a, (double)b);
-                return 0;
-            }
-        }
-    return 1;
-}
 
 /* ------------------------------------------------------------------------------------- formats */
 
@@ -177,36 +100,6 @@ static struct matrix make(size_t n, size_t k, const iso_q_format *f, int kind) {
 
 /* --------------------------------------------------------------------------------------- tests */
 
-static iso_pool *pools[3];
-static iso_context ways[32];
-static size_t way_count, set_count;
-
-static int make_ways(void **unused) {
-    (void)unused;
-    static const size_t threads[] = {2, 3, 16};
-    slack = getenv("ISOBIT_EMULATED") ? 64 : 0;
-    for (size_t i = 0; i < iso_isa_count(); i++)
-        if (!iso_isa_missing(iso_isa_get(i)))
-            ways[way_count++] = (iso_context){.size = sizeof *ways, .isa = iso_isa_get(i)};
-    set_count = way_count;
-    for (size_t p = 0; p < COUNT(pools); p++) {
-        if (iso_pool_create(&pools[p], threads[p]))
-            return -1;
-        for (size_t i = 0; i < set_count; i++) {
-            ways[way_count] = ways[i];
-            ways[way_count++].executor = iso_pool_executor(pools[p]);
-        }
-    }
-    return 0;
-}
-
-static int drop_ways(void **unused) {
-    (void)unused;
-    for (size_t p = 0; p < COUNT(pools); p++)
-        iso_pool_destroy(pools[p]);
-    return 0;
-}
-
 /* Scales and numbers lie where isobit/ops.h says; beyond n there are zeros. */
 static void layout_is_as_written(void **unused) {
     (void)unused;
@@ -252,6 +145,15 @@ static void layout_is_as_written(void **unused) {
         }
 }
 
+static iso_status linear(float *y, size_t ldy, const float *x, size_t ldx, const void *packed,
+                         size_t m, const iso_linear_options *options, const iso_context *context) {
+    return iso_linear_q(y, ldy, x, ldx, packed, m, options, context);
+}
+static iso_status workspace_bytes(size_t *bytes, const void *packed, size_t m,
+                                  const iso_context *context) {
+    return iso_linear_q_workspace_bytes(bytes, packed, m, context);
+}
+
 static void products_have_the_bits_of_f32(void **unused) {
     (void)unused;
     static const size_t shapes[][3] = {
@@ -260,47 +162,13 @@ static void products_have_the_bits_of_f32(void **unused) {
         {130, 97, 128}, {40, 600, 640}, {5, 7, 0},      {4, 1200, 640}};
     for (size_t i = 0; i < COUNT(shapes); i++)
         for (size_t of = 0; of < 2 * COUNT(formats); of++) {
-            const size_t m = shapes[i][0], n = shapes[i][1], k = shapes[i][2], ldy = n + 2;
+            const size_t m = shapes[i][0], n = shapes[i][1], k = shapes[i][2];
             if (getenv("ISOBIT_EMULATED") && m * n * k > 2000000 && of > 1)
                 continue;
             const struct matrix w = make(n, k, &formats[of / 2], of % 2 ? EXTREME : PLAIN);
-            float *x = random_floats(m * (k + 1)), *bias = random_floats(n);
-            float *r = random_floats(m * n), *expect = floats(m * n), *y = floats(m * ldy);
-            iso_linear_options o = {.size = sizeof o, .bias = bias, .residual = r, .ldr = n};
-            o.act = of % 3 ? ISOBIT_ACT_RELU : ISOBIT_ACT_GELU_ERF;
-            assert_ok(iso_linear_f32(expect, n, x, k + 1, &w.packed_wide, m, &o, &ways[0]));
-            for (size_t v = 0; v < way_count; v++) {
-                for (size_t e = 0; e < m * ldy; e++)
-                    y[e] = 123;
-                o.residual = r, o.ldr = n;
-                assert_ok(iso_linear_q(y, ldy, x, k + 1, &w.packed, m, &o, &ways[v]));
-                assert_true(same(y, ldy, expect, n, m, n));
-                for (size_t e = 0; e < m; e++) /* gaps are kept */
-                    assert_true(y[e * ldy + n] == 123 && y[e * ldy + n + 1] == 123);
-                for (size_t row = 0; row < m; row++) /* y itself, as the residual */
-                    memcpy(y + row * ldy, r + row * n, n * sizeof *y);
-                o.residual = y, o.ldr = ldy;
-                assert_ok(iso_linear_q(y, ldy, x, k + 1, &w.packed, m, &o, &ways[v]));
-                assert_true(same(y, ldy, expect, n, m, n));
-                /* the last row alone, in a workspace of the size that is asked for */
-                iso_context in = ways[v];
-                size_t bytes;
-                assert_ok(iso_linear_q_workspace_bytes(&bytes, &w.packed, m, &in));
-                in.workspace = guarded(bytes + 1), in.workspace_bytes = bytes;
-                o.residual = r + (m - 1) * n, o.ldr = n;
-                assert_ok(
-                    iso_linear_q(y, ldy, x + (m - 1) * (k + 1), k + 1, &w.packed, 1, &o, &in));
-                assert_true(same(y, ldy, expect + (m - 1) * n, n, 1, n));
-                o.residual = r;
-                assert_ok(iso_linear_q(y, ldy, x, k + 1, &w.packed, m, &o, &in));
-                assert_true(same(y, ldy, expect, n, m, n));
-                if (bytes > 0) {
-                    in.workspace_bytes = bytes - 1;
-                    assert_int_equal(iso_linear_q(y, ldy, x, k + 1, &w.packed, m, &o, &in),
-                                     ISOBIT_E_WORKSPACE);
-                }
-                release_one(); /* the workspace */
-            }
+            const struct few_linear few = {&w.packed, linear, workspace_bytes};
+            has_the_bits_of_f32(&few, &w.packed_wide, m,
+                                of % 3 ? ISOBIT_ACT_RELU : ISOBIT_ACT_GELU_ERF);
             release();
         }
 }
@@ -359,32 +227,26 @@ static void all_ways_have_the_same_bits(void **unused) {
     }
 }
 
+static iso_status embed(float *y, size_t ldy, const uint32_t *ids, size_t count,
+                        const struct few_table *table, size_t vocabulary, size_t d, float scale,
+                        const float *positions, const uint32_t *position_rows,
+                        size_t position_count, const iso_context *context) {
+    return iso_embed_q(y, ldy, ids, count, table->table, table->format, vocabulary, d, scale,
+                       positions, position_rows, position_count, context);
+}
+
 static void embeddings_have_the_bits_of_f32(void **unused) {
     (void)unused;
-    enum { V = 37, ROWS = 21, P = 9 };
     static const size_t widths[] = {128, 512, 640, 2176};
     for (size_t i = 0; i < COUNT(widths); i++)
         for (size_t of = 0; of < 2 * COUNT(formats); of++) {
             const iso_q_format *f = &formats[of / 2];
-            const size_t d = widths[i], ldy = d + 1;
-            unsigned char *table = guarded(V * (d / f->group) * block_bytes(f));
-            float *wide = floats(V * d), *positions = of & 2 ? random_floats(P * d) : NULL;
-            float *expect = floats(ROWS * d), *y = floats(ROWS * ldy);
-            uint32_t ids[ROWS], at[ROWS];
-            make_rows(table, wide, V, d, d / f->group, f, of % 2 ? EXTREME : PLAIN);
-            for (size_t e = 0; e < ROWS; e++)
-                ids[e] = draw() % V, at[e] = draw() % P;
-            assert_ok(
-                iso_embed_f32(expect, d, ids, ROWS, wide, V, d, 1.7f, positions, at, P, &ways[0]));
-            for (size_t v = 0; v < way_count; v++) {
-                for (size_t e = 0; e < ROWS * ldy; e++)
-                    y[e] = 123;
-                assert_ok(iso_embed_q(y, ldy, ids, ROWS, table, f, V, d, 1.7f, positions, at, P,
-                                      &ways[v]));
-                assert_true(same(y, ldy, expect, d, ROWS, d));
-                for (size_t e = 0; e < ROWS; e++)
-                    assert_true(y[e * ldy + d] == 123);
-            }
+            const size_t d = widths[i], groups = d / f->group;
+            unsigned char *table = guarded(FEW_VOCABULARY * groups * block_bytes(f));
+            float *wide = floats(FEW_VOCABULARY * d);
+            make_rows(table, wide, FEW_VOCABULARY, d, groups, f, of % 2 ? EXTREME : PLAIN);
+            embeds_as_f32(&(struct few_table){.table = table, .embed = embed, .format = f}, wide, d,
+                          of & 2);
             release();
         }
 }
@@ -430,7 +292,6 @@ static void wrong_arguments_are_refused(void **unused) {
     const uint32_t ids[2] = {0, 7};
     iso_packed_q p = {.n = 77};
     size_t bytes = 5;
-#define REFUSED(why, call) assert_int_equal((call), ISOBIT_E_##why)
     REFUSED(NULL, iso_pack_q_bytes(NULL, N, K, &q8_0));
     REFUSED(NULL, iso_pack_q_bytes(&bytes, N, K, NULL));
     REFUSED(DIM, iso_pack_q_bytes(&bytes, N, K + 16, &q8_0));

@@ -4,68 +4,9 @@
  * in isobit/ops.h, computed here with sums of int64, with every set, number of threads and batch;
  * nothing outside of the operands is touched; what is refused.
  */
+#include "few_bits.h"
+
 #include <float.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include <isobit/ops.h>
-
-#define COUNT(a) (sizeof(a) / sizeof *(a))
-#define assert_ok(call) assert_int_equal((call), ISOBIT_OK)
-
-/* -------------------------------------------------------------------------------------- memory */
-
-/* Blocks that end at a page nobody may touch. */
-static struct {
-    void *base;
-    size_t total;
-} blocks[64];
-static size_t block_count;
-
-static void *guarded(size_t bytes) {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), body = (bytes + page - 1) / page * page;
-    assert_true(block_count < COUNT(blocks));
-    char *base =
-        mmap(NULL, body + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_true(base != MAP_FAILED);
-    assert_int_equal(mprotect(base + body, page, PROT_NONE), 0);
-    blocks[block_count].base = base, blocks[block_count++].total = body + page;
-    return base + body - bytes;
-}
-
-static void release(void) {
-    while (block_count) {
-        block_count--;
-        munmap(blocks[block_count].base, blocks[block_count].total);
-    }
-}
-
-/* Emulators may load a whole vector for a masked load. */
-static size_t slack;
-static float *floats(size_t n) { return guarded(n * sizeof(float) + slack); }
-
-static uint64_t state = 7;
-static uint32_t draw(void) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(state >> 33);
-}
-
-static float *random_floats(size_t n) {
-    float *x = floats(n);
-    for (size_t i = 0; i < n; i++)
-        x[i] = (float)(int32_t)(draw() % 2001 - 1000) * 1e-3f;
-    return x;
-}
 
 /* ------------------------------------------------------------------------------ the definition */
 
@@ -85,21 +26,6 @@ static float integers(int8_t *q, const float *x, size_t n, size_t step) {
     for (size_t j = 0; j < n; j++)
         q[j] = some ? (int8_t)rint((double)times(x[j * step], (float)(127 / most))) : 0;
     return !finite ? NAN : some ? (float)(most / 127) : 0;
-}
-
-static int same(const float *x, size_t ldx, const float *y, size_t ldy, size_t rows, size_t n) {
-    for (size_t i = 0; i < rows; i++)
-        for (size_t j = 0; j < n; j++) {
-            const float a = x[i * ldx + j], b = y[i * ldy + j];
-            uint32_t bits_a, bits_b;
-            memcpy(&bits_a, &a, sizeof a);
-            memcpy(&bits_b, &b, sizeof b);
-            if (bits_a != bits_b && !(isnan(a) && isnan(b))) {
-                print_error("[%zu][%zu] is %a, should be %a\n", i, j, (double)a, (double)b);
-                return 0;
-            }
-        }
-    return 1;
 }
 
 /* Weights, their integers [n][k] and scales by definition, and packed. */
@@ -156,37 +82,6 @@ static void product(float *y, const float *x, size_t ldx, const struct matrix *w
 
 /* --------------------------------------------------------------------------------------- tests */
 
-static iso_pool *pools[3];
-static iso_context ways[32];
-static size_t way_count, set_count;
-
-static int make_ways(void **unused) {
-    (void)unused;
-    static const size_t threads[] = {2, 3, 16};
-    const int emulated = getenv("ISOBIT_EMULATED") != NULL;
-    slack = emulated ? 64 : 0;
-    for (size_t i = 0; i < iso_isa_count(); i++)
-        if (!iso_isa_missing(iso_isa_get(i)))
-            ways[way_count++] = (iso_context){.size = sizeof *ways, .isa = iso_isa_get(i)};
-    set_count = way_count;
-    for (size_t p = 0; p < COUNT(pools); p++) {
-        if (iso_pool_create(&pools[p], threads[p]))
-            return -1;
-        for (size_t i = 0; i < set_count; i++) {
-            ways[way_count] = ways[i];
-            ways[way_count++].executor = iso_pool_executor(pools[p]);
-        }
-    }
-    return 0;
-}
-
-static int drop_ways(void **unused) {
-    (void)unused;
-    for (size_t p = 0; p < COUNT(pools); p++)
-        iso_pool_destroy(pools[p]);
-    return 0;
-}
-
 static void layout_is_as_written(void **unused) {
     (void)unused;
     static const size_t shapes[][2] = {{1, 1}, {16, 3}, {15, 9}, {17, 8}, {33, 64}, {100, 70}};
@@ -210,8 +105,7 @@ static void layout_is_as_written(void **unused) {
                     assert_true(same(&p.scales[j], 1, &scale, 1, 1, 1));
                     assert_int_equal(p.start[j], -128 * sum);
                 }
-                block_count--;
-                munmap(blocks[block_count].base, blocks[block_count].total);
+                release_one();
             }
             release();
         }
@@ -322,8 +216,7 @@ static void products_have_the_written_bits(void **unused) {
                 in.workspace_bytes = bytes - 1;
                 assert_int_equal(iso_linear_s8(y, ldy, x, k + 1, &w.packed, m, &o, &in),
                                  ISOBIT_E_WORKSPACE);
-                block_count--; /* the workspace */
-                munmap(blocks[block_count].base, blocks[block_count].total);
+                release_one(); /* the workspace */
             }
             release();
         }
@@ -358,7 +251,6 @@ static void wrong_arguments_are_refused(void **unused) {
     static float w[N * K], x[M * K], y[M * N], scales[M];
     iso_packed_s8 p = {.n = 77};
     size_t bytes = 5;
-#define REFUSED(why, call) assert_int_equal((call), ISOBIT_E_##why)
     REFUSED(NULL, iso_pack_s8_bytes(NULL, N, K));
     REFUSED(OVERFLOW, iso_pack_s8_bytes(&bytes, SIZE_MAX, 2));
     REFUSED(OVERFLOW, iso_pack_s8_bytes(&bytes, SIZE_MAX / 8, 131071));
