@@ -23,16 +23,11 @@ static size_t group_words(size_t type) {
 /* ------------------------------------------------------------------------------------ numbers */
 
 /* The largest F16 that is not above the magnitude: they rise with their bits. */
-static double half_value(unsigned half) {
-    const int exponent = half >> 10 & 31;
-    const double fraction = half & 1023;
-    return exponent ? ldexp(fraction + 1024, exponent - 25) : ldexp(fraction, -24);
-}
 static uint16_t half_of(float x) {
     unsigned low = 0, high = 0x7bff;
     while (low < high) {
         const unsigned middle = (low + high + 1) / 2;
-        if (half_value(middle) <= fabs((double)x))
+        if ((double)iso_half_value(middle, ISO_W16_F16) <= fabs((double)x))
             low = middle;
         else
             high = middle - 1;
@@ -79,7 +74,7 @@ static float weight(const uint32_t *b, size_t ld, size_t j, size_t p, size_t typ
         memcpy(&scale, (const char *)group + 4 * column, 4);
     } else {
         memcpy(&half, (const char *)group + 2 * column, 2);
-        scale = (float)(half >> 15 ? -half_value(half & 0x7fff) : half_value(half));
+        scale = iso_half_value(half, ISO_W16_F16);
     }
     memcpy(&byte, (const char *)numbers + step * PANEL + column, 1);
     if (type & ISO_Q_4) {
@@ -153,31 +148,12 @@ static void q_call(const void *table, const struct iso_check_case *c,
 
 static void q_reference(struct iso_check_operands *o, const struct iso_check_case *c) {
     const size_t *p = c->p, m = p[Q_M], n = p[Q_N], k = q_k(c);
-    const float *c0 = ISO_CHECK_HOST(float, o, Q_C);
-    float *exact = iso_check_exact(o, Q_C);
     float *w = iso_check_operands_alloc(o, (k + 1) * sizeof *w);
-    const bool judge = !iso_check_fill_may_overflow(c->fill);
-    double *expect = judge ? iso_check_expect(o, Q_C) : NULL,
-           *bound = judge ? iso_check_bound(o, Q_C) : NULL;
     for (size_t j = 0; j < n; j++) {
         for (size_t step = 0; step < k; step++)
             w[step] = weight(ISO_CHECK_HOST(uint32_t, o, Q_B), q_ld(c), j, step, p[Q_TYPE]);
-        for (size_t i = 0; i < m; i++) {
-            const float *a = ISO_CHECK_HOST(float, o, Q_A) + i * (k + p[Q_AGAP]);
-            const float old = p[Q_ADD] ? c0[i * (n + p[Q_CGAP]) + j] : 0;
-            const float sum = iso_oracle_chain(0, a, 1, w, 1, k);
-            const size_t e = i * n + j;
-            exact[e] = p[Q_ADD] ? old + sum : sum;
-            if (!judge)
-                continue;
-            double value, magnitude;
-            iso_oracle_dot(&value, &magnitude, a, 1, w, 1, k);
-            expect[e] = value + (double)old;
-            bound[e] =
-                iso_oracle_sum_bound(magnitude + fabs((double)old), (double)k + 1, (double)k);
-            if (c->fill == ISO_CHECK_FILL_INTEGER)
-                bound[e] = ORACLE_EQUAL;
-        }
+        iso_column_reference(o, c, Q_C, ISO_CHECK_HOST(float, o, Q_A), k + p[Q_AGAP], w, m, k, j,
+                             p[Q_ADD] ? ISO_CHECK_HOST(float, o, Q_C) + j : NULL, n + p[Q_CGAP], n);
     }
 }
 

@@ -54,6 +54,12 @@ static inline unsigned iso_act_hashed(size_t function) {
     return function <= ISO_UNARY_TANH || function >= ISO_UNARY_EXP ? ISO_CHECK_CASE_GOLDEN : 0;
 }
 
+/* Column j of a product of m rows with weights that are floats to the oracle, w [k]: bits and bound
+ * of operand `at`, [m][n]; on top of `old`, its column before, unless that is NULL (w16.c). */
+void iso_column_reference(struct iso_check_operands *o, const struct iso_check_case *c, unsigned at,
+                          const float *a, size_t lda, const float *w, size_t m, size_t k, size_t j,
+                          const float *old, size_t ldo, size_t n);
+
 /* Numbers of 16 bits, by definition (w16.c): the value of one; one near a float, or any bits where
  * the fill asks for them; and where column j of a step of 32 lies, as isobit/ops.h has it. */
 enum { ISO_HALF_PANEL = 32 };

@@ -102,35 +102,38 @@ static void w16_call(const void *table, const struct iso_check_case *c,
     } while (i < p[W_M]);
 }
 
+void iso_column_reference(struct iso_check_operands *o, const struct iso_check_case *c, unsigned at,
+                          const float *a, size_t lda, const float *w, size_t m, size_t k, size_t j,
+                          const float *old, size_t ldo, size_t n) {
+    float *exact = iso_check_exact(o, at);
+    const bool judge = !iso_check_fill_may_overflow(c->fill);
+    double *expect = judge ? iso_check_expect(o, at) : NULL,
+           *bound = judge ? iso_check_bound(o, at) : NULL;
+    for (size_t i = 0; i < m; i++, a += lda) {
+        const float before = old ? old[i * ldo] : 0, sum = iso_oracle_chain(0, a, 1, w, 1, k);
+        const size_t e = i * n + j;
+        double value, magnitude;
+        exact[e] = old ? before + sum : sum;
+        if (!judge)
+            continue;
+        iso_oracle_dot(&value, &magnitude, a, 1, w, 1, k);
+        expect[e] = value + (double)before;
+        bound[e] = iso_oracle_sum_bound(magnitude + fabs((double)before), (double)k + 1, (double)k);
+        if (c->fill == ISO_CHECK_FILL_INTEGER)
+            bound[e] = ORACLE_EQUAL;
+    }
+}
+
 static void w16_reference(struct iso_check_operands *o, const struct iso_check_case *c) {
     const size_t *p = c->p, m = p[W_M], n = p[W_N], k = p[W_K];
-    const float *c0 = ISO_CHECK_HOST(float, o, W_C);
-    float *exact = iso_check_exact(o, W_C);
     float *w = iso_check_operands_alloc(o, (k + 1) * sizeof *w);
-    const bool judge = !iso_check_fill_may_overflow(c->fill);
-    double *expect = judge ? iso_check_expect(o, W_C) : NULL,
-           *bound = judge ? iso_check_bound(o, W_C) : NULL;
     for (size_t j = 0; j < n; j++) {
         const uint16_t *b = ISO_CHECK_HOST(uint16_t, o, W_B) + j / WIDE * panel_ld(c) +
                             iso_half_place(j % WIDE, p[W_TYPE]);
         for (size_t step = 0; step < k; step++)
             w[step] = iso_half_value(b[step * WIDE], p[W_TYPE]);
-        for (size_t i = 0; i < m; i++) {
-            const float *a = ISO_CHECK_HOST(float, o, W_A) + i * (k + p[W_AGAP]);
-            const float old = p[W_ADD] ? c0[i * (n + p[W_CGAP]) + j] : 0;
-            const float sum = iso_oracle_chain(0, a, 1, w, 1, k);
-            const size_t e = i * n + j;
-            exact[e] = p[W_ADD] ? old + sum : sum;
-            if (!judge)
-                continue;
-            double value, magnitude;
-            iso_oracle_dot(&value, &magnitude, a, 1, w, 1, k);
-            expect[e] = value + (double)old;
-            bound[e] =
-                iso_oracle_sum_bound(magnitude + fabs((double)old), (double)k + 1, (double)k);
-            if (c->fill == ISO_CHECK_FILL_INTEGER)
-                bound[e] = ORACLE_EQUAL;
-        }
+        iso_column_reference(o, c, W_C, ISO_CHECK_HOST(float, o, W_A), k + p[W_AGAP], w, m, k, j,
+                             p[W_ADD] ? ISO_CHECK_HOST(float, o, W_C) + j : NULL, n + p[W_CGAP], n);
     }
 }
 
