@@ -73,9 +73,11 @@ struct matrix {
 
 static void make_rows(unsigned char *to, float *wide, size_t rows, size_t k, size_t ld,
                       const iso_q_format *f, int kind) {
-    for (size_t i = 0; i < rows; i++)
-        for (size_t g = 0; g < k / f->group; g++)
-            make_block(to + (i * ld + g) * block_bytes(f), wide + i * k + g * f->group, f, kind);
+    for (size_t i = 0; i < rows; i++) {
+        unsigned char *block = to + i * ld * block_bytes(f);
+        for (size_t p = 0; p < k; p += f->group, block += block_bytes(f))
+            make_block(block, wide + i * k + p, f, kind);
+    }
 }
 
 static struct matrix make(size_t n, size_t k, const iso_q_format *f, int kind) {
