@@ -12,6 +12,18 @@ static _Alignas(64) float packed_weights[(N + 15) / 16 * 16 * K];
 static iso_packed packed;
 static uint32_t ids[M];
 
+/* The same in fewer bits. Of N rows are Q numbers in blocks, floats or F16 as scales. */
+enum { Q = 64, Q8_BYTES = N * Q / 64 * 66, Q4_BYTES = N * Q / 32 * 20 };
+static const iso_q_format q8 = {8, 64, ISOBIT_SCALE_F16}, q4 = {4, 32, ISOBIT_SCALE_F32};
+static uint16_t weights16[N * K], keys16[HEADS * 3 * 32 * DH], values16[HEADS * KEYS * DH];
+static unsigned char blocks8[Q8_BYTES], blocks4[Q4_BYTES];
+static _Alignas(64) char packed16[N * K * 2], packed_q8[Q8_BYTES], packed_q4[Q4_BYTES],
+    packed_s8[N * ((K + 7) / 8 * 8 + 8)];
+static iso_packed_w16 w16;
+static iso_packed_q w_q8, w_q4;
+static iso_packed_s8 s8;
+static bool packs; /* every_op_all tells */
+
 void every_op_init(void) {
     uint32_t state = 1;
     float *const arrays[] = {input, weights, residual};
@@ -25,21 +37,65 @@ void every_op_init(void) {
     for (size_t i = 0; i < M; ++i) {
         ids[i] = (uint32_t)(i * 31 % K);
     }
-    if (iso_pack_f32(&packed, packed_weights, sizeof(packed_weights), weights, K, N, K, 0, NULL)) {
-        packed.data = NULL; /* every_op_all tells */
+    for (size_t i = 0; i < (size_t)N * K; ++i) {
+        weights16[i] = (uint16_t)(0x3c00 + i * 37 % 0x300); /* 1 to 1.75 as F16, small as BF16 */
+    }
+    for (size_t i = 0; i < sizeof(blocks8); ++i) {
+        blocks8[i] = i % 66 == 1 ? 0x2c : (unsigned char)(i * 59); /* scales of 1/16 to 1/8 */
+    }
+    for (size_t i = 0; i < sizeof(blocks4); ++i) {
+        blocks4[i] = (unsigned char)(i * 83);
+    }
+    for (size_t i = 0; i < sizeof(blocks4); i += 20) {
+        memcpy(blocks4 + i, &input[i], sizeof(float));
+    }
+    packs =
+        !iso_pack_f32(&packed, packed_weights, sizeof(packed_weights), weights, K, N, K, 0, NULL) &&
+        !iso_pack_w16(&w16, packed16, sizeof(packed16), weights16, K, N, K, 0, ISOBIT_BF16, NULL) &&
+        !iso_pack_q(&w_q8, packed_q8, sizeof(packed_q8), blocks8, Q / 64, N, Q, &q8, NULL) &&
+        !iso_pack_q(&w_q4, packed_q4, sizeof(packed_q4), blocks4, Q / 32, N, Q, &q4, NULL) &&
+        !iso_pack_s8(&s8, packed_s8, sizeof(packed_s8), weights, K, N, K, 0, NULL);
+    for (size_t h = 0; h < HEADS && packs; ++h) {
+        packs = !iso_keys_w16_append(keys16 + h * 3 * 32 * DH, 0, input + h * DH, HEADS * DH, KEYS,
+                                     DH, ISOBIT_F16, NULL) &&
+                !iso_values_w16_append(values16 + h * KEYS * DH, 0, input + 4096 + h * DH,
+                                       HEADS * DH, KEYS, DH, ISOBIT_F16, NULL);
     }
 }
 
-static const char *const names[EVERY_OP_COUNT] = {"gemm",        "gemm, transposed",
-                                                  "pack",        "linear",
-                                                  "gemv",        "softmax",
-                                                  "layernorm",   "rms",
-                                                  "eltwise",     "attention",
-                                                  "one query",   "embed",
-                                                  "positions",   "key panels",
-                                                  "log-sum-exp", "axpby",
-                                                  "gate",        "rope",
-                                                  "rope table"};
+static const char *const names[EVERY_OP_COUNT] = {"gemm",
+                                                  "gemm, transposed",
+                                                  "pack",
+                                                  "linear",
+                                                  "gemv",
+                                                  "softmax",
+                                                  "layernorm",
+                                                  "rms",
+                                                  "eltwise",
+                                                  "attention",
+                                                  "one query",
+                                                  "embed",
+                                                  "positions",
+                                                  "key panels",
+                                                  "log-sum-exp",
+                                                  "axpby",
+                                                  "gate",
+                                                  "rope",
+                                                  "rope table",
+                                                  "pack, 16 bits",
+                                                  "linear, 16 bits",
+                                                  "pack, 8 bits",
+                                                  "linear, 8 bits",
+                                                  "pack, 4 bits",
+                                                  "linear, 4 bits",
+                                                  "pack, int8",
+                                                  "linear, int8",
+                                                  "quantize",
+                                                  "embed, 16 bits",
+                                                  "embed, 8 bits",
+                                                  "attention, 16 bits",
+                                                  "caches, 16 bits",
+                                                  "round"};
 
 const char *every_op_name(size_t op) { return op < EVERY_OP_COUNT ? names[op] : "?"; }
 
@@ -61,6 +117,32 @@ static iso_status attention(float *out, size_t queries, const iso_context *x) {
     return iso_attention_f32(out, input, k, k + (size_t)KEYS * HEADS * DH, &shape, &o, x);
 }
 
+static iso_status attention16(float *out, const iso_context *x) {
+    const iso_attention_shape shape = {.B = 1,
+                                       .H = HEADS,
+                                       .Sq = 3,
+                                       .Sk = KEYS,
+                                       .dh = DH,
+                                       .q = {0, DH, (size_t)HEADS * DH},
+                                       .k = {0, (size_t)3 * 32 * DH, 0},
+                                       .v = {0, (size_t)KEYS * DH, DH},
+                                       .o = {0, DH, (size_t)HEADS * DH}};
+    return iso_attention_w16(out, input, keys16, values16, ISOBIT_F16, &shape, NULL, x);
+}
+
+/* Keys, and values behind them. */
+static iso_status caches16(float *out, const iso_context *x) {
+    uint16_t *k = (uint16_t *)(void *)out;
+    uint16_t *v = k + iso_keys_w16_elements(KEYS + 3, DH);
+    const iso_status status = iso_keys_w16_append(k, 3, input, K, KEYS, DH, ISOBIT_BF16, x);
+    return status ? status : iso_values_w16_append(v, 3, input, K, KEYS, DH, ISOBIT_F16, x);
+}
+
+/* Numbers, and scales before them. */
+static iso_status quantize(float *out, const iso_context *x) {
+    return iso_quantize_s8((int8_t *)(void *)(out + M), K, out, input, K, M, K, x);
+}
+
 iso_status every_op(float *out, size_t op, const iso_context *x) {
     _Static_assert((QUERIES + 2 * KEYS) * HEADS * DH <= INPUTS && M * K <= INPUTS, "inputs");
     _Static_assert(sizeof(packed_weights) <= EVERY_OP_FLOATS * sizeof(float), "outputs");
@@ -79,6 +161,9 @@ iso_status every_op(float *out, size_t op, const iso_context *x) {
         .size = sizeof(n), .gamma = input, .eps = 1e-5f, .residual = residual, .ldr = N};
     const iso_eltwise_options e = {.size = sizeof(e), .bias = input, .act = ISOBIT_ACT_GELU_TANH};
     iso_packed p;
+    iso_packed_w16 p16;
+    iso_packed_q pq;
+    iso_packed_s8 p8;
     switch (op) {
     case 0: return iso_gemm_f32(out, N, input, K, weights, N, M, N, K, NULL, x);
     case 1: return iso_gemm_f32(out, N, input, M, weights, K, M, N, K, &g, x);
@@ -103,12 +188,27 @@ iso_status every_op(float *out, size_t op, const iso_context *x) {
         return iso_rope_f32(out, N, residual, N, M, N / DH, DH, DH - 6, ISOBIT_ROPE_INTERLEAVED,
                             weights, DH, ids, K, x);
     case 18: return iso_rope_table_f32(out, N, 1000, M, input, N, 1, x);
+    case 19:
+        return iso_pack_w16(&p16, out, sizeof(packed16), weights16, K, N, K, 0, ISOBIT_BF16, x);
+    case 20: return iso_linear_w16(out, N, input, K, &w16, M, &l, x);
+    case 21: return iso_pack_q(&pq, out, sizeof(packed_q8), blocks8, Q / 64, N, Q, &q8, x);
+    case 22: return iso_linear_q(out, N, input, K, &w_q8, M, &l, x);
+    case 23: return iso_pack_q(&pq, out, sizeof(packed_q4), blocks4, Q / 32, N, Q, &q4, x);
+    case 24: return iso_linear_q(out, N, input, K, &w_q4, M, &l, x);
+    case 25: return iso_pack_s8(&p8, out, sizeof(packed_s8), weights, K, N, K, 0, x);
+    case 26: return iso_linear_s8(out, N, input, K, &s8, M, &l, x);
+    case 27: return quantize(out, x);
+    case 28: return iso_embed_w16(out, N, ids, M, weights16, ISOBIT_F16, K, N, 2, NULL, NULL, 0, x);
+    case 29: return iso_embed_q(out, N, ids, M, blocks8, &q8, K, Q, 2, NULL, NULL, 0, x);
+    case 30: return attention16(out, x);
+    case 31: return caches16(out, x);
+    case 32: return iso_round_w16(out, N, residual, N, M, N, ISOBIT_BF16, x);
     default: return ISOBIT_E_RANGE;
     }
 }
 
 bool every_op_all(float *out, const iso_context *context) {
-    bool good = packed.data != NULL;
+    bool good = packs;
     for (size_t op = 0; op < EVERY_OP_COUNT; ++op) {
         good = every_op(out + op * EVERY_OP_FLOATS, op, context) == ISOBIT_OK && good;
     }

@@ -5,9 +5,7 @@
  * instruction set of this machine must give the status of the scalar one, and its bits (a NaN
  * being any NaN), also in the gaps between rows, which nobody may write.
  */
-#include "fuzz.h"
-
-#include <isobit/ops.h>
+#include "fuzz_ops.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { REGIONS = 8, REGION_FLOATS = 1 << 16, MOST_IDS = 160 };
+enum { REGIONS = 8, REGION_FLOATS = 1 << 16 };
 
 static float *region[REGIONS];
 
@@ -37,20 +35,19 @@ static const uint8_t *at, *end;
 static uint64_t state;
 static unsigned left; /* a bit for each region: flush left */
 
-static unsigned byte(void) { return at < end ? *at++ : 0; }
+unsigned byte(void) { return at < end ? *at++ : 0; }
 
-static size_t dim(void) {
+size_t dim(void) {
     const unsigned b = byte();
     return b < 220 ? b % 34 : 30 + byte() % 70;
 }
 
-/* A stride for rows of n: tight, padded, or too small. */
-static size_t stride(size_t n) {
+size_t stride(size_t n) {
     const unsigned b = byte();
     return b < 150 ? n : b < 252 ? n + b % 19 : n ? n - 1 : 0;
 }
 
-static uint32_t next(void) {
+uint32_t next(void) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(state >> 32);
 }
@@ -74,22 +71,25 @@ static float value(unsigned fill) {
     }
 }
 
-static int too_large; /* operands that no region holds: the input is skipped */
+int too_large;
 
-/* An operand of that many floats in region i, filled. */
-static float *place(int i, size_t floats, unsigned fill) {
-    if (floats > REGION_FLOATS) {
+void *place_bytes(int i, size_t bytes) {
+    if (bytes > REGION_FLOATS * sizeof(float)) {
         too_large = 1;
         return region[i];
     }
-    float *to = left >> i & 1 ? region[i] : region[i] + (REGION_FLOATS - floats);
-    for (size_t k = 0; k < floats; k++)
+    char *first = (char *)region[i];
+    return left >> i & 1 ? first : first + (REGION_FLOATS * sizeof(float) - bytes);
+}
+
+float *place(int i, size_t floats, unsigned fill) {
+    float *to = place_bytes(i, floats <= REGION_FLOATS ? floats * sizeof(float) : SIZE_MAX);
+    for (size_t k = 0; k < floats && floats <= REGION_FLOATS; k++)
         to[k] = value(fill);
     return to;
 }
 
-/* So many rows of n, the last without its gap. A stride that is too small is refused unread. */
-static size_t extent(size_t rows, size_t n, size_t ld) {
+size_t extent(size_t rows, size_t n, size_t ld) {
     return rows && n ? (rows - 1) * (ld > n ? ld : n) + n : 0;
 }
 
@@ -111,28 +111,13 @@ enum {
     GATE,
     ROPE,
     ROPE_TABLE,
-    OPS
+    FEW_BITS, /* the first of those of fuzz_few_bits.c */
+    OPS = FEW_BITS + FEW_BITS_OPS
 };
 
-typedef struct plan {
-    unsigned op, flags;
-    size_t m, n, k, lda, ldb, ldc, ldr, positions;
-    float *out[2], *a, *b, *c;
-    size_t out_floats[2];
-    float scalars[2];
-    iso_activation act;
-    const float *bias, *residual;
-    uint8_t mask[130 * 130];
-    size_t lengths[MOST_IDS];
-    uint32_t ids[MOST_IDS], rows[MOST_IDS];
-    iso_attention_shape shape;
-    iso_attention_options attention;
-    iso_packed packed;
-} plan;
+plan p;
 
-static plan p;
-
-static void output(int i, size_t floats) {
+void output(int i, size_t floats) {
     p.out[i] = place(i, floats, 2);
     p.out_floats[i] = floats;
 }
@@ -350,6 +335,8 @@ static iso_status run(const iso_context *context) {
                                    .ldr = p.ldr,
                                    .sum = p.flags & 8 ? p.out[1] : NULL,
                                    .lds = p.ldb};
+    if (p.op >= FEW_BITS)
+        return few_bits_run(p.op - FEW_BITS, context);
     switch (p.op) {
     case GEMM:
         return iso_gemm_f32(p.out[0], p.ldc, p.a, p.lda, p.b, p.ldb, p.m, p.n, p.k, &gemm, context);
@@ -410,8 +397,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     p.scalars[0] = scalars[byte() % 5];
     p.scalars[1] = scalars[(byte() + 1) % 5];
     p.out_floats[0] = p.out_floats[1] = 0;
+    p.exact = 0;
     p.bias = p.residual = NULL;
-    if (p.op <= GEMV)
+    if (p.op >= FEW_BITS)
+        few_bits_plan(p.op - FEW_BITS, fill);
+    else if (p.op <= GEMV)
         plan_matrices(fill);
     else if (p.op <= ELTWISE)
         plan_rows(fill);
@@ -457,7 +447,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
                 continue;
             if (i == n - 1)
                 memcpy(expected[k], p.out[k], floats * sizeof(float));
-            FUZZ_CHECK(same(p.out[k], expected[k], floats));
+            FUZZ_CHECK(p.exact ? fuzz_equal(p.out[k], expected[k], floats * sizeof(float))
+                               : same(p.out[k], expected[k], floats));
             if (status) /* what is refused writes nothing */
                 FUZZ_CHECK(fuzz_equal(p.out[k], before[k], floats * sizeof(float)));
             memcpy(p.out[k], before[k], floats * sizeof(float));

@@ -487,14 +487,14 @@ static void model(void) {
 static void ops(void) {
     uint64_t state = 1;
     target("fuzz_ops");
-    for (unsigned i = 0; i < 240; i++) {
+    for (unsigned i = 0; i < 480; i++) {
         blob b = {0};
-        unsigned char bytes[32];
+        unsigned char bytes[40];
         for (size_t k = 0; k < sizeof bytes; k++) {
             state = state * 6364136223846793005u + 1442695040888963407u;
             bytes[k] = (unsigned char)(state >> 56);
         }
-        bytes[0] = (unsigned char)(i % 12); /* the operation */
+        bytes[0] = (unsigned char)(i % 24); /* the operation */
         blob_add(&b, bytes, sizeof bytes);
         seed(&b);
     }
