@@ -21,6 +21,9 @@
 #define NEEDS_LINEAR                                                                               \
     (BENCH_BIT(pack_f32_bytes) | BENCH_BIT(pack_f32) | BENCH_BIT(linear_f32) |                     \
      BENCH_BIT(linear_f32_workspace_bytes))
+#define NEEDS_FEW_BITS(type)                                                                       \
+    (BENCH_BIT(pack_##type##_bytes) | BENCH_BIT(pack_##type) | BENCH_BIT(linear_##type) |          \
+     BENCH_BIT(linear_##type##_workspace_bytes))
 #define NEEDS_ATTENTION (BENCH_BIT(attention_f32) | BENCH_BIT(attention_f32_workspace_bytes))
 #define NEEDS_PANELS (BENCH_BIT(key_panels_floats) | BENCH_BIT(key_panels_append))
 
@@ -49,6 +52,10 @@ OP(embed, prepare_embed, call_embed, OTHER, 2, BENCH_BIT(embed_f32));
 OP(rope_half, prepare_rope, call_rope_half, OTHER, 3, BENCH_BIT(rope_f32));
 OP(rope_interleaved, prepare_rope, call_rope_pairs, OTHER, 3, BENCH_BIT(rope_f32));
 OP(rope_table, prepare_rope_table, call_rope_table, OTHER, 60, BENCH_BIT(rope_table_f32));
+OP(linear_bf16, prepare_bf16, call_w16, OTHER, 0, NEEDS_FEW_BITS(w16));
+OP(linear_q8, prepare_q8, call_q, OTHER, 0, NEEDS_FEW_BITS(q));
+OP(linear_q4, prepare_q4, call_q, OTHER, 0, NEEDS_FEW_BITS(q));
+OP(linear_s8, prepare_s8, call_s8, OTHER, 0, NEEDS_FEW_BITS(s8));
 FUSED_OP(linear_bias_gelu, prepare_linear_bias, call_linear_gelu, linear_then_gelu, 0,
          NEEDS_LINEAR);
 FUSED_OP(linear_bias_relu, prepare_linear_bias, call_linear_relu, linear_then_relu, 0,
@@ -80,6 +87,23 @@ const struct bench_case bench_cases[] = {
     {&linear, 1, 512, 512, BENCH_READ, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
     {&linear, 1, VOCABULARY, 512, BENCH_READ, BENCH_THREADS, BENCH_NO_FLOOR, 0},
     {&linear, 63, 65, 67, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&linear_bf16, 512, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&linear_bf16, 16, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&linear_bf16, 1, 512, 512, BENCH_READ, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
+    {&linear_bf16, 1, VOCABULARY, 512, BENCH_READ, BENCH_THREADS, BENCH_NO_FLOOR, 0},
+    {&linear_q8, 512, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&linear_q8, 16, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&linear_q8, 1, 512, 512, BENCH_READ, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
+    {&linear_q8, 1, VOCABULARY, 512, BENCH_READ, BENCH_THREADS, BENCH_NO_FLOOR, 0},
+    {&linear_q4, 512, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&linear_q4, 16, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
+    {&linear_q4, 1, 512, 512, BENCH_READ, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
+    {&linear_q4, 1, VOCABULARY, 512, BENCH_READ, BENCH_THREADS, BENCH_NO_FLOOR, 0},
+    {&linear_s8, 512, 512, 512, BENCH_INT8, BENCH_THREADS, BENCH_NO_FLOOR, 0},
+    {&linear_s8, 128, 2048, 512, BENCH_INT8, BENCH_THREADS, BENCH_NO_FLOOR, 0},
+    {&linear_s8, 16, 512, 512, BENCH_INT8, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
+    {&linear_s8, 1, 512, 512, BENCH_READ, 0, BENCH_NO_FLOOR, 0},
+    {&linear_s8, 1, VOCABULARY, 512, BENCH_READ, BENCH_THREADS, BENCH_NO_FLOOR, 0},
     {&gemm, 512, 512, 512, BENCH_FMA, BENCH_THREADS, BENCH_NO_FLOOR, 0},
     {&gemm, 64, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
     {&gemm, 16, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
@@ -200,11 +224,12 @@ const char *bench_lacking(const struct bench_library *library, const struct benc
     return bench_operation_name(library->lacks & spec->op->needs);
 }
 
-/* Whether its kernels are those of another set, but for int8, which is not measured here. */
+/* Whether its kernels are those of another set, but for int8. */
 static int is_level(const char *isa) { return strchr(isa, '_') != NULL; }
 
 int bench_has_row(const struct bench_case *spec, const char *isa, int all_threads) {
-    return !is_level(isa) && (spec->flags & BENCH_SCALAR || strcmp(isa, "scalar") != 0) &&
+    return (!is_level(isa) || spec->op == &linear_s8) &&
+           (spec->flags & BENCH_SCALAR || strcmp(isa, "scalar") != 0) &&
            (spec->flags & BENCH_THREADS || !all_threads);
 }
 

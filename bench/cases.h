@@ -60,6 +60,14 @@ struct bench_case {
     double floor_value;
 };
 
+/* A weight, as the operation takes it. */
+union bench_packed {
+    iso_packed f32;
+    iso_packed_w16 w16;
+    iso_packed_q q;
+    iso_packed_s8 s8;
+};
+
 /* A case that is ready to be called. */
 struct bench_job {
     const struct bench_case *spec;
@@ -68,7 +76,7 @@ struct bench_job {
     float *out;
     size_t out_floats;
     const float *a, *b, *c, *d; /* inputs, as the operation sees fit; of a product a and b */
-    iso_packed packed;
+    union bench_packed packed;
     iso_attention_shape shape;
     float scale; /* of attention */
     /* Work of one call. Bytes: each operand once. */

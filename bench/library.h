@@ -41,7 +41,19 @@
     X(key_panels_append)                                                                           \
     X(embed_f32)                                                                                   \
     X(rope_f32)                                                                                    \
-    X(rope_table_f32)
+    X(rope_table_f32)                                                                              \
+    X(pack_w16_bytes)                                                                              \
+    X(pack_w16)                                                                                    \
+    X(linear_w16)                                                                                  \
+    X(linear_w16_workspace_bytes)                                                                  \
+    X(pack_q_bytes)                                                                                \
+    X(pack_q)                                                                                      \
+    X(linear_q)                                                                                    \
+    X(linear_q_workspace_bytes)                                                                    \
+    X(pack_s8_bytes)                                                                               \
+    X(pack_s8)                                                                                     \
+    X(linear_s8)                                                                                   \
+    X(linear_s8_workspace_bytes)
 
 #define BENCH_FUNCTIONS(X) BENCH_BASIC_FUNCTIONS(X) BENCH_OPERATIONS(X)
 

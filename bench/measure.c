@@ -8,13 +8,15 @@
 const char *unit_of(const struct row *r) {
     if (r->spec->flags & BENCH_RATE)
         return "Gelem/s";
-    return r->spec->bound == BENCH_FMA ? "GFLOP/s" : "GB/s";
+    return r->spec->bound == BENCH_INT8  ? "GOP/s"
+           : r->spec->bound == BENCH_FMA ? "GFLOP/s"
+                                         : "GB/s";
 }
 
 static double work_of(const struct bench_job *job) {
     if (job->spec->flags & BENCH_RATE)
         return job->elements;
-    return job->spec->bound == BENCH_FMA ? job->flops : job->bytes;
+    return bench_is_compute(job->spec->bound) ? job->flops : job->bytes;
 }
 
 enum floor_kind floor_of(const struct row *r) {
@@ -119,7 +121,7 @@ static double time_rival(const struct rival *rival, const struct bench_job *job,
  * has packed weights of his own would seem slower than those who share the plain ones.
  */
 static void warm_up(const struct rival *rival, const struct bench_job *job, const struct row *r) {
-    const int large = r->spec->bound != BENCH_FMA && job->bytes > 4 << 20;
+    const int large = !bench_is_compute(r->spec->bound) && job->bytes > 4 << 20;
     for (int i = 0; i < (large ? 8 : 1); i++)
         if (rival)
             call_rival(rival, job);
@@ -249,14 +251,15 @@ void measure(gbench_state *state, void *user) {
     gbench_seconds(state, best);
     gbench_end(state);
 
-    const double limited = r->spec->bound == BENCH_FMA ? job.flops : job.bytes;
+    const double limited = bench_is_compute(r->spec->bound) ? job.flops : job.bytes;
     const double ratio = limited / best / peak, value = work_of(&job) / best * 1e-9;
     if (job.flops > 0)
         gbench_counter(state, "GFLOP/s", job.flops / best * 1e-9);
     gbench_counter(state, "GB/s", job.bytes / best * 1e-9);
     if (job.elements > 0)
         gbench_counter(state, "Gelem/s", job.elements / best * 1e-9);
-    gbench_counter(state, r->spec->bound == BENCH_FMA ? "peak_GFLOP/s" : "peak_GB/s", peak * 1e-9);
+    gbench_counter(state, bench_is_compute(r->spec->bound) ? "peak_GFLOP/s" : "peak_GB/s",
+                   peak * 1e-9);
     gbench_counter(state, "pct_peak", 100 * ratio);
     gbench_counter(state, "checksum", r->checksum);
     double floor_ratio = 0;

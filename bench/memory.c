@@ -98,19 +98,20 @@ iso_status need_workspace(struct bench_job *job, size_t bytes) {
     return ISOBIT_OK;
 }
 
-struct packed *find_packed(const struct bench_library *library, int keys, size_t n, size_t k) {
+struct packed *find_packed(const struct bench_library *library, enum packed_kind kind, size_t n,
+                           size_t k) {
     struct packed *p = memory.packed;
-    while (p && !(p->library == library && p->keys == keys && p->n == n && p->k == k))
+    while (p && !(p->library == library && p->kind == kind && p->n == n && p->k == k))
         p = p->next;
     return p;
 }
 
-struct packed *add_packed(const struct bench_library *library, int keys, size_t n, size_t k,
-                          size_t bytes) {
+struct packed *add_packed(const struct bench_library *library, enum packed_kind kind, size_t n,
+                          size_t k, size_t bytes) {
     struct packed *p = calloc(1, sizeof *p);
     if (!p)
         return NULL;
-    p->library = library, p->keys = keys, p->n = n, p->k = k, p->bytes = bytes;
+    p->library = library, p->kind = kind, p->n = n, p->k = k, p->bytes = bytes;
     p->data = allocate(&p->block, bytes, MOVE_PACKED);
     if (!p->data) {
         free(p);
@@ -127,7 +128,7 @@ struct packed *add_packed(const struct bench_library *library, int keys, size_t 
  */
 void share_packed(struct packed *p) {
     for (const struct packed *q = p->next; q; q = q->next)
-        if (q->keys == p->keys && q->n == p->n && q->k == p->k && q->bytes == p->bytes &&
+        if (q->kind == p->kind && q->n == p->n && q->k == p->k && q->bytes == p->bytes &&
             memcmp(q->data, p->data, p->bytes) == 0) {
             free(p->block);
             p->block = NULL, p->data = q->data;

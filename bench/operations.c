@@ -4,7 +4,7 @@
  */
 #include "operations.h"
 
-static void count_product(struct bench_job *job) {
+void count_product(struct bench_job *job) {
     const double m = (double)job->spec->m, n = (double)job->spec->n, k = (double)job->spec->k;
     job->flops = 2 * m * n * k;
     job->bytes = 4 * (m * n + m * k + n * k);
@@ -18,26 +18,27 @@ iso_status prepare_linear(struct bench_job *job) {
     count_product(job);
     const float *w = input(n * k); /* first, so that all m pack the same numbers */
     job->a = input(m * k), job->b = w;
-    struct packed *p = find_packed(job->library, 0, n, k);
+    struct packed *p = find_packed(job->library, PACKED_F32, n, k);
     if (!p) {
         if ((status = job->library->pack_f32_bytes(&bytes, n, k)))
             return status;
-        if (!w || !(p = add_packed(job->library, 0, n, k, bytes)))
+        if (!w || !(p = add_packed(job->library, PACKED_F32, n, k, bytes)))
             return ISOBIT_E_NOMEM;
-        status = job->library->pack_f32(&p->matrix, p->data, bytes, w, k, n, k, 0, &job->context);
+        status =
+            job->library->pack_f32(&p->matrix.f32, p->data, bytes, w, k, n, k, 0, &job->context);
         if (status)
             return drop_packed(status);
         share_packed(p);
-        p->matrix.data = p->data;
+        p->matrix.f32.data = p->data;
     }
     job->packed = p->matrix;
-    status = job->library->linear_f32_workspace_bytes(&bytes, &job->packed, m, &job->context);
+    status = job->library->linear_f32_workspace_bytes(&bytes, &job->packed.f32, m, &job->context);
     return status ? status : need_workspace(job, bytes);
 }
 
 iso_status call_linear(const struct bench_job *job) {
-    return job->library->linear_f32(job->out, job->packed.n, job->a, job->packed.k, &job->packed,
-                                    job->spec->m, NULL, &job->context);
+    return job->library->linear_f32(job->out, job->packed.f32.n, job->a, job->packed.f32.k,
+                                    &job->packed.f32, job->spec->m, NULL, &job->context);
 }
 
 static const iso_gemm_options times_b = {.size = sizeof times_b, .alpha = 1};
@@ -212,8 +213,8 @@ iso_status prepare_linear_bias(struct bench_job *job) {
 static iso_status linear_with(const struct bench_job *job, float *out, const float *bias,
                               iso_activation act) {
     const iso_linear_options o = {.size = sizeof o, .bias = bias, .act = act};
-    return job->library->linear_f32(out, job->packed.n, job->a, job->packed.k, &job->packed,
-                                    job->spec->m, &o, &job->context);
+    return job->library->linear_f32(out, job->packed.f32.n, job->a, job->packed.f32.k,
+                                    &job->packed.f32, job->spec->m, &o, &job->context);
 }
 static iso_status linear_then(const struct bench_job *job, float *out, iso_activation act) {
     iso_status status = linear_with(job, out, NULL, ISOBIT_ACT_NONE);
@@ -395,9 +396,10 @@ iso_status prepare_decode(struct bench_job *job) {
     const size_t panels = job->library->key_panels_floats(keys, dh);
     const float *k = input(HEADS * keys * dh);
     job->a = input(d), job->c = input(HEADS * keys * dh);
-    struct packed *p = find_packed(job->library, 1, keys, dh);
+    struct packed *p = find_packed(job->library, PACKED_KEYS, keys, dh);
     if (!p) {
-        if (!k || !(p = add_packed(job->library, 1, keys, dh, HEADS * panels * sizeof(float))))
+        if (!k ||
+            !(p = add_packed(job->library, PACKED_KEYS, keys, dh, HEADS * panels * sizeof(float))))
             return ISOBIT_E_NOMEM;
         for (size_t h = 0; h < HEADS; h++) {
             iso_status status = job->library->key_panels_append(

@@ -16,14 +16,23 @@
 #define HEADS 8
 #define VOCABULARY 32000
 
+enum packed_kind {
+    PACKED_F32,
+    PACKED_KEYS, /* panels of all heads */
+    PACKED_W16,
+    PACKED_Q8,
+    PACKED_Q4,
+    PACKED_S8
+};
+
 struct packed {
     struct packed *next;
     const struct bench_library *library; /* each has a layout of its own */
-    int keys;                            /* key panels of all heads, else a weight */
+    enum packed_kind kind;
     size_t n, k, bytes;
     void *block; /* NULL: shared with an older one */
     float *data;
-    iso_packed matrix; /* of a weight: what iso_pack_f32 made of it */
+    union bench_packed matrix; /* of a weight: what it was packed as */
 };
 
 struct bench_memory {
@@ -56,9 +65,10 @@ extern struct bench_memory memory;
 iso_status drop_packed(iso_status status);
 const float *input(size_t floats);
 iso_status need_workspace(struct bench_job *job, size_t bytes);
-struct packed *find_packed(const struct bench_library *library, int keys, size_t n, size_t k);
-struct packed *add_packed(const struct bench_library *library, int keys, size_t n, size_t k,
-                          size_t bytes);
+struct packed *find_packed(const struct bench_library *library, enum packed_kind kind, size_t n,
+                           size_t k);
+struct packed *add_packed(const struct bench_library *library, enum packed_kind kind, size_t n,
+                          size_t k, size_t bytes);
 void share_packed(struct packed *p);
 
 /* operations.c */
@@ -114,5 +124,15 @@ iso_status call_distance(const struct bench_job *job);
 iso_status prepare_decode(struct bench_job *job);
 iso_status call_decode(const struct bench_job *job);
 iso_status prepare_row_major(struct bench_job *job);
+void count_product(struct bench_job *job);
+
+/* few_bits.c */
+iso_status prepare_bf16(struct bench_job *job);
+iso_status prepare_q8(struct bench_job *job);
+iso_status prepare_q4(struct bench_job *job);
+iso_status prepare_s8(struct bench_job *job);
+iso_status call_w16(const struct bench_job *job);
+iso_status call_q(const struct bench_job *job);
+iso_status call_s8(const struct bench_job *job);
 
 #endif

@@ -57,11 +57,11 @@ static struct isa_peaks peaks[MAX_ISAS];
 /* One line of the report, and one key for each set in the JSON. */
 static void report_peak(enum bench_bound bound, size_t level, size_t bytes, const char *where,
                         size_t t) {
-    static const char *const titles[] = {"FMA", "read", "copy"};
-    static const char *const units[] = {"GFLOP/s", "GB/s", "GB/s"};
+    static const char *const titles[] = {"FMA", "read", "copy", "int8"};
+    static const char *const units[] = {"GFLOP/s", "GB/s", "GB/s", "GOP/s"};
     const unsigned shots = options.quick ? 3 : 9;
     char line[64], size[24] = "", key[128], text[64];
-    if (bound != BENCH_FMA)
+    if (!bench_is_compute(bound))
         size_text(size, sizeof size, bytes);
     snprintf(line, sizeof line, "%s %s%s%s", titles[bound], where, *size ? ", " : "", size);
     if (!options.gbench)
@@ -105,6 +105,7 @@ void report_peaks(void) {
     }
     for (size_t t = 1; t <= threads; t += threads > 1 ? threads - 1 : 1) {
         report_peak(BENCH_FMA, 0, 0, "", t);
+        report_peak(BENCH_INT8, 0, 0, "", t);
         for (size_t i = 0; i < n; i++)
             report_peak(BENCH_READ, i, sizes[i], names[i], t);
         for (size_t i = 0; i < n; i++)
@@ -188,7 +189,7 @@ static double times_rival(struct row *r, size_t rival) {
 }
 
 static void report_row(struct row *r, unsigned *met, unsigned *missed) {
-    static const char *const bounds[] = {"FMA", "read", "copy"};
+    static const char *const bounds[] = {"FMA", "read", "copy", "int8"};
     const enum bench_bound bound = r->spec->bound;
     size_t sizes[8], blanks = 0; /* blanks: not printed yet, as nothing may follow them */
     const char *levels[8];
@@ -199,7 +200,7 @@ static void report_row(struct row *r, unsigned *met, unsigned *missed) {
         printf("  %s\n", r->status ? iso_strerror(r->status) : "not measured");
         return;
     }
-    const char *level = bound == BENCH_FMA ? "" : levels[level_of(r)];
+    const char *level = bench_is_compute(bound) ? "" : levels[level_of(r)];
     printf("%9.2f %-7s %5.1f %% %s%s%s", r->value, unit_of(r), 100 * median(r->ratio, r->rounds),
            bounds[bound], *level ? " " : "", level);
     blanks = 12 - strlen(bounds[bound]) - (*level ? 1 : 0) - strlen(level);

@@ -37,6 +37,7 @@ const struct iso_kernels ISO_PASTE(iso_kernels_, ISO_ISA) = {
     .pairs_across = GEMM_LINES_BT,
     .vector_floats = VF_N,
     .fma_peak_flops = 2 * VF_N * VF_FMA_CHAINS,
+    .s8_peak_ops = S8_PEAK_OPS,
 #define KERNEL(type, kernel, args) .kernel = kernel,
 #include "kernels.def"
 #undef KERNEL

@@ -366,7 +366,8 @@ struct iso_rope {
     const uint32_t *position_rows;
 };
 
-/* fma_peak: `rounds` rounds of fma_peak_flops operations each, from registers only. */
+/* fma_peak: `rounds` rounds of fma_peak_flops operations each, from registers only. s8_peak: of
+ * s8_peak_ops, the products of gemm_s8 and their additions. */
 
 /*
  * Before a loop whose count is known when it is compiled: unrolled in full, its arrays in
@@ -452,7 +453,7 @@ enum {
     ISO_ISA_COUNT
 };
 
-/* The table of a level has gemm_s8 and s8_flip, and no other kernel. */
+/* The table of a level has gemm_s8, s8_peak and what belongs to them, and no other kernel. */
 struct iso_kernels {
     const char *name;          /* the folder of the set */
     unsigned isa;              /* ISO_ISA_<name> */
@@ -464,7 +465,7 @@ struct iso_kernels {
     unsigned aliased;          /* rows of a [k][n] alias if ld is a multiple of so many floats */
     unsigned pairs_across;     /* of vectors of rows: see iso_gemm_rows_in_lanes */
     unsigned vector_floats;    /* width of a vector register, in floats */
-    unsigned fma_peak_flops;
+    unsigned fma_peak_flops, s8_peak_ops;
 #define KERNEL(type, name, args) type(*name) args;
 #include "kernels.def"
 #undef KERNEL

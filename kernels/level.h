@@ -10,5 +10,7 @@ const struct iso_kernels ISO_PASTE(iso_kernels_, ISO_ISA) = {
     .name = ISO_TEXT(ISO_ISA),
     .isa = ISO_PASTE(ISO_ISA_, ISO_ISA),
     .s8_flip = S8_FLIP,
+    .s8_peak_ops = S8_PEAK_OPS,
     .gemm_s8 = gemm_s8,
+    .s8_peak = s8_peak,
 };

@@ -131,6 +131,8 @@ static void task(void *arg, size_t i) {
     if (s->bound == BENCH_FMA) {
         float f = s->place->isa->kernels->fma_peak(s->rounds);
         memcpy(&sum, &f, sizeof f);
+    } else if (s->bound == BENCH_INT8) {
+        sum = (uint64_t)s->place->isa->s8->s8_peak(s->rounds);
     } else {
         const struct patterns *patterns = patterns_of(s->place->isa);
         for (size_t r = 0; r < s->rounds; r++) {
@@ -160,8 +162,10 @@ double bench_peak(const struct bench_place *place, enum bench_bound bound, const
     struct shot s = {.place = place, .bound = bound, .from = from, .to = to, .rounds = 1};
     const size_t tasks = place->threads < MAX_TASKS ? place->threads : MAX_TASKS;
     double work; /* of one round */
-    if (bound == BENCH_FMA) {
-        work = (double)place->isa->kernels->fma_peak_flops * (double)tasks;
+    if (bench_is_compute(bound)) {
+        const unsigned each =
+            bound == BENCH_FMA ? place->isa->kernels->fma_peak_flops : place->isa->s8->s8_peak_ops;
+        work = (double)each * (double)tasks;
         s.rounds = 256;
     } else {
         s.pattern = turn++; /* of memory alone: who asks for FMAs in between meets them all, too */

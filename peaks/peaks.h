@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the machine can do at best, at this moment: fused multiply-adds from registers, and reading
- * and copying so many bytes again and again. Benchmarks measure these beside each case, since the
+ * What the machine can do at best, at this moment: fused multiply-adds from registers, products of
+ * int8 likewise, and reading and copying so many bytes again and again. Benchmarks measure these beside each case, since the
  * clock and the neighbours on a shared machine change from one second to the next.
  */
 #ifndef ISOBIT_PEAKS_H
@@ -11,7 +11,12 @@
 
 #include <stddef.h>
 
-enum bench_bound { BENCH_FMA = 0, BENCH_READ, BENCH_COPY };
+enum bench_bound { BENCH_FMA = 0, BENCH_READ, BENCH_COPY, BENCH_INT8 };
+
+/* Whether it is arithmetic, not memory. */
+static inline int bench_is_compute(enum bench_bound bound) {
+    return bound == BENCH_FMA || bound == BENCH_INT8;
+}
 
 /* Where to measure: the kernels of an instruction set, on one thread (executor NULL) or on all. */
 struct bench_place {

@@ -8,6 +8,11 @@
  * Panels go outside and rows inside: the panels at hand stay in L1 for all rows.
  */
 #define S8_CELLS (ISO_PANEL / VF_N) /* of a panel */
+#if VF_N == 1
+#define S8_HIDE(a) ISO_OPAQUE(a)
+#else
+#define S8_HIDE(a) ISO_LOADED(a)
+#endif
 
 struct s8_product {
     float *c;
@@ -188,4 +193,32 @@ static void gemm_s8(float *c, size_t ldc, const int8_t *a, size_t lda, const flo
 #endif
     for (; j < n; j += ISO_PANEL)
         s8_panel(&t, 0, m, j);
+}
+
+/* Independent chains of products in registers. Compilers may not know that the rows of A stay as
+ * they are: else they take what is computed from them alone out of the loop. */
+#define S8_PEAK_CHAINS (S8_SUMS < 12 ? S8_SUMS : 12)
+#define S8_PEAK_OPS (2 * S8_ROWS * VF_N * S8_STEP / S8_PARTS * S8_PEAK_CHAINS)
+static int s8_peak(size_t rounds) {
+    volatile int8_t small = 1;
+    int8_t rows[2 * S8_STEP], panel[S8_STEP * ISO_PANEL];
+    s8t t[S8_PEAK_CHAINS];
+    s8w w[S8_PARTS];
+    memset(rows, small, sizeof rows);
+    for (size_t i = 0; i < sizeof panel; i++) /* no sum grows */
+        panel[i] = (int8_t)(i % 2 ? -small : small);
+    s8_weights(w, panel);
+    s8a a = s8_row(rows, S8_STEP);
+    ISO_UNROLLED (i, S8_PEAK_CHAINS)
+        t[i] = s8_zero();
+    for (size_t r = 0; r < rounds; r++)
+        ISO_UNROLLED (i, S8_PEAK_CHAINS) {
+            S8_HIDE(a);
+            t[i] = s8_dot(t[i], w[0], a);
+        }
+    ISO_UNROLLED (i, S8_PEAK_CHAINS - 1)
+        t[0] = s8_add(t[0], t[i + 1]);
+    int sum;
+    memcpy(&sum, &t[0], sizeof sum);
+    return sum;
 }
