@@ -31,8 +31,27 @@ static inline s8a s8_row(const int8_t *a, size_t second) {
     memcpy(&four, a, sizeof four);
     return _mm256_cvtepi8_epi16(_mm_set1_epi32(four));
 }
+/* Rows of A become 16 bits before they are used, S8_PIECE steps at a time: in the inner loop that
+ * would take as many shuffles as there are products for. */
+#define S8_WIDENS 1
+#define S8_PIECE 512
+static inline void s8_widen(int16_t *to, const int8_t *a, size_t n) {
+    for (; n >= 16; n -= 16, a += 16, to += 16) {
+        const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)a);
+        _mm256_storeu_si256((__m256i *)(void *)to, _mm256_cvtepi8_epi16(bytes));
+    }
+    for (size_t i = 0; i < n; i++)
+        to[i] = a[i];
+}
+static inline s8a s8_wide_row(const int16_t *a) {
+    int64_t four;
+    memcpy(&four, a, sizeof four);
+    return _mm256_set1_epi64x(four);
+}
+/* As gcc 12 knows the addition, it copies sums to other registers and back, and spills one. */
 static inline s8t s8_dot(s8t t, s8w w, s8a a) {
-    return _mm256_add_epi32(t, _mm256_madd_epi16(w, a));
+    __asm__("vpaddd %1, %0, %0" : "+x"(t) : "x"(_mm256_madd_epi16(w, a)));
+    return t;
 }
 static inline void s8_floats(vf *rows, const s8t *t) {
     const __m256i sums = _mm256_hadd_epi32(t[0], t[1]); /* columns 0 1 4 5 2 3 6 7 */

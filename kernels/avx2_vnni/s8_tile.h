@@ -15,6 +15,7 @@
 #define S8_WIDE 1
 #define S8_SUMS 12
 #define S8_EACH(X) X(6, 2, 1) X(4, 2, 1) X(2, 2, 2) X(1, 2, 4)
+#define S8_WIDENS 0
 
 typedef __m256i s8t, s8w, s8a;
 

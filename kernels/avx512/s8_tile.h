@@ -11,6 +11,7 @@
 #define S8_WIDE 1
 #define S8_SUMS 16
 #define S8_EACH(X) X(8, 1, 1) X(4, 1, 1) X(2, 1, 1) X(1, 1, 1)
+#define S8_WIDENS 0
 
 typedef __m512i s8t, s8w, s8a;
 

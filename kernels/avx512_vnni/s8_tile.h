@@ -15,6 +15,7 @@
 #define S8_WIDE 3
 #define S8_SUMS 24
 #define S8_EACH(X) X(8, 1, 1) X(4, 1, 2) X(2, 1, 4) X(1, 1, 4)
+#define S8_WIDENS 0
 
 typedef __m512i s8t, s8w, s8a;
 

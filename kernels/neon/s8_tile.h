@@ -12,6 +12,7 @@
 #define S8_WIDE 1
 #define S8_SUMS 16
 #define S8_EACH(X) X(4, 2, 1) X(2, 2, 1) X(1, 2, 1)
+#define S8_WIDENS 0
 
 typedef int32x4_t s8t;
 typedef int8x8_t s8w, s8a;

@@ -13,6 +13,7 @@
 #define S8_WIDE 1
 #define S8_SUMS 24
 #define S8_EACH(X) X(6, 4, 1) X(4, 4, 1) X(2, 4, 1) X(1, 4, 2)
+#define S8_WIDENS 0
 
 typedef int32x4_t s8t;
 typedef int8x16_t s8w, s8a;

@@ -12,6 +12,7 @@
 #define S8_WIDE 1  /* panels that such a tile takes, 1 if it is no other one */
 #define S8_SUMS 16 /* vectors of sums, at most */
 #define S8_EACH(X) X(2, 4, 1) X(1, 4, 1)
+#define S8_WIDENS 0 /* whether rows of A become 16 bits first; avx2/s8_tile.h has the words */
 
 typedef int32_t s8t;       /* a vector of sums */
 typedef const int8_t *s8w; /* weights: S8_STEP steps of some columns */

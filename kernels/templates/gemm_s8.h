@@ -80,7 +80,7 @@ ISO_INLINE void s8_wide_result(const struct s8_product *t, size_t row, size_t co
 ISO_INLINE void s8_tile(const struct s8_product *t, size_t row, size_t column, const size_t rows,
                         const size_t groups, const size_t cells, const size_t chains) {
     enum { STEP_BYTES = S8_STEP * ISO_PANEL };
-    const size_t lda = t->lda, second = rows < S8_ROWS ? 0 : lda, stride = S8_ROWS * lda;
+    const size_t lda = t->lda, stride = S8_ROWS * lda;
     size_t three = 3 * stride, bps = t->bps;
     const int8_t *four[(S8_TALL + 3) / 4];
     const int8_t *b = t->b + column / ISO_PANEL * bps + column % ISO_PANEL * 4;
@@ -96,6 +96,28 @@ ISO_INLINE void s8_tile(const struct s8_product *t, size_t row, size_t column, c
             ISO_UNROLLED (q, cells)
                 *S8_SUM(0, i, q) = s8_start(t->start + column + q * VF_N);
     size_t left = t->k / S8_STEP;
+#if S8_WIDENS
+    int16_t wide[S8_TALL][S8_PIECE];
+    _Static_assert(S8_ROWS == 1, "each group is a row");
+    for (size_t some; left > 0; left -= some) {
+        some = left < S8_PIECE / S8_STEP ? left : S8_PIECE / S8_STEP;
+        ISO_UNROLLED (i, groups)
+            s8_widen(wide[i], S8_A(i), some * S8_STEP);
+        ISO_UNROLLED (i, (groups + 3) / 4)
+            four[i] += some * S8_STEP;
+        const int16_t *at = wide[0];
+        for (size_t step = 0; step < some; step++, b += STEP_BYTES, at += S8_STEP) {
+            s8w w[S8_PARTS * S8_CELLS];
+            ISO_UNROLLED (q, cells)
+                s8_weights(w + q * S8_PARTS, b + q * VF_N * 4);
+            ISO_UNROLLED (i, groups) {
+                const s8a a = s8_wide_row(at + i * S8_PIECE);
+                ISO_UNROLLED (e, cells * S8_PARTS)
+                    S8_SUM(0, i, 0)[e] = s8_dot(S8_SUM(0, i, 0)[e], w[e], a);
+            }
+        }
+    }
+#else
 /* A step, into chain u. */
 #define S8_STEP_OF(u)                                                                              \
     do {                                                                                           \
@@ -104,7 +126,7 @@ ISO_INLINE void s8_tile(const struct s8_product *t, size_t row, size_t column, c
             s8_weights(w + q * S8_PARTS,                                                           \
                        b + q / S8_CELLS * bps + q % S8_CELLS * VF_N * 4 + (u)*STEP_BYTES);         \
         ISO_UNROLLED (i, groups) {                                                                 \
-            const s8a a = s8_row(S8_A(i) + (u)*S8_STEP, second);                                   \
+            const s8a a = s8_row(S8_A(i) + (u)*S8_STEP, rows < S8_ROWS ? 0 : lda);                 \
             ISO_UNROLLED (e, cells * S8_PARTS)                                                     \
                 S8_SUM(u, i, 0)[e] = s8_dot(S8_SUM(u, i, 0)[e], w[e], a);                          \
         }                                                                                          \
@@ -124,6 +146,7 @@ ISO_INLINE void s8_tile(const struct s8_product *t, size_t row, size_t column, c
                 four[i] += S8_STEP;
         }
 #undef S8_STEP_OF
+#endif
     ISO_UNROLLED (u, chains - 1)
         ISO_UNROLLED (e, groups * cells * S8_PARTS)
             sums[e] = s8_add(sums[e], S8_SUM(u + 1, 0, 0)[e]);
