@@ -12,6 +12,7 @@ typedef enum model_dtype {
     MODEL_F16,
     MODEL_BF16,
     MODEL_F64,
+    MODEL_I8,   /* integers, whose scales another tensor has */
     MODEL_Q8_0, /* GGUF's blocks of MODEL_BLOCK elements of a row */
     MODEL_Q4_0,
     MODEL_OTHER,

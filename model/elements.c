@@ -17,6 +17,7 @@ model_form model_own_form(model_dtype dtype) {
     switch (dtype) {
     case MODEL_F16:
     case MODEL_BF16: return FORM_16;
+    case MODEL_I8: return FORM_S8;
     case MODEL_Q8_0: return FORM_Q8;
     case MODEL_Q4_0: return FORM_Q4;
     default: return FORM_F32;
@@ -28,6 +29,7 @@ size_t model_form_bytes(model_form f, size_t elements) {
     case FORM_Q8: return elements / MODEL_BLOCK * Q8_BYTES;
     case FORM_Q4: return elements / MODEL_BLOCK * Q4_BYTES;
     case FORM_16: return elements * sizeof(uint16_t);
+    case FORM_S8: return elements;
     case FORM_F32: break;
     }
     return elements * sizeof(float);
@@ -55,6 +57,7 @@ float model_from_f16(uint16_t half) {
 static size_t element_bytes(const model_tensor *t) {
     switch (t->dtype) {
     case MODEL_F64: return 8;
+    case MODEL_I8: return 1;
     case MODEL_Q8_0: return Q8_BYTES;
     case MODEL_Q4_0: return Q4_BYTES;
     default: return t->dtype == MODEL_F32 ? 4 : 2;
@@ -85,7 +88,16 @@ static void convert(const model_tensor *t, model_form f, void *at, size_t to_ste
             halves[i * to_step] = (uint16_t)little_endian(raw + i * apart, 2);
         return;
     }
+    if (f == FORM_S8) {
+        for (size_t i = 0; i < count; i++)
+            ((unsigned char *)at)[i * to_step] = raw[i * apart];
+        return;
+    }
     switch (t->dtype) {
+    case MODEL_I8:
+        for (size_t i = 0; i < count; i++)
+            to[i * to_step] = (float)(int8_t)raw[i * apart];
+        break;
     case MODEL_F16:
         for (size_t i = 0; i < count; i++)
             to[i * to_step] = model_from_f16((uint16_t)little_endian(raw + i * apart, 2));
@@ -102,6 +114,11 @@ static void convert(const model_tensor *t, model_form f, void *at, size_t to_ste
         for (size_t i = 0; i < count; i++)
             to[i * to_step] = from_bits((uint32_t)little_endian(raw + i * apart, 4));
     }
+}
+
+void model_convert_elements(const model_tensor *t, float *to, const unsigned char *raw,
+                            size_t count) {
+    convert(t, FORM_F32, to, 1, raw, 1, count);
 }
 
 /* Blocks as they are, or as floats, in the byte order of this machine. A scale that is not finite
@@ -154,7 +171,7 @@ static iso_status read_rows(const model_source *source, const model_tensor *t, m
     for (size_t done = 0, piece; done < count; done += piece) {
         piece = count - done;
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-        if (t->dtype == MODEL_F32 || f == FORM_16) /* as it is */
+        if (t->dtype == MODEL_F32 || f == FORM_16 || f == FORM_S8) /* as it is */
             return model_checkpoint_read(source->checkpoint, t, to, (uint64_t)first * size,
                                          count * size, source->error);
 #endif
@@ -215,7 +232,7 @@ static int is_nonfinite(const model_tensor *t, model_form f, const void *at, siz
 
 iso_status model_check_finite(const model_source *source, const model_tensor *t, model_form f,
                               const void *at, size_t first, size_t count) {
-    for (size_t i = 0; source->reject_nonfinite && i < count; i++) {
+    for (size_t i = 0; source->reject_nonfinite && f != FORM_S8 && i < count; i++) {
         if (is_nonfinite(t, f, at, i)) {
             model_quoted name;
             return model_fail(source->error, ISOBIT_E_RANGE,

@@ -6,6 +6,7 @@
  * sequence travels with can reach its result, and no arithmetic is spent on padding.
  */
 #include "layers.h"
+#include "int8.h"
 
 #include <math.h>
 #include <string.h>
@@ -74,6 +75,13 @@ static const float *gather_q(const model_run *run, const iso_packed_q *w, const 
     return run->h;
 }
 
+static const float *gather_s8(const model_run *run, const iso_packed_s8 *w, const uint32_t *ids,
+                              size_t rows) {
+    for (size_t i = 0; i < rows; i++)
+        model_int8_row(run->h + i * w->k, w, ids[i]);
+    return run->h;
+}
+
 /* x = E[id] sqrt(d) + P[position], rows x d. A tied E is gathered from the packed logits. */
 static iso_status embed(model_run *run, const model_stack *stack, float *x, const uint32_t *ids,
                         const uint32_t *positions, size_t rows) {
@@ -90,6 +98,8 @@ static iso_status embed(model_run *run, const model_stack *stack, float *x, cons
             table16 = gather16(run, &t->packed16, ids, rows);
         else if (t->packed_q.data)
             table = gather_q(run, &t->packed_q, ids, rows);
+        else if (t->packed_s8.data)
+            table = gather_s8(run, &t->packed_s8, ids, rows);
         else
             table = gather(run, &t->packed, ids, rows);
         ids = run->iota;
@@ -142,6 +152,8 @@ iso_status model_project(model_run *run, float *y, size_t ldy, const float *x, s
         status = project_plain(run, y, ldy, x, ldx, linear, rows, &options);
     else if (linear->q.data)
         status = iso_linear_q(y, ldy, x, ldx, &linear->q, rows, &options, &run->context);
+    else if (linear->s8.data)
+        status = iso_linear_s8(y, ldy, x, ldx, &linear->s8, rows, &options, &run->context);
     else if (linear->w16.data)
         status = iso_linear_w16(y, ldy, x, ldx, &linear->w16, rows, &options, &run->context);
     else

@@ -38,6 +38,7 @@ static void fill_info(iso_model *model, const model_source *source) {
         .parameters_16 = source->parameters16,
         .parameters_8 = source->parameters8,
         .parameters_4 = source->parameters4,
+        .parameters_int8 = source->parameters_s8,
         .weight_bytes = model->arena.bytes,
         .has_logits = model->logits.w.n != 0,
         .has_pooler = model->pooler.w.n != 0,
@@ -171,7 +172,9 @@ static iso_status load(iso_model *model, const char *directory, const iso_load_o
                            .context = context,
                            .error = error,
                            .reject_nonfinite = options && options->reject_nonfinite,
-                           .widen = options && options->widen};
+                           .widen = options && options->widen,
+                           .compute =
+                               options ? (iso_compute)options->compute : ISOBIT_COMPUTE_AUTO};
     gguf_place place; /* its name is that of the checkpoint */
     iso_status status = open_model(model, &checkpoint, &place, directory, limit, error);
     if (!status && options)
@@ -217,6 +220,12 @@ iso_status iso_model_load(iso_model **model, const char *directory, const iso_lo
     if (options && options->cache > ISOBIT_CACHE_BF16)
         return model_fail(error, ISOBIT_E_OPTION, "cache %zu: there are 0 to 2 (iso_cache)",
                           options->cache);
+    if (options && options->compute > ISOBIT_COMPUTE_INT8)
+        return model_fail(error, ISOBIT_E_OPTION, "compute %zu: there are 0 to 2 (iso_compute)",
+                          options->compute);
+    if (options && options->widen && options->compute == ISOBIT_COMPUTE_INT8)
+        return model_fail(error, ISOBIT_E_OPTION,
+                          "widen holds weights in f32, compute asks for int8: one of them");
     iso_status status = model_check_context(context, error);
     if (status)
         return status;

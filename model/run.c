@@ -64,6 +64,8 @@ iso_status model_run_linear_workspace(model_run *run, size_t rows) {
             status = iso_linear_w16_workspace_bytes(&bytes, &all[i]->w16, rows, &run->context);
         else if (all[i]->q.data)
             status = iso_linear_q_workspace_bytes(&bytes, &all[i]->q, rows, &run->context);
+        else if (all[i]->s8.data)
+            status = iso_linear_s8_workspace_bytes(&bytes, &all[i]->s8, rows, &run->context);
         else if (all[i]->w.data)
             status = iso_linear_f32_workspace_bytes(&bytes, &all[i]->w, rows, &run->context);
         else /* absent, or in a mapped file */

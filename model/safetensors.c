@@ -282,7 +282,7 @@ static unsigned dtype_bits(const char *name, model_dtype *dtype) {
     } known[] = {
         {"F32", 32, MODEL_F32},          {"F16", 16, MODEL_F16},
         {"BF16", 16, MODEL_BF16},        {"BOOL", 8, MODEL_OTHER},
-        {"U8", 8, MODEL_OTHER},          {"I8", 8, MODEL_OTHER},
+        {"U8", 8, MODEL_OTHER},          {"I8", 8, MODEL_I8},
         {"F8_E5M2", 8, MODEL_OTHER},     {"F8_E4M3", 8, MODEL_OTHER},
         {"F8_E8M0", 8, MODEL_OTHER},     {"F8_E4M3FNUZ", 8, MODEL_OTHER},
         {"F8_E5M2FNUZ", 8, MODEL_OTHER}, {"I16", 16, MODEL_OTHER},

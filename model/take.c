@@ -261,7 +261,8 @@ static iso_status take_masked_head(model_source *source, iso_model *model) {
 
 /* The table that has the rows of these weights. */
 static model_table tied_table(const model_linear *w) {
-    return (model_table){.rows = w->plain, .packed = w->w, .packed16 = w->w16, .packed_q = w->q};
+    return (model_table){
+        .rows = w->plain, .packed = w->w, .packed16 = w->w16, .packed_q = w->q, .packed_s8 = w->s8};
 }
 
 /* Embedding, and what an encoder alone may have on top. */

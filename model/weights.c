@@ -10,7 +10,7 @@
  */
 #include "weights.h"
 
-#include "elements.h"
+#include "int8.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -23,6 +23,7 @@
 
 static iso_status packed_bytes(size_t *bytes, model_form f, size_t rows, size_t k) {
     return model_form_is_blocks(f) ? iso_pack_q_bytes(bytes, rows, k, &model_q_formats[f])
+           : f == FORM_S8          ? iso_pack_s8_bytes(bytes, rows, k)
            : f == FORM_16          ? iso_pack_w16_bytes(bytes, rows, k)
                                    : iso_pack_f32_bytes(bytes, rows, k);
 }
@@ -41,9 +42,10 @@ const model_tensor *model_source_find(const model_source *source, const char *co
     return NULL;
 }
 
-/* The tensor of that name, if its shape is [n] or [n][k] (k not 0), else an error. */
+/* The tensor of that name, if its shape is [n] or [n][k] (k not 0), else an error. `int8`: it may
+ * have integers. */
 static iso_status find_checked(const model_source *source, const model_tensor **tensor,
-                               const char *name, size_t n, size_t k) {
+                               const char *name, size_t n, size_t k, int int8) {
     const model_tensor *t = model_source_find(source, &name, 1);
     iso_error *error = source->error;
     model_quoted quoted, dtype;
@@ -56,7 +58,7 @@ static iso_status find_checked(const model_source *source, const model_tensor **
             error, ISOBIT_E_UNSUPPORTED,
             "tensor %s has the unknown element type %s; F32, F16, BF16 or F64 is expected",
             quoted.text, model_quote(&dtype, t->dtype_name, strlen(t->dtype_name)));
-    if (t->dtype == MODEL_OTHER)
+    if (t->dtype == MODEL_OTHER || (t->dtype == MODEL_I8 && !int8))
         return model_fail(error, ISOBIT_E_DTYPE,
                           "tensor %s has the element type %s; F32, F16, BF16 or F64 is expected",
                           quoted.text, t->dtype_name);
@@ -110,6 +112,7 @@ typedef struct model_take {
     size_t step; /* rows of a piece */
     size_t end;  /* the pieces of this take and all before it */
     model_form form;
+    float *scales; /* [rows] of those that the file has in int8, or NULL */
 } model_take;
 
 static iso_w16 type_of(const model_tensor *t) {
@@ -173,6 +176,36 @@ static iso_status pack_rows(const model_source *source, const model_take *take, 
                   : ISOBIT_OK;
 }
 
+/* Of part t, which begins at row `begin`, rows [from, until) to `to`, or as int8 where they belong.
+ */
+static iso_status read_part(const model_source *source, const model_take *take,
+                            const model_tensor *t, char *to, size_t begin, size_t from,
+                            size_t until) {
+    const size_t width = take->width, count = until - from;
+    const int stored = t->dtype == MODEL_I8, as_int8 = take->form == FORM_S8;
+    const model_form form = as_int8 && !stored ? FORM_F32 : take->form;
+    iso_status status =
+        model_read_elements(source, t, form, to, (from - begin) * width, count * width);
+    if (status || (!stored && !as_int8))
+        return status;
+    if (!as_int8) {
+        model_int8_scale_rows((float *)(void *)to, take->scales + from, count, width);
+        return status;
+    }
+    const model_int8 packed = model_int8_in(take->to, take->rows, width);
+    int8_t *q = (int8_t *)to;
+    if (!stored) {
+        q = (int8_t *)source->raw;
+        status = iso_quantize_s8(q, width, packed.scales + from, (const float *)(void *)to, width,
+                                 count, width, source->context);
+    }
+    if (status)
+        return model_fail(source->error, status, "\"%s\" as int8: %s", t->name,
+                          iso_strerror(status));
+    model_int8_put(&packed, q, from, count);
+    return ISOBIT_OK;
+}
+
 static iso_status read_piece(const model_source *source, const model_take *take, size_t piece) {
     const size_t first = piece * take->step, width = take->width;
     const size_t count = take->rows - first < take->step ? take->rows - first : take->step;
@@ -180,6 +213,11 @@ static iso_status read_piece(const model_source *source, const model_take *take,
     char *to = direct ? (char *)take->to + model_form_bytes(take->form, first * width)
                       : (char *)source->chunk;
     iso_status status = ISOBIT_OK;
+    const int as_int8 = take->form == FORM_S8;
+    if (as_int8) {
+        const model_int8 packed = model_int8_in(take->to, take->rows, width);
+        model_int8_clear(&packed, first, count);
+    }
     if (take->kind == TAKE_MAPPED)
         return model_check_finite(source, take->tensors[0], FORM_F32,
                                   (const float *)take->to + first * width, first * width,
@@ -189,14 +227,15 @@ static iso_status read_piece(const model_source *source, const model_take *take,
         const size_t from = begin < first ? first : begin;
         const size_t until = end < first + count ? end : first + count;
         if (from < until)
-            status = model_read_elements(source, take->tensors[part], take->form,
-                                         to + model_form_bytes(take->form, (from - first) * width),
-                                         (from - begin) * width, (until - from) * width);
+            status =
+                read_part(source, take, take->tensors[part],
+                          as_int8 ? to : to + model_form_bytes(take->form, (from - first) * width),
+                          begin, from, until);
         begin = end;
     }
     if (!status && take->kind == TAKE_TURNED)
         turn_rows(take, to, first, count);
-    if (!status && take->kind == TAKE_PACKED)
+    if (!status && take->kind == TAKE_PACKED && !as_int8)
         status = pack_rows(source, take, to, first, count);
     return status;
 }
@@ -213,9 +252,10 @@ static iso_status note(model_source *source, model_take take) {
             return model_fail(source->error, ISOBIT_E_NOMEM, "out of memory");
     }
     take.step = take.rows;
-    const size_t panel = take.form == FORM_F32 ? PANEL : WIDE_PANEL;
+    const model_form read = take.form == FORM_S8 ? FORM_F32 : take.form;
+    const size_t panel = read == FORM_F32 ? PANEL : WIDE_PANEL;
     if (take.kind != TAKE_WHOLE)
-        take.step = source->chunk_floats * sizeof(float) / model_form_bytes(take.form, take.width) /
+        take.step = source->chunk_floats * sizeof(float) / model_form_bytes(read, take.width) /
                     panel * panel;
     take.end = (take.rows + take.step - 1) / take.step;
     if (source->take_count)
@@ -328,11 +368,14 @@ static float *find_mapped(const model_source *source, const model_tensor *t) {
     return NULL;
 }
 
-/* Matrices, one below the other, stay as the file has them where all have one type. */
+/* Matrices, one below the other, stay as the file has them where all have one type, unless all are
+ * to become int8. A table, of which rows are only copied, is none of these. */
 static model_form form_of(const model_source *source, const model_tensor *const *tensors,
-                          size_t parts) {
+                          size_t parts, int table) {
     const model_dtype dtype = tensors[0]->dtype;
-    if (source->widen)
+    if (source->compute == ISOBIT_COMPUTE_INT8 && !table)
+        return FORM_S8;
+    if (source->widen || (dtype == MODEL_I8 && (table || source->compute == ISOBIT_COMPUTE_F32)))
         return FORM_F32;
     for (size_t part = 1; part < parts; part++)
         if (tensors[part]->dtype != dtype)
@@ -343,8 +386,46 @@ static model_form form_of(const model_source *source, const model_tensor *const 
 static void count_parameters(model_source *source, model_form f, size_t elements) {
     source->parameters += elements;
     source->parameters16 += f == FORM_16 ? elements : 0;
-    source->parameters8 += f == FORM_Q8 ? elements : 0;
+    source->parameters8 += f == FORM_Q8 || f == FORM_S8 ? elements : 0;
+    source->parameters_s8 += f == FORM_S8 ? elements : 0;
     source->parameters4 += f == FORM_Q4 ? elements : 0;
+}
+
+/* A matrix [k][n] as [n][k], which is the same with other strides. */
+static iso_status turn_tensor(model_source *source, const model_tensor **tensor) {
+    struct view {
+        model_tensor t;
+        uint64_t strides[2];
+    } *view = model_alloc(&source->scratch, 1, sizeof *view);
+    const model_tensor *t = *tensor;
+    if (!view)
+        return model_fail(source->error, ISOBIT_E_NOMEM, "out of memory");
+    view->t = *t;
+    view->t.shape[0] = t->shape[1];
+    view->t.shape[1] = t->shape[0];
+    view->strides[0] = t->strides ? t->strides[1] : 1;
+    view->strides[1] = t->strides ? t->strides[0] : t->shape[1];
+    view->t.strides = view->strides;
+    *tensor = &view->t;
+    return ISOBIT_OK;
+}
+
+/* Reads the scales of those parts that the file has in int8. */
+static iso_status take_scales(model_source *source, model_take *take,
+                              const model_tensor *const *scales, size_t parts, size_t rows) {
+    iso_status status = ISOBIT_OK;
+    if (take->form == FORM_S8)
+        take->scales = model_int8_in(take->to, rows, take->width).scales;
+    for (size_t part = 0, row = 0; part < parts && !status; part++) {
+        const size_t own = part ? take->other_rows : take->first_rows;
+        if (scales[part] && !take->scales &&
+            !(take->scales = model_alloc(&source->scratch, rows, sizeof *take->scales)))
+            return model_fail(source->error, ISOBIT_E_NOMEM, "out of memory for scales");
+        if (scales[part])
+            status = model_int8_read_scales(source, scales[part], take->scales + row, own);
+        row += own;
+    }
+    return status;
 }
 
 /* Matrices of n rows, the first one, and other_n, the others, one below the other. */
@@ -353,29 +434,42 @@ static iso_status take_stacked(model_source *source, model_linear *out, const ch
     size_t bytes, rows = n;
     iso_status status = ISOBIT_OK;
     iso_error *error = source->error;
-    model_take take = {TAKE_PACKED, {NULL}, n, other_n, n, k, NULL, 0, 0, FORM_F32};
+    model_take take = {TAKE_PACKED, {NULL}, n, other_n, n, k, NULL, 0, 0, FORM_F32, NULL};
+    const model_tensor *scales[MAX_PARTS] = {NULL};
     size_t elements = 0;
     int overflow = 0;
     for (size_t part = 0; part < parts; part++) {
         const size_t own = part ? other_n : n;
         if ((status = find_checked(source, &take.tensors[part], names[part], in_out ? k : own,
-                                   in_out ? own : k)))
+                                   in_out ? own : k, 1)))
+            return status;
+        if (take.tensors[part]->dtype == MODEL_I8 &&
+            (status = model_int8_find_scales(source, take.tensors[part], own, &scales[part])))
             return status;
         elements += own * k;
         overflow |= part && __builtin_add_overflow(rows, other_n, &rows);
     }
-    take.form = form_of(source, take.tensors, parts);
-    if (in_out && model_form_is_blocks(take.form)) /* groups would go along n */
-        take.form = FORM_F32;
+    take.form = form_of(source, take.tensors, parts, 0);
+    if (in_out && model_form_is_blocks(model_own_form(take.tensors[0]->dtype)))
+        take.form = FORM_F32; /* groups would go along n */
+    /* A scale is that of an output, so int8 wants whole columns. */
+    const int turns = in_out && take.form != FORM_S8 && !scales[0];
     if (!source->load)
         count_parameters(source, take.form, elements);
+    if (take.form == FORM_S8 && iso_pack_s8_bytes(&bytes, 1, k) == ISOBIT_E_LIMIT)
+        return model_fail(error, ISOBIT_E_LIMIT,
+                          "tensor \"%s\": products of int8 of %zu elements are too long", names[0],
+                          k);
     if (overflow || packed_bytes(&bytes, take.form, rows, k))
         return model_fail(error, ISOBIT_E_OVERFLOW, "tensor \"%s\" is too large", names[0]);
-    float *mapped = parts == 1 ? find_mapped(source, take.tensors[0]) : NULL;
+    float *mapped =
+        parts == 1 && take.form == FORM_F32 ? find_mapped(source, take.tensors[0]) : NULL;
     if (!source->load) {
         if (!mapped)
             status = model_source_plan(source, bytes, 1, 1);
-        return status ? status : plan_take(source, in_out ? n : k);
+        if (in_out && take.form == FORM_S8) /* a piece of a row of the file is not too short */
+            return status ? status : plan_take(source, 4 * k);
+        return status ? status : plan_take(source, turns ? n : k);
     }
     take.to = mapped ? mapped : model_alloc(source->arena, bytes, 1);
     if (!take.to)
@@ -385,10 +479,18 @@ static iso_status take_stacked(model_source *source, model_linear *out, const ch
         out->q = (iso_packed_q){take.to, rows, k, model_q_formats[take.form]};
     if (take.form == FORM_16)
         out->w16 = (iso_packed_w16){take.to, rows, k, type_of(take.tensors[0])};
+    if (take.form == FORM_S8) {
+        const model_int8 p = model_int8_in(take.to, rows, k);
+        out->s8 = (iso_packed_s8){p.data, p.scales, p.start, rows, k};
+    }
     out->plain = mapped;
     out->turned = in_out;
     take.rows = rows;
-    if (in_out) {
+    if (in_out && !turns && (status = turn_tensor(source, &take.tensors[0])))
+        return status;
+    if ((status = take_scales(source, &take, scales, parts, rows)))
+        return status;
+    if (turns) {
         take.kind = TAKE_TURNED;
         take.first_rows = take.rows = k;
         take.width = n;
@@ -411,7 +513,7 @@ iso_status model_take_grouped(model_source *source, model_linear *out, const cha
 static iso_status take_vectors(model_source *source, const float **out, const char *const *names,
                                size_t parts, size_t n, size_t other_n, int leading_one) {
     iso_status status = ISOBIT_OK;
-    model_take take = {TAKE_WHOLE, {NULL}, n, other_n, n, 1, NULL, 0, 0, FORM_F32};
+    model_take take = {TAKE_WHOLE, {NULL}, n, other_n, n, 1, NULL, 0, 0, FORM_F32, NULL};
     for (size_t part = 1; part < parts; part++)
         if (__builtin_add_overflow(take.rows, other_n, &take.rows))
             return model_fail(source->error, ISOBIT_E_OVERFLOW, "\"%s\" is too large", names[0]);
@@ -420,7 +522,7 @@ static iso_status take_vectors(model_source *source, const float **out, const ch
     for (size_t part = 0; part < parts && !status; part++) {
         const size_t own = part ? other_n : n;
         status = find_checked(source, &take.tensors[part], names[part], leading_one ? 1 : own,
-                              leading_one ? own : 0);
+                              leading_one ? own : 0, 0);
         if (!status && !source->load)
             source->parameters += own;
     }
@@ -444,13 +546,16 @@ iso_status model_take_grouped_vector(model_source *source, const float **out,
 /* `table`: it will not be changed, so it may be used where it lies, or in 16 bits. */
 static iso_status take_rows(model_source *source, model_table *out, const char *name, size_t n,
                             size_t k, int table) {
-    model_take take = {TAKE_ROWS, {NULL}, n, 0, n, k, NULL, 0, 0, FORM_F32};
-    iso_status status = find_checked(source, &take.tensors[0], name, n, k);
+    model_take take = {TAKE_ROWS, {NULL}, n, 0, n, k, NULL, 0, 0, FORM_F32, NULL};
+    const model_tensor *scales = NULL;
+    iso_status status = find_checked(source, &take.tensors[0], name, n, k, table);
+    if (!status && take.tensors[0]->dtype == MODEL_I8)
+        status = model_int8_find_scales(source, take.tensors[0], n, &scales);
     if (status)
         return status;
     float *mapped = table ? find_mapped(source, take.tensors[0]) : NULL;
     if (table)
-        take.form = form_of(source, take.tensors, 1);
+        take.form = form_of(source, take.tensors, 1, 1);
     const size_t row = model_form_bytes(take.form, k);
     if (!source->load) {
         count_parameters(source, take.form, n * k);
@@ -469,7 +574,8 @@ static iso_status take_rows(model_source *source, model_table *out, const char *
         *out = take.form == FORM_16
                    ? (model_table){.rows16 = take.to, .type = type_of(take.tensors[0])}
                    : (model_table){.rows = take.to};
-    return note(source, take);
+    status = take_scales(source, &take, &scales, 1, n);
+    return status ? status : note(source, take);
 }
 
 iso_status model_take_rows(model_source *source, const float **out, const char *name, size_t n,

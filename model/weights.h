@@ -16,6 +16,7 @@ typedef struct model_linear {
     iso_packed w;       /* n 0: there is none */
     iso_packed_w16 w16; /* instead of w.data, where its own data is not NULL */
     iso_packed_q q;     /* or so, as blocks of GGUF have it */
+    iso_packed_s8 s8;   /* or so, to be multiplied as int8 */
     const float *plain; /* or so: [n][k], or turned: [k][n] */
     int turned;
     const float *bias; /* may be NULL */
@@ -31,6 +32,7 @@ typedef struct model_table {
     const void *blocks; /* or in blocks of GGUF, [V][d / 32] */
     iso_q_format format;
     iso_packed_q packed_q;
+    iso_packed_s8 packed_s8;
 } model_table;
 
 typedef struct model_layer {
@@ -86,10 +88,12 @@ typedef struct model_source {
     iso_error *error;
     int load; /* 0: only names, element types and shapes are checked, and parameters counted */
     int reject_nonfinite;
-    int widen;       /* weights of 16 bits, or fewer, become f32 */
-    model_map *maps; /* of each shard, where files are to be used as they lie; or NULL */
+    int widen;           /* weights of 16 bits, or fewer, become f32 */
+    iso_compute compute; /* what matrices are multiplied as */
+    model_map *maps;     /* of each shard, where files are to be used as they lie; or NULL */
     size_t parameters, parameters16; /* of which so many stay in 16 bits, */
-    size_t parameters8, parameters4; /* or in 8 and 4, with scales */
+    size_t parameters8, parameters4; /* or in 8 and 4, with scales, */
+    size_t parameters_s8;            /* of those in 8 as int8 */
     size_t bytes;                    /* that the weights will take */
     model_arena scratch;
     struct model_take *takes; /* [take_count] to be read; there is room for take_limit */

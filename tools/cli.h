@@ -49,8 +49,8 @@ enum {
     OPT_ATTENTION = 1 << 9,
     OPT_LAYER = 1 << 10,
     OPT_TEXT = 1 << 11,
-    OPT_ALSO = 1 << 12,
-    OPT_ROW = 1 << 13,
+    OPT_ALSO = 1 << 12, /* and --row, for what it calls */
+    OPT_COMPUTE = 1 << 13,
     OPT_BASE = 1 << 14,
     OPT_SECONDS = 1 << 15,
     OPT_ENV = 1 << 16,
@@ -89,6 +89,7 @@ struct options {
     const char *from, *to; /* languages */
     const char *of;        /* whose attention is drawn */
     const char *cache;     /* the type of keys and values */
+    const char *compute;   /* what linear layers multiply */
     const char *model, *isa, *attention, *text, *also, *input;
     size_t beam, max_length, threads, layer; /* 0: not given */
     size_t samples, top, positions;          /* 0: not given */
@@ -116,6 +117,8 @@ bool options_parse(struct options *options, const struct command *command, int a
                    int *code);
 /* The iso_cache that --cache names; a number that none has for another name. */
 size_t cache_type(const struct options *options);
+/* The iso_compute of --compute, likewise. */
+size_t compute_type(const struct options *options);
 
 int cmd_info(const struct options *options);
 int cmd_run(const struct options *options);
@@ -143,8 +146,6 @@ struct session {
 
 /* What a command cannot do without, beside the model. */
 enum { NEEDS_TEXT = 1, NEEDS_ENCODER = 2, NEEDS_DECODER = 4, NEEDS_MASKED_HEAD = 8 };
-/* options.c: the iso_cache that --cache names; a number that none has for another name. */
-size_t cache_type(const struct options *options);
 int session_open(struct session *session, const struct options *options, unsigned needs);
 void session_close(struct session *session);
 /* Lets targets begin with their language, if the tokenizer has one, and end as --stop says. */

@@ -280,6 +280,7 @@ static int print_json(const struct bench *b, const struct result *results) {
     json_object_set_new(object, "parameters_16", json_integer((json_int_t)i->parameters_16));
     json_object_set_new(object, "parameters_8", json_integer((json_int_t)i->parameters_8));
     json_object_set_new(object, "parameters_4", json_integer((json_int_t)i->parameters_4));
+    json_object_set_new(object, "parameters_int8", json_integer((json_int_t)i->parameters_int8));
     json_object_set_new(object, "weight_bytes", json_integer((json_int_t)i->weight_bytes));
     json_object_set_new(object, "isa", json_string(iso_isa_name(b->session.context.isa)));
     json_object_set_new(object, "threads", json_integer((json_int_t)b->threads));

@@ -172,6 +172,11 @@ static json_t *working_commands(const struct about *about) {
     return names;
 }
 
+/* What linear layers multiply. */
+static const char *compute_name(const iso_model_info *info) {
+    return info->parameters_int8 != 0 ? "int8" : "f32";
+}
+
 static json_t *model_json(const struct about *about) {
     const iso_model_info *info = about->info;
     json_t *eos = json_array(), *object = json_object();
@@ -194,6 +199,7 @@ static json_t *model_json(const struct about *about) {
         {"parameters_16", info->parameters_16},
         {"parameters_8", info->parameters_8},
         {"parameters_4", info->parameters_4},
+        {"parameters_int8", info->parameters_int8},
         {"weight_bytes", info->weight_bytes},
         {"default_beams", info->default_beams},
         {"default_max_length", info->default_max_length},
@@ -203,6 +209,7 @@ static json_t *model_json(const struct about *about) {
     for (size_t i = 0; i < info->eos_count; i++)
         json_array_append_new(eos, json_integer(info->eos_ids[i]));
     json_object_set_new(object, "family", json_string(info->family));
+    json_object_set_new(object, "compute", json_string(compute_name(info)));
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         json_object_set_new(object, sizes[i].name, json_integer((json_int_t)sizes[i].value));
     json_object_set_new(object, "default_sampling", json_boolean(info->default_sampling));
@@ -251,10 +258,14 @@ static void print_model(const struct about *about) {
            info->parameters, (double)info->weight_bytes * 1e-6);
     if (info->parameters_16)
         printf("  in 16 bits     %zu parameters\n", info->parameters_16);
-    if (info->parameters_8)
-        printf("  in 8 bits      %zu parameters, in groups of 32 (Q8_0)\n", info->parameters_8);
+    if (info->parameters_8 > info->parameters_int8)
+        printf("  in 8 bits      %zu parameters, in groups of 32 (Q8_0)\n",
+               info->parameters_8 - info->parameters_int8);
+    if (info->parameters_int8)
+        printf("  in int8        %zu parameters, each row with a scale\n", info->parameters_int8);
     if (info->parameters_4)
         printf("  in 4 bits      %zu parameters, in groups of 32 (Q4_0)\n", info->parameters_4);
+    printf("  compute        %s\n", compute_name(info));
     print_stack("encoder", info->encoder_layers, info->encoder_heads, info->encoder_ffn);
     print_stack("decoder", info->decoder_layers, info->decoder_heads, info->decoder_ffn);
     printf("  width          %zu\n", info->d);
@@ -281,7 +292,8 @@ static int about_model(const struct options *options) {
     struct about about = {0};
     iso_error error = {0};
     int code = 0;
-    iso_status status = iso_model_load(&about.model, options->model, NULL, NULL, &error);
+    const iso_load_options how = {.size = sizeof how, .compute = compute_type(options)};
+    iso_status status = iso_model_load(&about.model, options->model, &how, NULL, &error);
     if (status != ISOBIT_OK)
         return fail_error(&error, status);
     about.info = iso_model_get_info(about.model);

@@ -11,7 +11,7 @@
 enum {
     OPT_GENERATION = OPT_MODEL | OPT_BEAM | OPT_MAX_LENGTH | OPT_THREADS | OPT_ISA | OPT_SCORES |
                      OPT_JSON | OPT_DIGEST | OPT_ATTENTION | OPT_LAYER | OPT_INPUT | OPT_SAMPLING |
-                     OPT_STREAM | OPT_MAP | OPT_POSITIONS
+                     OPT_STREAM | OPT_MAP | OPT_COMPUTE | OPT_POSITIONS
 };
 
 static int cmd_version(const struct options *options);
@@ -38,7 +38,7 @@ static const struct command commands[] = {
      "language does not. A decoder alone goes on with what precedes the TAB, to which nothing is\n"
      "added; both may be missing, and all of the line counts then.",
      OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_HEX | OPT_JSON | OPT_DIGEST | OPT_INPUT | OPT_AS_TEXT |
-         OPT_STRICT | OPT_LANGUAGES | OPT_MAP | OPT_POSITIONS,
+         OPT_STRICT | OPT_LANGUAGES | OPT_MAP | OPT_COMPUTE | OPT_POSITIONS,
      true, cmd_score, NULL},
     {"embed", "[TEXT...]", "text to vectors, with an encoder like BERT: one for each line",
      "Each TEXT is a line; without any, lines are read from --input or standard input. A vector "
@@ -47,7 +47,7 @@ static const struct command commands[] = {
      "has a vector too. White space around a line does not count. Lines that are longer than the\n"
      "model takes are cut, as sentence-transformers does; stderr has their number.",
      OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_INPUT | OPT_STRICT | OPT_HEX | OPT_DIGEST |
-         OPT_POOLING | OPT_NPY | OPT_ATTENTION | OPT_LAYER | OPT_MAP,
+         OPT_POOLING | OPT_NPY | OPT_ATTENTION | OPT_LAYER | OPT_MAP | OPT_COMPUTE,
      true, cmd_embed, NULL},
     {"fill", "[TEXT...]", "which tokens fit where a text has [MASK] or <mask>",
      "Each TEXT is a line with at least one mask token, as the tokenizer of the model writes it;\n"
@@ -55,17 +55,19 @@ static const struct command commands[] = {
      "its\n"
      "most probable tokens, then the text with the best ones. An empty line stays empty.",
      OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_INPUT | OPT_STRICT | OPT_JSON | OPT_DIGEST | OPT_TOP |
-         OPT_MAP,
+         OPT_MAP | OPT_COMPUTE,
      true, cmd_fill, NULL},
     {"demo", "", "one text on every instruction set of this machine: speed and hash",
      "Shows what the model makes of a text, then computes it with each instruction set and\n"
      "compares the hashes of all outputs and scores. Exit code 1 when they differ.",
-     OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_TEXT | OPT_ATTENTION | OPT_LAYER | OPT_ALSO | OPT_ROW,
+     OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_TEXT | OPT_ATTENTION | OPT_LAYER | OPT_ALSO |
+         OPT_COMPUTE,
      false, cmd_demo, NULL},
     {"bench", "", "how fast a model is, and how fast it could be at best",
      "Encodes and decodes made-up sequences, and compares with what this machine can do: fused\n"
      "multiply-adds, and reading as many bytes as the decoder has weights.",
-     OPT_MODEL | OPT_BASE | OPT_SECONDS | OPT_THREADS | OPT_ISA | OPT_JSON, false, cmd_bench, NULL},
+     OPT_MODEL | OPT_BASE | OPT_SECONDS | OPT_THREADS | OPT_ISA | OPT_JSON | OPT_COMPUTE, false,
+     cmd_bench, NULL},
     {"explain", "OPERATION SHAPE", "how an operation is computed here, why, and what limits it",
      "OPERATION and SHAPE are gemm MxNxK (C [M][N] = A [M][K] B [K][N]), linear MxNxK (the same "
      "with\n"
@@ -73,7 +75,7 @@ static const struct command commands[] = {
      "multiply-adds and of reading the operands once from where so many bytes lie.",
      OPT_EXPLAIN | OPT_ISA | OPT_THREADS | OPT_SECONDS | OPT_JSON, true, cmd_explain, NULL},
     {"info", "", "the machine, its instruction sets, and which one was chosen and why", NULL,
-     OPT_ABOUT | OPT_ENV | OPT_JSON, false, cmd_info, NULL},
+     OPT_ABOUT | OPT_ENV | OPT_JSON | OPT_COMPUTE, false, cmd_info, NULL},
     {"check", "", "every kernel on every instruction set, against the truth", NULL, 0, false, NULL,
      cmd_check},
     {"version", "", "the version of the library", NULL, 0, false, cmd_version, NULL},

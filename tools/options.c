@@ -47,6 +47,9 @@ static const struct {
     {"widen", NULL,
      "hold weights in 32 bits where the file has fewer: two to seven times the memory", OPT_MAP,
      KIND_FLAG, offsetof(struct options, widen)},
+    {"compute", "TYPE",
+     "linear layers in f32 or int8 (default: int8 where the file has it, else f32)", OPT_COMPUTE,
+     KIND_STRING, offsetof(struct options, compute)},
     {"positions", "N", "texts of up to N tokens, by the longer scaling of longrope or dynamic",
      OPT_POSITIONS, KIND_NUMBER, offsetof(struct options, positions)},
     {"cache", "TYPE", "keep keys and values in f16 or bf16: half the memory (default: f32)",
@@ -105,8 +108,8 @@ static const struct {
      offsetof(struct options, layer)},
     {"also", "COMMAND", "add the rows of another isobit, for example under an emulator", OPT_ALSO,
      KIND_STRING, offsetof(struct options, also)},
-    {"row", NULL, "print one row for --also only: name, words per second, hash", OPT_ROW, KIND_FLAG,
-     offsetof(struct options, row)},
+    {"row", NULL, "print one row for --also only: name, words per second, hash", OPT_ALSO,
+     KIND_FLAG, offsetof(struct options, row)},
     {"base", NULL, "instead of --model: the base model of the paper, random weights", OPT_BASE,
      KIND_FLAG, offsetof(struct options, base)},
     {"seconds", "S", "measure for so long (default: 2 for each case of bench, 0.3 for explain)",
@@ -237,13 +240,23 @@ static int check_generation(const struct options *options, const struct command 
     return 0;
 }
 
-size_t cache_type(const struct options *options) {
-    static const char *const names[] = {"f32", "f16", "bf16"}; /* as iso_cache numbers them */
+/* Which of the names, the first one if none is given; `count`: none. */
+static size_t find_name(const char *given, const char *const *names, size_t count) {
     size_t i = 0;
-    while (options->cache != NULL && i < sizeof names / sizeof *names &&
-           strcmp(names[i], options->cache) != 0)
+    while (given != NULL && i < count && strcmp(names[i], given) != 0)
         i++;
     return i;
+}
+
+size_t cache_type(const struct options *options) {
+    static const char *const names[] = {"f32", "f16", "bf16"}; /* as iso_cache numbers them */
+    return find_name(options->cache, names, sizeof names / sizeof *names);
+}
+
+size_t compute_type(const struct options *options) {
+    static const char *const names[] = {"f32", "int8"}; /* as iso_compute does from 1 on */
+    return options->compute == NULL ? ISOBIT_COMPUTE_AUTO
+                                    : 1 + find_name(options->compute, names, 2);
 }
 
 static int check(const struct options *options, const struct command *command) {
@@ -269,6 +282,12 @@ static int check(const struct options *options, const struct command *command) {
                                              : "to");
     if (options->cache != NULL && cache_type(options) > ISOBIT_CACHE_BF16)
         return usage("%s: --cache %s: give f32, f16 or bf16", command->name, options->cache);
+    if (compute_type(options) > ISOBIT_COMPUTE_INT8)
+        return usage("%s: --compute %s: give f32 or int8", command->name, options->compute);
+    if (options->widen && compute_type(options) == ISOBIT_COMPUTE_INT8)
+        return usage("%s: --widen and --compute int8 exclude each other", command->name);
+    if ((command->options & OPT_ABOUT) != 0 && options->compute != NULL && options->model == NULL)
+        return usage("%s: --compute needs --model", command->name);
     if (options->env && options->model != NULL)
         return usage("%s: --env and --model exclude each other", command->name);
     if (options->count > 0 && !command->takes_arguments)

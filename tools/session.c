@@ -48,7 +48,8 @@ static int open_model(struct session *session, const struct options *options, un
                                   .map = options->map,
                                   .widen = options->widen,
                                   .positions = options->positions,
-                                  .cache = cache_type(options)};
+                                  .cache = cache_type(options),
+                                  .compute = compute_type(options)};
     iso_status status =
         iso_model_load(&session->model, options->model, &how, &session->context, &error);
     if (status != ISOBIT_OK)

@@ -36,6 +36,23 @@ typedef struct iso_error {
 typedef struct iso_model iso_model;
 
 /*
+ * What linear layers, that of the logits too, multiply with.
+ *   AUTO  int8 where a file has int8 (see iso_model_load), and else f32
+ *   F32   floats; what a file has in int8 becomes floats, integer times scale, when it is loaded
+ *   INT8  all matrices become int8 when they are loaded, those in blocks of GGUF too, which are
+ *         rounded a second time; a quarter of the memory of F32. Products are those of
+ *         iso_linear_s8: results differ from those of f32, and are the same bits with every
+ *         instruction set and number of threads, in any batch, at once or step by step.
+ * Norms, attention, embeddings and biases stay f32. A tied embedding has the rows of the int8
+ * matrix, integer times scale; one of its own stays as it is in the file.
+ */
+typedef enum iso_compute {
+    ISOBIT_COMPUTE_AUTO = 0,
+    ISOBIT_COMPUTE_F32,
+    ISOBIT_COMPUTE_INT8
+} iso_compute;
+
+/*
  * F16 and BF16 take half the memory of a cache, for which steps of long texts wait; arithmetic
  * stays f32, results are those of rounded keys and values. F16 has three bits more for numbers
  * below 65520; what is larger becomes an infinity, and the result NaN. BF16 has room for all.
@@ -65,6 +82,9 @@ typedef struct iso_load_options {
      * decoding, of targets and of sources, and the same ones where a target or prompt is computed
      * at once, so that steps agree with it to the bit. Encoders are as they are. */
     size_t cache; /* an iso_cache; ISOBIT_E_OPTION for any other number */
+    /* An iso_compute; ISOBIT_E_OPTION for any other number, and for INT8 with `widen`, which asks
+     * for the opposite. INT8 with `map`: matrices are read, as they become int8. */
+    size_t compute;
 } iso_load_options;
 
 /*
@@ -152,7 +172,8 @@ typedef struct iso_model_info {
     float default_top_p, default_min_p;
     size_t default_max_new_tokens; /* of a decoder alone; 0: default_max_length counts the prompt */
     size_t parameters_16;          /* of `parameters`, those that are held in 16 bits, */
-    size_t parameters_8, parameters_4; /* and in 8 or 4, in groups of 32 with a scale */
+    size_t parameters_8, parameters_4; /* and in 8 or 4, with scales: of groups of 32, */
+    size_t parameters_int8; /* or, of those in 8, of rows: so many are multiplied as int8 */
 } iso_model_info;
 
 ISOBIT_API const iso_model_info *iso_model_get_info(const iso_model *model);
