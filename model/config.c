@@ -363,7 +363,7 @@ iso_status model_config_read(model_config *config, model_arena *arena, const cha
     }
     if (status)
         goto done;
-    if ((status = read_model(&r, config, family)))
+    if ((status = read_model(&r, config, family)) || (status = model_read_quantization(&r)))
         goto done;
     status = model_json_load(&generation, directory, g.file, MAX_CONFIG_BYTES, &ignored);
     if (status == ISOBIT_OK) {

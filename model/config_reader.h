@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Keys of config.json and generation_config.json: config.c reads what a model is, config_rope.c its
- * rotary embeddings, config_search.c how it generates.
+ * rotary embeddings, config_quantized.c its int8, config_search.c how it generates.
  */
 #ifndef ISOBIT_MODEL_CONFIG_READER_H
 #define ISOBIT_MODEL_CONFIG_READER_H
@@ -45,6 +45,9 @@ iso_status model_read_id_lists(const model_reader *r, const char *key, model_ids
 iso_status model_read_rope(const model_reader *r, model_config *c);
 /* Factors for each pair of elements of a head that turn. */
 iso_status model_check_rope(const model_reader *r, const model_config *c);
+
+/* config_quantized.c: "quantization_config", which must say what is supported. */
+iso_status model_read_quantization(const model_reader *r);
 
 /* config_search.c */
 iso_status model_read_search(const model_reader *r, model_search *s);
