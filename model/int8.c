@@ -20,28 +20,23 @@ static size_t padded(size_t size, size_t to) { return (size + to - 1) / to * to;
 
 iso_status model_int8_find_scales(const model_source *source, const model_tensor *t, size_t n,
                                   const model_tensor **scales) {
-    char name[2 * MODEL_MAX_NAME];
+    char name[2 * MODEL_MAX_NAME] = "";
     model_quoted quoted, other;
     iso_error *error = source->error;
     model_quote(&quoted, t->name, t->name_bytes);
-    *scales = NULL;
-    int length = snprintf(name, sizeof name, "%s_zero_point", t->name);
-    if (length > 0 && (size_t)length < sizeof name) {
-        if (model_checkpoint_find(source->checkpoint, name))
-            return model_fail(error, ISOBIT_E_UNSUPPORTED,
-                              "tensor %s has zero points (%s_zero_point); symmetric int8 is "
-                              "expected",
-                              quoted.text, t->name);
-        (void)snprintf(name, sizeof name, "%s_scale", t->name);
-        *scales = model_checkpoint_find(source->checkpoint, name);
-    }
-    const model_tensor *s = *scales;
+    const int length = snprintf(name, sizeof name, "%s_zero_point", t->name);
+    if (length < 0 || (size_t)length >= sizeof name)
+        return model_fail(error, ISOBIT_E_LIMIT, "tensor %s: its name is too long", quoted.text);
+    if (model_checkpoint_find(source->checkpoint, name))
+        return model_fail(error, ISOBIT_E_UNSUPPORTED,
+                          "tensor %s has zero points; symmetric int8 is expected", quoted.text);
+    (void)snprintf(name, sizeof name, "%s_scale", t->name);
+    model_quote(&other, name, strlen(name));
+    const model_tensor *s = *scales = model_checkpoint_find(source->checkpoint, name);
     if (!s)
         return model_fail(error, ISOBIT_E_MISSING,
-                          "tensor %s has int8 (I8), and there is no tensor \"%s_scale\" with the "
-                          "scales of its rows",
-                          quoted.text, quoted.text);
-    model_quote(&other, s->name, s->name_bytes);
+                          "tensor %s has int8 (I8), and there is no tensor %s with its scales",
+                          quoted.text, other.text);
     if (s->dtype != MODEL_F32 && s->dtype != MODEL_F16 && s->dtype != MODEL_BF16)
         return model_fail(error, ISOBIT_E_DTYPE,
                           "tensor %s has the element type %s; F32, F16 or BF16 is expected of "

@@ -117,6 +117,17 @@ void builder_tensor(builder *b, const char *name, size_t n, size_t k, float cent
     }
 }
 
+void builder_given(builder *b, const char *name, const char *dtype, const char *shape,
+                   const void *elements, size_t bytes) {
+    char entry[400];
+    (void)snprintf(entry, sizeof entry,
+                   "%c\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}",
+                   b->header.count ? ',' : '{', name, dtype, shape, b->data.count,
+                   b->data.count + bytes);
+    blob_add(&b->header, entry, strlen(entry));
+    blob_add(&b->data, elements, bytes);
+}
+
 static void builder_linear(builder *b, const char *prefix, const char *tail, size_t n, size_t k) {
     char name[160];
     (void)snprintf(name, sizeof name, "%s%s.weight", prefix, tail);

@@ -48,6 +48,10 @@ typedef struct builder {
 /* One tensor, [n] or [n][k] if k is not 0, of numbers around `centre`. */
 void builder_tensor(builder *b, const char *name, size_t n, size_t k, float centre, float spread);
 
+/* One tensor of given elements, as they are in a file; the shape as text, like "3,4". */
+void builder_given(builder *b, const char *name, const char *dtype, const char *shape,
+                   const void *elements, size_t bytes);
+
 /* All tensors of a model with one layer on each side; `bias`: final_logits_bias. */
 void builder_model(builder *b, size_t V, size_t d, size_t f, int bias);
 

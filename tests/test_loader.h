@@ -56,6 +56,11 @@ void test_positions_are_shared(void **state);
 void test_nonfinite(void **state);
 void test_conversions(void **state);
 
+/* loader/int8.c */
+void test_int8_matrices(void **state);
+void test_int8_models(void **state);
+void test_int8_refused(void **state);
+
 /* loader/config.c */
 void test_config(void **state);
 

@@ -46,6 +46,7 @@ extern const char *const golden[];
 extern const size_t golden_count;
 void ok(iso_status status, const iso_error *error);
 iso_model *load(const char *directory);
+iso_model *load_int8(const char *name); /* int8.c: a golden model computed with int8 */
 iso_model *load_golden(const char *name, json_t **cases);
 size_t read_ids(const json_t *list, uint32_t *ids, size_t room);
 void check_close(const json_t *list, const float *values, size_t count, double tolerance,
@@ -86,6 +87,11 @@ void test_rows_among_threads(void **state);
 void test_cached_in_16_bits(void **state);
 void test_beams_in_16_bits(void **state);
 void test_cache_option(void **state);
+
+/* int8.c */
+void test_int8_bits(void **state);
+void test_int8_layers(void **state);
+void test_compute_option(void **state);
 
 /* costs.c */
 void test_profile(void **state);

@@ -130,6 +130,7 @@ class iso_load_options(ctypes.Structure):
         ("positions", c_size_t),
         ("widen", c_size_t),
         ("cache", c_size_t),
+        ("compute", c_size_t),
     ]
 
 
@@ -168,6 +169,7 @@ class iso_model_info(ctypes.Structure):
         ("parameters_16", c_size_t),
         ("parameters_8", c_size_t),
         ("parameters_4", c_size_t),
+        ("parameters_int8", c_size_t),
     ]
 
 

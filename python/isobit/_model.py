@@ -80,6 +80,7 @@ def _language(name: str, value: Optional[str]) -> Optional[bytes]:
 
 
 _CACHES = ("f32", "f16", "bf16")  # as iso_cache numbers them
+_COMPUTES = (None, "f32", "int8")  # as iso_compute does
 _POOLINGS = ("mean", "cls", "max", "pooler")
 
 
@@ -97,6 +98,7 @@ class Model:
         positions: int = 0,
         widen: bool = False,
         cache: str = "f32",
+        compute: Optional[str] = None,
     ) -> None:
         self._lib = model_lib()
         path = os.fsencode(directory)
@@ -104,6 +106,8 @@ class Model:
             raise ValueError(f"directory: a NUL character in {directory!r}")
         if cache not in _CACHES:
             raise ValueError(f"cache: one of {', '.join(_CACHES)} expected, got {cache!r}")
+        if compute not in _COMPUTES:
+            raise ValueError(f"compute: None, f32 or int8 expected, got {compute!r}")
         self.directory = os.fsdecode(directory)
         options = _c.iso_load_options(
             size=ctypes.sizeof(_c.iso_load_options),
@@ -112,6 +116,7 @@ class Model:
             positions=operator.index(positions),
             widen=bool(widen),
             cache=_CACHES.index(cache),
+            compute=_COMPUTES.index(compute),
         )
         error = _c.iso_error()
         self._handle = ctypes.c_void_p()
@@ -151,6 +156,7 @@ class Model:
         positions: int = 0,
         widen: bool = False,
         cache: str = "f32",
+        compute: Optional[str] = None,
     ) -> "Model":
         """
         Reads a checkpoint directory: config.json, the weights (model.safetensors or
@@ -165,7 +171,9 @@ class Model:
         memory, with the same results and two to seven times the memory. cache: what the keys
         and values of decoding are rounded to, "f32" (not at all), "f16" or "bf16", for half the
         memory and faster steps of long texts; scores and logits have the same rounding, so they
-        agree with generation.
+        agree with generation. compute: what linear layers multiply, "f32", "int8" (all matrices
+        become int8 when they are loaded, a quarter of the memory of f32; results differ, and
+        are the same bits everywhere), or None for int8 where the file has it, and f32 elsewhere.
         """
         return cls(
             directory,
@@ -176,6 +184,7 @@ class Model:
             positions=positions,
             widen=widen,
             cache=cache,
+            compute=compute,
         )
 
     def __repr__(self) -> str:

@@ -47,8 +47,9 @@ class ModelInfo:
     default_min_p: float
     default_max_new_tokens: int  # of a decoder alone; 0: default_max_length counts the prompt
     parameters_16: int  # of the parameters, those that are held in 16 bits
-    parameters_8: int  # and in 8 or 4, in groups of 32 with a scale
+    parameters_8: int  # and in 8 or 4, with scales: of groups of 32,
     parameters_4: int
+    parameters_int8: int  # or, of those in 8, of rows: so many are multiplied as int8
 
 
 @dataclass(frozen=True)

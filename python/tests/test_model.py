@@ -166,6 +166,24 @@ def test_caches_of_16_bits(model):
     refuses(ValueError, "f32, f16, bf16 expected, got 'f8'", isobit.Model.load, gpt, cache="f8")
 
 
+def test_compute_int8(model):
+    gpt = os.path.join(os.path.dirname(MODEL), "tiny-gpt2")
+    plain, whole = isobit.Model.load(gpt), isobit.Model.load(gpt, compute="int8")
+    usual = plain.score([[5, 6, 9]], [[7, 8]])[0]
+    assert same_bits(isobit.Model.load(gpt, compute="f32").score([[5, 6, 9]], [[7, 8]])[0], usual)
+    scores = whole.score([[5, 6, 9]], [[7, 8]])[0]
+    assert not same_bits(scores, usual) and np.allclose(scores, usual, atol=0.3)
+    both = whole.score([[5, 6, 9], [4]], [[7, 8], [2, 3]])
+    assert same_bits(both[0], scores)
+    assert plain.info.parameters_int8 == 0 < whole.info.parameters_int8
+    assert whole.info.parameters_8 == whole.info.parameters_int8 == plain.info.parameters_16
+    assert whole.info.weight_bytes < 0.6 * plain.info.weight_bytes
+    words = isobit.Model.load(MODEL, compute="int8").translate(["attention", "nothing"])
+    assert words == model.translate(["attention", "nothing"])
+    refuses(ValueError, "f32 or int8 expected, got 'int4'", isobit.Model.load, gpt, compute="int4")
+    refuses(isobit.IsobitError, "widen", isobit.Model.load, gpt, compute="int8", widen=True)
+
+
 def test_a_path_is_a_directory_too(tmp_path):
     link = tmp_path / "modèle"
     link.symlink_to(MODEL)

@@ -103,8 +103,9 @@ void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
 
 /* However many steps a search takes, it allocates as often. */
 void test_steps_allocate_nothing(void **state) {
-    for (size_t m = 0; m < golden_count; m += model_step()) {
-        iso_model *model = load_golden(golden[m], NULL);
+    for (size_t m = 0; m < 2 * golden_count; m += model_step()) {
+        iso_model *model =
+            m < golden_count ? load_golden(golden[m], NULL) : load_int8(golden[m - golden_count]);
         const uint32_t sources[] = {9, 22, 31, 2, 5, 6, 7};
         const size_t lengths[] = {4, 2, 1};
         for (size_t j = 0; j < 4; j++) {
@@ -193,8 +194,9 @@ static size_t fail_each_allocation(const char *name) {
 }
 
 /* Loading alone. */
-static size_t fail_each_load(const char *name) {
+static size_t fail_each_load(const char *name, size_t compute) {
     char path[600];
+    const iso_load_options options = {.size = sizeof options, .compute = compute};
     iso_model *model = NULL;
     iso_status status = ISOBIT_E_NOMEM;
     (void)snprintf(path, sizeof path, "%s/models/%s", ISOBIT_TEST_DATA, name);
@@ -203,7 +205,7 @@ static size_t fail_each_load(const char *name) {
         iso_error error = {0};
         allocations = 0;
         failing_one = ++k;
-        status = iso_model_load(&model, path, NULL, NULL, &error);
+        status = iso_model_load(&model, path, &options, NULL, &error);
         failing_one = 0;
         if (status)
             assert_int_equal(status, ISOBIT_E_NOMEM);
@@ -215,6 +217,7 @@ static size_t fail_each_load(const char *name) {
 void test_out_of_memory(void **state) {
     assert_true(fail_each_allocation(golden[2]) > 100);
     assert_true(fail_each_allocation("umt5") > 100); /* a bias of each layer */
-    assert_true(fail_each_load("phi3-longrope") > 10);
+    assert_true(fail_each_load("phi3-longrope", ISOBIT_COMPUTE_AUTO) > 10);
+    assert_true(fail_each_load("gpt2", ISOBIT_COMPUTE_INT8) > 10);
     (void)state;
 }
