@@ -210,7 +210,7 @@ static void plan(struct product *t) {
     const size_t k = padded_k(t->w->k), whole = BLOCK_BYTES / (k + 1) / ISO_LINE * ISO_LINE;
     const size_t panels = padded_n(t->w->n) / ISO_PANEL;
     size_t work;
-    if (!__builtin_mul_overflow(t->m * k, t->w->n, &work) && work < ISO_GEMM_SMALL_WORK)
+    if (!iso_mul_overflows(&work, t->m * k, t->w->n) && work < ISO_GEMM_SMALL_WORK)
         t->threads = 1; /* others would come too late */
     t->by_rows = t->threads == 1 || t->m / t->threads >= FEW_ROWS;
     t->block = t->m;

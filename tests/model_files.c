@@ -99,11 +99,45 @@ static float builder_random(builder *b) {
     return (float)(int32_t)(b->state >> 32) * 0x1p-31f;
 }
 
+void builder_given(builder *b, const char *name, const char *dtype, const char *shape,
+                   const void *elements, size_t bytes) {
+    char entry[400];
+    (void)snprintf(entry, sizeof entry,
+                   "%c\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}",
+                   b->header.count ? ',' : '{', name, dtype, shape, b->data.count,
+                   b->data.count + bytes);
+    blob_add(&b->header, entry, strlen(entry));
+    blob_add(&b->data, elements, bytes);
+}
+
+/* A matrix of int8, and a scale for each row. */
+static void add_integers(builder *b, const char *name, size_t n, size_t k, float spread) {
+    blob integers = {0}, scales = {0};
+    char shape[48], scale_name[200];
+    for (size_t i = 0; i < n * k; i++) {
+        const int8_t q = (int8_t)lrintf(127 * builder_random(b));
+        blob_add(&integers, &q, 1);
+    }
+    for (size_t i = 0; i < n; i++)
+        add_float(&scales, spread / 127 * (1.5f + builder_random(b)));
+    (void)snprintf(shape, sizeof shape, "%zu,%zu", n, k);
+    builder_given(b, name, "I8", shape, integers.bytes, integers.count);
+    (void)snprintf(shape, sizeof shape, "%zu,1", n);
+    (void)snprintf(scale_name, sizeof scale_name, "%s_scale", name);
+    builder_given(b, scale_name, "F32", shape, scales.bytes, scales.count);
+    blob_free(&integers);
+    blob_free(&scales);
+}
+
 void builder_tensor(builder *b, const char *name, size_t n, size_t k, float centre, float spread) {
     char entry[400];
     const size_t count = n * (k ? k : 1);
     if (b->skip && strcmp(b->skip, name) == 0)
         return;
+    if (b->int8 && n > 1 && k) {
+        add_integers(b, name, n, k, spread);
+        return;
+    }
     const char *dtype = b->odd && strcmp(b->odd, name) == 0 ? b->dtype : "F32";
     char shape[48];
     (void)snprintf(shape, sizeof shape, k ? "%zu,%zu" : "%zu", n, k);
@@ -115,17 +149,6 @@ void builder_tensor(builder *b, const char *name, size_t n, size_t k, float cent
     for (size_t i = 0; i < count; i++) {
         add_float(&b->data, centre + spread * builder_random(b));
     }
-}
-
-void builder_given(builder *b, const char *name, const char *dtype, const char *shape,
-                   const void *elements, size_t bytes) {
-    char entry[400];
-    (void)snprintf(entry, sizeof entry,
-                   "%c\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}",
-                   b->header.count ? ',' : '{', name, dtype, shape, b->data.count,
-                   b->data.count + bytes);
-    blob_add(&b->header, entry, strlen(entry));
-    blob_add(&b->data, elements, bytes);
 }
 
 static void builder_linear(builder *b, const char *prefix, const char *tail, size_t n, size_t k) {

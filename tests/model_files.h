@@ -43,6 +43,7 @@ typedef struct builder {
     const char *skip;  /* a tensor to leave out */
     const char *dtype; /* another dtype string for the tensor `odd` */
     const char *odd;
+    int int8; /* matrices are int8, with scales */
 } builder;
 
 /* One tensor, [n] or [n][k] if k is not 0, of numbers around `centre`. */

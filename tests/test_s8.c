@@ -244,6 +244,38 @@ static void the_longest_rows_are_exact(void **unused) {
     release();
 }
 
+/* Weights that iso_pack_s8 did not make may be -128: all of a column, or some. */
+static void the_least_integer_is_exact(void **unused) {
+    (void)unused;
+    static const size_t shapes[][3] = {{1, 16, 8}, {2, 3, 131071}, {9, 33, 500}, {40, 48, 600}};
+    for (size_t i = 0; i < COUNT(shapes); i++) {
+        const size_t m = shapes[i][0], n = shapes[i][1], k = shapes[i][2], ld = (k + 7) / 8 * 8;
+        struct matrix w = make(n, k, 0, 0);
+        float *x = random_floats(m * k), *expect = floats(m * n), *y = floats(m * n);
+        int8_t *data;
+        int32_t *start;
+        memcpy(&data, &w.packed.data, sizeof data); /* it is ours */
+        memcpy(&start, &w.packed.start, sizeof start);
+        for (size_t p = 0; p < 2 * k && p < m * k; p++)
+            x[p] = p < k ? -1 : 1;
+        for (size_t j = 0; j < n; j++) {
+            start[j] = 0;
+            for (size_t p = 0; p < k; p++) {
+                const int8_t q = (int8_t)(j < 2 && draw() % 50 ? -128 : (int)(draw() % 256) - 128);
+                w.q[j * k + p] = j == 0 ? -128 : q;
+                data[j / 16 * 16 * ld + p / 4 * 64 + j % 16 * 4 + p % 4] = w.q[j * k + p];
+                start[j] -= 128 * w.q[j * k + p];
+            }
+        }
+        product(expect, x, k, &w, m, NULL);
+        for (size_t v = 0; v < way_count; v++) {
+            assert_ok(iso_linear_s8(y, n, x, k, &w.packed, m, NULL, &ways[v]));
+            assert_true(same(y, n, expect, n, m, n));
+        }
+        release();
+    }
+}
+
 static void wrong_arguments_are_refused(void **unused) {
     (void)unused;
     enum { M = 3, N = 40, K = 5, BYTES = 48 * (8 + 8) };
@@ -328,6 +360,7 @@ int main(void) {
         cmocka_unit_test(edges_of_rows),
         cmocka_unit_test(products_have_the_written_bits),
         cmocka_unit_test(the_longest_rows_are_exact),
+        cmocka_unit_test(the_least_integer_is_exact),
         cmocka_unit_test(wrong_arguments_are_refused),
     };
     return cmocka_run_group_tests(tests, make_ways, drop_ways);

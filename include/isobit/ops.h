@@ -189,7 +189,8 @@ ISOBIT_API iso_status iso_linear_q_workspace_bytes(size_t *bytes, const iso_pack
  */
 typedef struct iso_packed_s8 {
     const int8_t *data;  /* [ceil(n/16)][ceil(k/8) 2][16][4]: steps 4i to 4i + 3 of a column side by
-                          * side; what is beyond n or k is zero */
+                          * side; what is beyond n or k is zero. Those that iso_pack_s8 did not
+                          * make may be -128, too: the sums are exact. */
     const float *scales; /* those of the columns, 16 ceil(n/16) */
     const int32_t *start; /* -128 times the sums of the columns, as many */
     size_t n, k;

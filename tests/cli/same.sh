@@ -89,6 +89,42 @@ for type in f16 bf16; do
         problem "--cache $type: steps read caches of 32 bits"
     fi
 done
+# Linear layers of int8: other bits, the same on every set, from other calls.
+for what in "$tiny" "$gpt"; do
+    line=$pair
+    works 'scores in f32' "$@" score --model "$what" --hex "$line"
+    cp "$work/out" "$work/usual"
+    works '--compute f32' "$@" score --model "$what" --hex --compute f32 "$line"
+    same '--compute f32 changes scores' "$work/usual"
+    works '--compute int8' "$@" score --model "$what" --hex --compute int8 "$line"
+    cmp -s "$work/out" "$work/usual" && problem '--compute int8 changes no score'
+    cp "$work/out" "$work/rounded"
+    for isa in $isas; do
+        works "int8 on $isa" "$@" score --model "$what" --hex --compute int8 --isa "$isa" "$line"
+        same "int8 on $isa differs" "$work/rounded"
+    done
+    works 'int8 on threads' "$@" score --model "$what" --hex --compute int8 --threads 3 "$line"
+    same 'int8 on threads differs' "$work/rounded"
+    ISOBIT_VERBOSE=1 "$@" generate --model "$what" --compute int8 '5 6 7' 2>"$work/calls" >"$work/out"
+    checks=$((checks + 1))
+    if ! grep -q ',linear_s8,' "$work/calls" || grep -q ',linear_[^s]' "$work/calls"; then
+        problem '--compute int8: a linear layer is not int8'
+    fi
+done
+echo 'ten words' >"$work/words"
+works 'a demo of int8' "$@" demo --model "$model" --compute int8 --text "$work/words"
+works 'about a model' "$@" info --model "$gpt"
+says ' compute f32' 'about a model'
+works 'about a model of int8' "$@" info --model "$gpt" --compute int8
+says ' compute int8' 'about a model of int8'
+says ' in int8 2162688 parameters, each row with a scale' 'about a model of int8'
+works 'int8 as JSON' "$@" info --model "$gpt" --compute int8 --json
+checks=$((checks + 1))
+grep -q '"compute":"int8".*"parameters_8":2162688.*"parameters_int8":2162688' "$work/out" ||
+    problem 'int8 as JSON: other numbers'
+fails 2 'give f32 or int8' 'a compute of another type' "$@" run --model "$model" --compute int4 a
+fails 2 'exclude each other' 'int8, widened' "$@" run --model "$model" --compute int8 --widen a
+fails 2 '--compute needs --model' 'compute of no model' "$@" info --compute int8
 fails 2 'give f32, f16 or bf16' 'a cache of another type' "$@" run --model "$model" --cache f8 a
 works 'digest with beams' "$@" run --model "$model" --digest --beam 4
 cmp -s "$work/out" "$work/digest" && problem 'the digest does not depend on the beams'

@@ -13,6 +13,6 @@ typedef struct fuzz_base {
     size_t config_bytes, weights_bytes;
 } fuzz_base;
 
-const fuzz_base *fuzz_base_model(void); /* made at the first call */
+const fuzz_base *fuzz_base_model(int int8); /* made at the first call */
 
 #endif

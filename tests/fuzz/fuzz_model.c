@@ -2,9 +2,10 @@
  *
  * A whole tiny model. The first byte of the input says how the rest is meant:
  *   even  records of three bytes (offset, 16 bits, little endian; byte) that patch a good model,
- *         config.json and model.safetensors lying one after the other;
+ *         config.json and model.safetensors lying one after the other; with 2 one of int8;
  *   odd   config.json, a byte 0xff, model.safetensors.
- * What loads must search, score and give the same bits again, and with its files mapped.
+ * What loads must search, score and give the same bits again, and with its files mapped; and so
+ * with int8.
  */
 #include "fuzz.h"
 #include "fuzz_base.h"
@@ -102,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
         if (count == 2)
             fuzz_file("model.safetensors", parts[1], sizes[1]);
     } else {
-        const fuzz_base *base = fuzz_base_model();
+        const fuzz_base *base = fuzz_base_model(data[0] >> 1 & 1);
         const size_t all = base->config_bytes + base->weights_bytes;
         copy = fuzz_copy(base->bytes, all);
         for (size_t i = 1; i + 3 <= bytes; i += 3)
@@ -110,15 +111,27 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
         fuzz_file("config.json", copy, base->config_bytes);
         fuzz_file("model.safetensors", copy + base->config_bytes, base->weights_bytes);
     }
+    const iso_load_options plain = {.size = sizeof plain, .compute = ISOBIT_COMPUTE_F32};
     const iso_load_options mapped = {.size = sizeof mapped, .map = 1, .widen = 1};
+    const iso_load_options int8 = {.size = sizeof int8, .compute = ISOBIT_COMPUTE_INT8};
     iso_model *models[2] = {NULL, NULL};
-    iso_status status = iso_model_load(&models[0], FUZZ_DIRECTORY, NULL, NULL, &error);
+    iso_status status = iso_model_load(&models[0], FUZZ_DIRECTORY, &plain, NULL, &error);
     FUZZ_CHECK(iso_model_load(&models[1], FUZZ_DIRECTORY, &mapped, NULL, &error) == status);
     FUZZ_CHECK(!models[0] == !!status && !models[1] == !!status);
     if (status)
         fuzz_check_error(status, &error);
     else
         use(models);
+    for (int as_int8 = 0; as_int8 < 2; as_int8++) { /* as the file has it, twice, and as int8 */
+        iso_model_free(models[0]);
+        iso_model_free(models[1]);
+        models[0] = models[1] = NULL;
+        for (int i = 0; i < 2; i++)
+            FUZZ_CHECK(iso_model_load(&models[i], FUZZ_DIRECTORY, as_int8 ? &int8 : NULL, NULL,
+                                      &error) == status);
+        if (!status)
+            use(models);
+    }
     iso_model_free(models[0]);
     iso_model_free(models[1]);
     free(copy);

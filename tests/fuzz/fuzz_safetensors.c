@@ -34,6 +34,7 @@ static void check_header(const model_checkpoint *checkpoint, const uint8_t *data
         FUZZ_CHECK(t->begin <= t->end && t->end <= data_bytes);
         const size_t size = t->dtype == MODEL_F32                             ? 4
                             : t->dtype == MODEL_F64                           ? 8
+                            : t->dtype == MODEL_I8                            ? 1
                             : t->dtype == MODEL_F16 || t->dtype == MODEL_BF16 ? 2
                                                                               : 0;
         uint64_t elements = 1;

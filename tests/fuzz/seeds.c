@@ -51,7 +51,7 @@ enum { LONGEST = 4096 };
 
 static void safetensors(void) {
     blob b = {0};
-    const fuzz_base *base = fuzz_base_model();
+    const fuzz_base *base = fuzz_base_model(0);
     target("fuzz_safetensors");
     blob_add(&b, base->bytes + base->config_bytes, base->weights_bytes);
     seed(&b);
@@ -463,25 +463,31 @@ static void family(void) {
     }
 }
 
-static void model(void) {
-    const fuzz_base *base = fuzz_base_model();
+static void good_model(int int8) {
+    const fuzz_base *base = fuzz_base_model(int8);
     const size_t all = base->config_bytes + base->weights_bytes;
     blob b = {0};
-    target("fuzz_model");
     add(&b, "\1");
     blob_add(&b, base->bytes, base->config_bytes);
     split(&b);
     blob_add(&b, base->bytes + base->config_bytes, base->weights_bytes);
     seed(&b);
-    blob_add(&b, "", 1); /* no patch */
+    blob_add(&b, int8 ? "\2" : "", 1); /* no patch */
     seed(&b);
     for (size_t i = 0; i < 64; i++) {
         const size_t offset = i * 977 % all;
-        const unsigned char patch[] = {0, (unsigned char)offset, (unsigned char)(offset >> 8),
+        const unsigned char patch[] = {(unsigned char)(2 * int8), (unsigned char)offset,
+                                       (unsigned char)(offset >> 8),
                                        (unsigned char)("0123456789{}[]\":,eE-. \\u\xff"[i % 26])};
         blob_add(&b, patch, sizeof patch);
         seed(&b);
     }
+}
+
+static void model(void) {
+    target("fuzz_model");
+    good_model(0);
+    good_model(1);
 }
 
 static void ops(void) {
