@@ -23,16 +23,21 @@
 
 static const char *const names[] = {"llama-q8_0", "qwen2-q4_0", "qwen3-q"};
 
-static iso_model *load(const char *name, const char *end, size_t widen, int map,
-                       const iso_context *context) {
-    const iso_load_options options = {.size = sizeof options, .widen = widen, .map = map};
+static iso_model *load_with(const char *name, const char *end, const iso_load_options *options,
+                            const iso_context *context) {
     iso_error error = {0};
     iso_model *model = NULL;
     char path[400];
     (void)snprintf(path, sizeof path, GGUF "%s%s.gguf", name, end);
-    if (iso_model_load(&model, path, &options, context, &error))
+    if (iso_model_load(&model, path, options, context, &error))
         fail_msg("%s: %s", path, error.message);
     return model;
+}
+
+static iso_model *load(const char *name, const char *end, size_t widen, int map,
+                       const iso_context *context) {
+    const iso_load_options options = {.size = sizeof options, .widen = widen, .map = map};
+    return load_with(name, end, &options, context);
 }
 
 /* -------------------------------------------------------------------------------- same bits */
@@ -88,6 +93,29 @@ static void test_same_bits(void **state) {
             iso_model_free(floats);
         }
     iso_pool_destroy(pool);
+    (void)state;
+}
+
+/* Blocks that are to be computed with int8 become what their floats become. */
+static void test_int8(void **state) {
+    static float got[LENGTH * MOST], expected[LENGTH * MOST], usual[LENGTH * MOST];
+    const iso_load_options int8 = {.size = sizeof int8, .compute = ISOBIT_COMPUTE_INT8};
+    for (size_t i = 0; i < COUNT(names); i++) {
+        iso_model *model = load_with(names[i], "", &int8, NULL);
+        iso_model *floats = load_with(names[i], "-f32", &int8, NULL);
+        iso_model *plain = load(names[i], "", 0, 0, NULL);
+        const iso_model_info *a = iso_model_get_info(model), *b = iso_model_get_info(floats);
+        assert_true(2 * a->parameters_int8 > a->parameters);
+        assert_int_equal(a->parameters_int8, b->parameters_int8);
+        logits(got, model, LENGTH, 0, NULL);
+        logits(expected, floats, LENGTH, 1, NULL);
+        logits(usual, plain, LENGTH, 0, NULL);
+        same(got, expected, "as int8", names[i]);
+        assert_memory_not_equal(got, usual, sizeof got);
+        iso_model_free(model);
+        iso_model_free(floats);
+        iso_model_free(plain);
+    }
     (void)state;
 }
 
@@ -196,6 +224,7 @@ static void test_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_int8),
         cmocka_unit_test(test_info),
         cmocka_unit_test(test_refused),
     };

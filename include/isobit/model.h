@@ -89,20 +89,23 @@ typedef struct iso_load_options {
 
 /*
  * Reads `directory`: config.json, generation_config.json (optional; where it exists, it replaces
- * all generation keys of config.json), and the weights (F32, F16, BF16, F64, which is rounded) from
- * the first of these that is there:
- *   model.safetensors
- *   model.safetensors.index.json   and the shards that it names, at most 512, in the same directory
- *   pytorch_model.bin              as torch.save writes a state dict: ZIP archive or older form
- *   pytorch_model.bin.index.json   and its shards
- * A .bin is a pickle, which could call anything; here it is only read, and whatever it asks for
- * beyond the tensors of a state dict is ISOBIT_E_UNSUPPORTED, with its name. Views with strides are
- * read as what they show. All names, element types and shapes are checked against config.json
+ * all generation keys of config.json), and the weights (F32, F16, BF16, F64, which is rounded,
+ * int8) from the first of these that is there: model.safetensors model.safetensors.index.json   and
+ * the shards that it names, at most 512, in the same directory pytorch_model.bin              as
+ * torch.save writes a state dict: ZIP archive or older form pytorch_model.bin.index.json   and its
+ * shards A .bin is a pickle, which could call anything; here it is only read, and whatever it asks
+ * for beyond the tensors of a state dict is ISOBIT_E_UNSUPPORTED, with its name. Views with strides
+ * are read as what they show. All names, element types and shapes are checked against config.json
  * before the first weight is read. Weights are converted to f32, but for matrices and embedding
  * tables of 16 bits or fewer (see `widen`), and packed, a piece at a time, with
  * the threads of the executor: a tied embedding is held once, and loading takes little more memory
  * than the model has in the end. The model, and the error if there are several, are the same with
  * any executor.
+ * Safetensors may have matrices in int8 as compressed-tensors writes "int-quantized": X.weight of
+ * I8, in the shape that floats would have, and X.weight_scale (F32, F16 or BF16; [n, 1] or [n])
+ * with a scale for each of the n outputs, finite and not negative. What is not symmetric, or what
+ * "quantization_config" says beyond that (other methods, static activations, blocks, fp8), is
+ * ISOBIT_E_UNSUPPORTED. See `compute`.
  * Nothing of the files stays open, unless `map` is set. The files are untrusted: whatever they
  * hold, the call fails cleanly or gives a usable model. The families, by model_type, all as
  * transformers computes them:
