@@ -16,6 +16,11 @@ if $quick; then
         checks=$((checks + 1))
         grep -q -E -e "$text" "$work/out" || problem "bench: no line like '$text'"
     done
+    works 'bench of int8' "$@" bench --model "$model" --compute int8 --seconds 0.01
+    for text in '^model .* parameters, int8$' '^encode 32 x 32 .* -$' '^decode 1, greedy .*: reads '; do
+        checks=$((checks + 1))
+        grep -q -E -e "$text" "$work/out" || problem "bench of int8: no line like '$text'"
+    done
     works 'bench --json' "$@" bench --model "$model" --seconds 0.01 --threads 2 --json
     if command -v python3 >/dev/null 2>&1; then
         checks=$((checks + 1))
