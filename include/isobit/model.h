@@ -89,13 +89,15 @@ typedef struct iso_load_options {
 
 /*
  * Reads `directory`: config.json, generation_config.json (optional; where it exists, it replaces
- * all generation keys of config.json), and the weights (F32, F16, BF16, F64, which is rounded,
- * int8) from the first of these that is there: model.safetensors model.safetensors.index.json   and
- * the shards that it names, at most 512, in the same directory pytorch_model.bin              as
- * torch.save writes a state dict: ZIP archive or older form pytorch_model.bin.index.json   and its
- * shards A .bin is a pickle, which could call anything; here it is only read, and whatever it asks
- * for beyond the tensors of a state dict is ISOBIT_E_UNSUPPORTED, with its name. Views with strides
- * are read as what they show. All names, element types and shapes are checked against config.json
+ * all generation keys of config.json), and the weights (F32, F16, BF16, F64, which is rounded, or
+ * int8) from the first of these that is there:
+ *   model.safetensors
+ *   model.safetensors.index.json   and the shards that it names, at most 512, in the same directory
+ *   pytorch_model.bin              as torch.save writes a state dict: ZIP archive or older form
+ *   pytorch_model.bin.index.json   and its shards
+ * A .bin is a pickle, which could call anything; here it is only read, and whatever it asks for
+ * beyond the tensors of a state dict is ISOBIT_E_UNSUPPORTED, with its name. Views with strides are
+ * read as what they show. All names, element types and shapes are checked against config.json
  * before the first weight is read. Weights are converted to f32, but for matrices and embedding
  * tables of 16 bits or fewer (see `widen`), and packed, a piece at a time, with
  * the threads of the executor: a tied embedding is held once, and loading takes little more memory
