@@ -158,6 +158,12 @@ static void config(void) {
     static const char *const other[] = {
         "{\"model_type\":\"bert\",\"vocab_size\":6}",
         "{\"model_type\":\"gpt2\"}",
+        "{\"model_type\":\"gpt2\",\"quantization_config\":{\"quant_method\":\"compressed-tensors\","
+        "\"format\":\"int-quantized\",\"config_groups\":{\"group_0\":{\"input_activations\":{"
+        "\"num_bits\":8,\"type\":\"int\",\"symmetric\":true,\"strategy\":\"token\",\"dynamic\":"
+        "true},"
+        "\"weights\":{\"num_bits\":8,\"type\":\"int\",\"symmetric\":true,\"strategy\":\"channel\"}}"
+        "}}}",
         "{\"model_type\":\"t5\",\"d_kv\":3,\"num_heads\":5,\"num_decoder_layers\":1,"
         "\"relative_attention_num_buckets\":8,\"relative_attention_max_distance\":20,"
         "\"feed_forward_proj\":\"gated-gelu\",\"tie_word_embeddings\":false}",
