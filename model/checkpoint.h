@@ -13,14 +13,23 @@ typedef enum model_dtype {
     MODEL_BF16,
     MODEL_F64,
     MODEL_I8,   /* integers, whose scales another tensor has */
-    MODEL_Q8_0, /* GGUF's blocks of MODEL_BLOCK elements of a row */
-    MODEL_Q4_0,
+    MODEL_Q4_0, /* GGUF's blocks of elements of a row: blocks.h */
+    MODEL_Q4_1,
+    MODEL_Q5_0,
+    MODEL_Q5_1,
+    MODEL_Q8_0,
+    MODEL_IQ4_NL,
+    MODEL_IQ4_XS,
+    MODEL_Q2_K,
+    MODEL_Q3_K,
+    MODEL_Q4_K,
+    MODEL_Q5_K,
+    MODEL_Q6_K,
     MODEL_OTHER,
     MODEL_UNKNOWN
 } model_dtype;
 
 #define MODEL_MAX_RANK 8
-#define MODEL_BLOCK 32
 
 typedef struct model_tensor {
     const char *name; /* NUL-terminated; holds no other NUL */

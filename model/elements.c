@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * Elements of a checkpoint's tensors, read and converted: F16 and BF16 exactly, subnormals
- * included, F64 rounded; blocks of 8 and 4 bits as they are, or each number times its scale.
+ * included, F64 rounded; blocks as floats (blocks.h), or as blocks of 8 or 4 bits where a model
+ * holds such.
  */
 #include "elements.h"
 
-#include <string.h>
+#include "blocks.h"
 
-#define Q8_BYTES 34 /* of a block */
-#define Q4_BYTES 18
+#include <string.h>
 
 const iso_q_format model_q_formats[] = {
     [FORM_Q8] = {8, MODEL_BLOCK, ISOBIT_SCALE_F16}, [FORM_Q4] = {4, MODEL_BLOCK, ISOBIT_SCALE_F16}};
@@ -18,6 +18,8 @@ model_form model_own_form(model_dtype dtype) {
     case MODEL_F16:
     case MODEL_BF16: return FORM_16;
     case MODEL_I8: return FORM_S8;
+    case MODEL_Q5_0:
+    case MODEL_IQ4_NL:
     case MODEL_Q8_0: return FORM_Q8;
     case MODEL_Q4_0: return FORM_Q4;
     default: return FORM_F32;
@@ -26,8 +28,8 @@ model_form model_own_form(model_dtype dtype) {
 
 size_t model_form_bytes(model_form f, size_t elements) {
     switch (f) {
-    case FORM_Q8: return elements / MODEL_BLOCK * Q8_BYTES;
-    case FORM_Q4: return elements / MODEL_BLOCK * Q4_BYTES;
+    case FORM_Q8: return elements / MODEL_BLOCK * (2 + MODEL_BLOCK);
+    case FORM_Q4: return elements / MODEL_BLOCK * (2 + MODEL_BLOCK / 2);
     case FORM_16: return elements * sizeof(uint16_t);
     case FORM_S8: return elements;
     case FORM_F32: break;
@@ -55,13 +57,12 @@ float model_from_f16(uint16_t half) {
 
 /* Bytes of an element, or of a block. */
 static size_t element_bytes(const model_tensor *t) {
-    switch (t->dtype) {
-    case MODEL_F64: return 8;
-    case MODEL_I8: return 1;
-    case MODEL_Q8_0: return Q8_BYTES;
-    case MODEL_Q4_0: return Q4_BYTES;
-    default: return t->dtype == MODEL_F32 ? 4 : 2;
-    }
+    const model_block_type *blocks = model_block_type_of(t->dtype);
+    return blocks                  ? blocks->bytes
+           : t->dtype == MODEL_F64 ? 8
+           : t->dtype == MODEL_F32 ? 4
+           : t->dtype == MODEL_I8  ? 1
+                                   : 2;
 }
 
 static inline uint64_t little_endian(const unsigned char *from, size_t bytes) {
@@ -121,44 +122,52 @@ void model_convert_elements(const model_tensor *t, float *to, const unsigned cha
     convert(t, FORM_F32, to, 1, raw, 1, count);
 }
 
-/* Blocks as they are, or as floats, in the byte order of this machine. A scale that is not finite
- * is refused, wherever it is. */
+/* A block with a scale of its own, in the byte order of this machine: isobit/ops.h. */
+static void write_block(char *to, const model_block *block, model_form f) {
+    memcpy(to, &block->scale, sizeof block->scale);
+    to += sizeof block->scale;
+    if (f == FORM_Q8)
+        memcpy(to, block->numbers, MODEL_BLOCK);
+    else
+        for (size_t i = 0; i < MODEL_BLOCK / 2; i++)
+            to[i] =
+                (char)((block->numbers[i] + 8) | (block->numbers[MODEL_BLOCK / 2 + i] + 8) << 4);
+}
+
+/* Blocks in that form. A scale that is not finite is refused, wherever it is. */
 static iso_status convert_blocks(const model_source *source, const model_tensor *t, model_form f,
-                                 char *to, unsigned char *raw, size_t first, size_t count) {
-    static const uint32_t row;
-    const size_t size = element_bytes(t), n = count * MODEL_BLOCK;
-    for (size_t i = 0; i < count; i++) {
-        const uint16_t half = (uint16_t)little_endian(raw + i * size, 2);
+                                 char *to, const unsigned char *raw, size_t first, size_t count) {
+    const model_block_type *type = model_block_type_of(t->dtype);
+    const size_t bytes = model_form_bytes(f, model_block_elements(type));
+    model_block block;
+    for (size_t i = 0; i < count; i++, raw += type->bytes, to += bytes) {
         model_quoted name;
-        if ((half & 0x7c00) == 0x7c00)
+        if (!model_block_read(&block, type, raw))
             return model_fail(source->error, ISOBIT_E_RANGE,
-                              "tensor %s: the scale of block %zu is not finite",
-                              model_quote(&name, t->name, t->name_bytes), first + i);
-        memcpy(raw + i * size, &half, sizeof half);
+                              "tensor %s: the scale%s of block %zu is not finite",
+                              model_quote(&name, t->name, t->name_bytes),
+                              type->has_offset ? " or the minimum" : "", first + i);
+        if (f == FORM_F32)
+            model_block_floats((float *)(void *)to, &block, type);
+        else
+            write_block(to, &block, f);
     }
-    if (f != FORM_F32) {
-        memcpy(to, raw, count * size);
-        return ISOBIT_OK;
-    }
-    const iso_status status =
-        iso_embed_q((float *)(void *)to, n, &row, 1, raw,
-                    &model_q_formats[model_own_form(t->dtype)], 1, n, 1, NULL, NULL, 0, NULL);
-    return status ? model_fail(source->error, status, "blocks: %s", iso_strerror(status))
-                  : ISOBIT_OK;
+    return ISOBIT_OK;
 }
 
 /* Elements of whole blocks, which lie one after the other in the file. */
 static iso_status read_blocks(const model_source *source, const model_tensor *t, model_form f,
                               char *to, size_t first, size_t count) {
     const size_t size = element_bytes(t), room = 2 * source->chunk_floats / size;
-    const size_t from = first / MODEL_BLOCK, blocks = count / MODEL_BLOCK;
+    const size_t elements = model_block_elements(model_block_type_of(t->dtype));
+    const size_t from = first / elements, blocks = count / elements;
     iso_status status = ISOBIT_OK;
     for (size_t done = 0, piece; done < blocks && !status; done += piece) {
         piece = blocks - done < room ? blocks - done : room;
         status = model_checkpoint_read(source->checkpoint, t, source->raw,
                                        (uint64_t)(from + done) * size, piece * size, source->error);
         if (!status)
-            status = convert_blocks(source, t, f, to + model_form_bytes(f, done * MODEL_BLOCK),
+            status = convert_blocks(source, t, f, to + model_form_bytes(f, done * elements),
                                     source->raw, from + done, piece);
     }
     return status;
@@ -246,7 +255,7 @@ iso_status model_check_finite(const model_source *source, const model_tensor *t,
 
 iso_status model_read_elements(const model_source *source, const model_tensor *t, model_form f,
                                char *to, size_t first, size_t count) {
-    if (t->dtype == MODEL_Q8_0 || t->dtype == MODEL_Q4_0)
+    if (model_block_type_of(t->dtype))
         return read_blocks(source, t, f, to, first, count);
     iso_status status = t->strides ? read_strided(source, t, f, to, first, count)
                                    : read_rows(source, t, f, to, first, count);

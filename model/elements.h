@@ -7,6 +7,8 @@
 
 #include "weights.h"
 
+#define MODEL_BLOCK 32 /* elements of a block of FORM_Q8 and FORM_Q4 */
+
 /* What elements become: floats, or what the file has, numbers of 16 bits, integers or
  * blocks. */
 typedef enum model_form { FORM_F32, FORM_16, FORM_S8, FORM_Q8, FORM_Q4 } model_form;

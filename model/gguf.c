@@ -14,6 +14,8 @@
  */
 #include "gguf.h"
 
+#include "blocks.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -266,37 +268,37 @@ json_t *model_gguf_json(const gguf_value *value) {
 
 /* -------------------------------------------------------------------------------- tensors */
 
-/* Bits of an element, of Q8_0 and Q4_0 bytes of a block; 0 for types that are refused: quantised in
- * other ways, or unknown. */
+/* Bits of an element, or of a block; 0 for types that are refused: quantised in ways that are not
+ * read, or unknown. */
 static unsigned tensor_type(uint64_t type, const char **name, model_dtype *dtype) {
     static const struct {
         const char *name;
-        unsigned char type, bits, dtype;
+        unsigned char type, bits, dtype; /* bits: not of blocks */
     } known[] = {
         {"F32", 0, 32, MODEL_F32},
         {"F16", 1, 16, MODEL_F16},
-        {"Q4_0", 2, 18, MODEL_Q4_0},
-        {"Q4_1", 3, 0, 0},
+        {"Q4_0", 2, 0, MODEL_Q4_0},
+        {"Q4_1", 3, 0, MODEL_Q4_1},
         {"Q4_2", 4, 0, 0},
         {"Q4_3", 5, 0, 0},
-        {"Q5_0", 6, 0, 0},
-        {"Q5_1", 7, 0, 0},
-        {"Q8_0", 8, 34, MODEL_Q8_0},
+        {"Q5_0", 6, 0, MODEL_Q5_0},
+        {"Q5_1", 7, 0, MODEL_Q5_1},
+        {"Q8_0", 8, 0, MODEL_Q8_0},
         {"Q8_1", 9, 0, 0},
-        {"Q2_K", 10, 0, 0},
-        {"Q3_K", 11, 0, 0},
-        {"Q4_K", 12, 0, 0},
-        {"Q5_K", 13, 0, 0},
-        {"Q6_K", 14, 0, 0},
+        {"Q2_K", 10, 0, MODEL_Q2_K},
+        {"Q3_K", 11, 0, MODEL_Q3_K},
+        {"Q4_K", 12, 0, MODEL_Q4_K},
+        {"Q5_K", 13, 0, MODEL_Q5_K},
+        {"Q6_K", 14, 0, MODEL_Q6_K},
         {"Q8_K", 15, 0, 0},
         {"IQ2_XXS", 16, 0, 0},
         {"IQ2_XS", 17, 0, 0},
         {"IQ3_XXS", 18, 0, 0},
         {"IQ1_S", 19, 0, 0},
-        {"IQ4_NL", 20, 0, 0},
+        {"IQ4_NL", 20, 0, MODEL_IQ4_NL},
         {"IQ3_S", 21, 0, 0},
         {"IQ2_S", 22, 0, 0},
-        {"IQ4_XS", 23, 0, 0},
+        {"IQ4_XS", 23, 0, MODEL_IQ4_XS},
         {"I8", 24, 8, MODEL_OTHER},
         {"I16", 25, 16, MODEL_OTHER},
         {"I32", 26, 32, MODEL_OTHER},
@@ -313,13 +315,17 @@ static unsigned tensor_type(uint64_t type, const char **name, model_dtype *dtype
         {"IQ4_NL_4_8", 37, 0, 0},
         {"IQ4_NL_8_8", 38, 0, 0},
         {"MXFP4", 39, 0, 0},
+        {"NVFP4", 40, 0, 0},
+        {"Q1_0", 41, 0, 0},
+        {"Q2_0", 42, 0, 0},
     };
     *name = NULL;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].type == type) {
             *name = known[i].name;
             *dtype = (model_dtype)known[i].dtype;
-            return known[i].bits;
+            const model_block_type *blocks = model_block_type_of(*dtype);
+            return blocks ? 8u * blocks->bytes : known[i].bits;
         }
     return 0;
 }
@@ -368,13 +374,16 @@ static iso_status take_tensor(reader *r, model_tensor *t) {
                           r->gguf->file, r->what + sizeof "tensor", type_name);
     (void)snprintf(t->dtype_name, sizeof t->dtype_name, "%s", type_name);
     model_tensor units = *t; /* elements, or blocks of them */
-    const int in_blocks = t->dtype == MODEL_Q8_0 || t->dtype == MODEL_Q4_0;
-    if (in_blocks) {
-        if (t->shape[t->rank - 1] % MODEL_BLOCK)
-            return bad(r, ISOBIT_E_SHAPE, "has rows that are no whole blocks of 32 elements");
-        units.shape[t->rank - 1] /= MODEL_BLOCK;
+    const model_block_type *blocks = model_block_type_of(t->dtype);
+    if (blocks) {
+        const size_t elements = model_block_elements(blocks);
+        if (t->shape[t->rank - 1] % elements)
+            return model_fail(r->error, ISOBIT_E_SHAPE,
+                              "%s: %s has rows that are no whole blocks of %zu elements",
+                              r->gguf->file, r->what, elements);
+        units.shape[t->rank - 1] /= elements;
     }
-    const char *wrong = model_tensor_extent(&units, in_blocks ? 8 * each : each, &bits);
+    const char *wrong = model_tensor_extent(&units, each, &bits);
     if (wrong || __builtin_add_overflow(t->begin, bits / 8, &t->end))
         return bad(r, ISOBIT_E_OVERFLOW, wrong ? wrong : "ends beyond 2^64 bytes");
     if (t->begin % r->alignment)

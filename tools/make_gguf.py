@@ -68,6 +68,12 @@ QUANTISED = {
     "qwen3-q": ("qwen3", ("Q4_0", "Q8_0")),
 }
 
+# Types of blocks, and the bytes of a block where scales and offsets in F16 are.
+BLOCKS = {
+    "Q4_0": (0,), "Q4_1": (0, 2), "Q5_0": (0,), "Q5_1": (0, 2), "Q8_0": (0,), "IQ4_NL": (0,),
+    "IQ4_XS": (0,), "Q2_K": (80, 82), "Q3_K": (108,), "Q4_K": (0, 2), "Q5_K": (0, 2), "Q6_K": (208,),
+}  # fmt: skip
+
 # 50 tokens: two that are unused, the end, letters, a space, and what merges make.
 LETTERS = [chr(c) for c in range(ord("a"), ord("z") + 1)] + ["\u0120", "."]
 MERGES = ["t h", "th e", "\u0120 the", "\u0120 a", "i n", "e r", "a n", "an d", "\u0120 and", "o n"]
@@ -190,6 +196,22 @@ def quantise(gguf, source, out, kinds):
         writer.close()
 
 
+def write_blocks(gguf, out):
+    """Blocks of random bytes with finite scales, and what the package makes of them."""
+    import numpy as np
+
+    rng = np.random.default_rng(1)
+    with out.open("w") as file:
+        for name, halves in BLOCKS.items():
+            kind = gguf.GGMLQuantizationType[name]
+            blocks = rng.integers(0, 256, (2, gguf.GGML_QUANT_SIZES[kind][1]), dtype=np.uint8)
+            for at in halves:
+                blocks[:, at : at + 2] = rng.normal(0, 0.01, (2, 1)).astype("<f2").view(np.uint8)
+            for block, floats in zip(blocks, gguf.dequantize(blocks, kind), strict=True):
+                words = (f"{word:08x}" for word in floats.astype("<f4").view("<u4"))
+                print(name, block.tobytes().hex(), "".join(words), file=file)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--llama-cpp", type=Path, help="sources of llama.cpp; else quantised files alone")
@@ -202,6 +224,7 @@ def main():
 
         for name, (source, kinds) in QUANTISED.items():
             quantise(gguf, args.out / f"{source}.gguf", args.out / f"{name}.gguf", kinds)
+        write_blocks(gguf, args.out.parent / "blocks.txt")
         return
     sys.path.insert(0, str(args.llama_cpp.resolve()))
     import convert_hf_to_gguf as convert

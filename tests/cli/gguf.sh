@@ -23,12 +23,12 @@ works 'text of a folder with one' "$@" run --model "$work/gguf" 'the band'
 same 'a folder with a GGUF file is not the file' "$work/drawn"
 cp "$gguf/gpt2.gguf" "$work/gguf/other.gguf"
 fails 1 'more than one .gguf file' 'a folder with two' "$@" run --model "$work/gguf" 'the band'
-# The type of a tensor follows its name, its rank and two sizes; 3 is Q4_1.
+# The type of a tensor follows its name, its rank and two sizes; 16 is IQ2_XXS.
 at=$(grep -a -b -o 'blk.0.attn_output.weight' "$gguf/gpt2.gguf" | head -n 1 | cut -d : -f 1)
 cp "$gguf/gpt2.gguf" "$work/quantised.gguf"
 chmod u+w "$work/quantised.gguf"
-printf '\003' | dd of="$work/quantised.gguf" bs=1 seek=$((at + 24 + 4 + 16)) conv=notrunc 2>/dev/null
-fails 1 'quantised.gguf: tensor "blk.0.attn_output.weight" has type Q4_1, which isobit does not read' \
+printf '\020' | dd of="$work/quantised.gguf" bs=1 seek=$((at + 24 + 4 + 16)) conv=notrunc 2>/dev/null
+fails 1 'quantised.gguf: tensor "blk.0.attn_output.weight" has type IQ2_XXS, which isobit does not read' \
     'info of a quantised file' "$@" info --model "$work/quantised.gguf"
 rm "$work/quantised.gguf"
 works 'info of Q8_0' "$@" info --model "$gguf/llama-q8_0.gguf"

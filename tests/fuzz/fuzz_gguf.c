@@ -4,6 +4,7 @@
  * model with a token through it. Of what is accepted every tensor must lie in the file, and every
  * value within what precedes the tensors.
  */
+#include "blocks.h"
 #include "fuzz.h"
 #include "gguf.h"
 
@@ -44,8 +45,13 @@ static void check_tensors(const model_checkpoint *c, uint64_t bytes) {
         FUZZ_CHECK(t->rank >= 1 && t->rank <= 4);
         for (size_t k = 0; k < t->rank; k++)
             elements *= t->shape[k];
-        /* two elements of blocks of 4 bits take a byte, and all others a byte at least */
-        FUZZ_CHECK(elements && elements / (t->dtype == MODEL_Q4_0 ? 2 : 1) <= t->end - t->begin);
+        /* blocks are whole, and other elements take a byte at least */
+        const model_block_type *blocks = model_block_type_of(t->dtype);
+        if (blocks) {
+            FUZZ_CHECK(t->shape[t->rank - 1] % model_block_elements(blocks) == 0);
+            elements = elements / model_block_elements(blocks) * blocks->bytes;
+        }
+        FUZZ_CHECK(elements && elements <= t->end - t->begin);
         FUZZ_CHECK(c->data_start + t->end <= bytes);
         sum += t->end - t->begin;
     }

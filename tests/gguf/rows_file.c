@@ -78,14 +78,18 @@ static void infinite_items(gguf_maker *m) {
 /* Tensors. */
 static void same_tensor(gguf_maker *m) { gguf_f32(m, "token_embd.weight", 4, 7); }
 static void quantised(gguf_maker *m) {
-    gguf_tensor(m, "blk.0.attn_q.weight", Q4_1, 2, (const uint64_t[]){32, 4}, 80);
+    gguf_tensor(m, "blk.0.attn_q.weight", IQ2_XXS, 2, (const uint64_t[]){256, 4}, 264);
 }
 static void blocks(gguf_maker *m) {
     gguf_tensor(m, "x", Q4_0, 2, (const uint64_t[]){64, 3}, 108);
     gguf_tensor(m, "y", Q8_0, 1, (const uint64_t[]){32}, 34);
+    gguf_tensor(m, "z", Q4_K, 2, (const uint64_t[]){512, 3}, 864);
 }
 static void half_blocks(gguf_maker *m) {
     gguf_tensor(m, "blk.0.attn_q.weight", Q8_0, 2, (const uint64_t[]){48, 4}, 204);
+}
+static void half_k_blocks(gguf_maker *m) {
+    gguf_tensor(m, "blk.0.attn_q.weight", Q4_K, 2, (const uint64_t[]){128, 4}, 288);
 }
 static void short_blocks(gguf_maker *m) {
     gguf_tensor(m, "blk.0.attn_q.weight", Q4_0, 2, (const uint64_t[]){4, 4}, 18);
@@ -207,7 +211,7 @@ static const gguf_row rows[] = {
 
     /* Tensors. */
     {"quantised", ISOBIT_E_UNSUPPORTED,
-     "tensor \"blk.0.attn_q.weight\" has type Q4_1, which isobit does not read yet",
+     "tensor \"blk.0.attn_q.weight\" has type IQ2_XXS, which isobit does not read yet",
      .skip = "blk.0.attn_q.weight", .add = quantised},
     {"blocks, unused", ISOBIT_OK, "", .add = blocks},
     {"a row of one block and a half", ISOBIT_E_SHAPE,
@@ -216,6 +220,9 @@ static const gguf_row rows[] = {
     {"rows shorter than a block", ISOBIT_E_SHAPE,
      "tensor \"blk.0.attn_q.weight\" has rows that are no whole blocks of 32 elements",
      .skip = "blk.0.attn_q.weight", .add = short_blocks},
+    {"a row shorter than a block of 256", ISOBIT_E_SHAPE,
+     "tensor \"blk.0.attn_q.weight\" has rows that are no whole blocks of 256 elements",
+     .skip = "blk.0.attn_q.weight", .add = half_k_blocks},
     {"blocks beyond 2^64 bits", ISOBIT_E_OVERFLOW, "tensor \"x\"", .add = many_blocks},
     {"quantised, unused", ISOBIT_E_UNSUPPORTED, "tensor \"x\" has type MXFP4", .add = mxfp4},
     {"unknown type", ISOBIT_E_UNSUPPORTED, "tensor \"x\" has type 4711, which isobit does not know",

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * GGUF's blocks. Read, they are what their definition says, and what the package gguf makes of them
+ * (tests/data/blocks.txt). Models of each type have the bits of the same weights in F32, with every
+ * set and several threads. What is wrong with a file is said with the name of the tensor.
+ */
+#include "blocks.h"
+
+#include "gguf/blocks.h"
+#include "gguf_files.h"
+
+#include <isobit/model.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+static const struct {
+    const char *name;
+    model_dtype dtype;
+} types[] = {{"Q4_0", MODEL_Q4_0}, {"Q4_1", MODEL_Q4_1},     {"Q5_0", MODEL_Q5_0},
+             {"Q5_1", MODEL_Q5_1}, {"Q8_0", MODEL_Q8_0},     {"IQ4_NL", MODEL_IQ4_NL},
+             {"Q2_K", MODEL_Q2_K}, {"IQ4_XS", MODEL_IQ4_XS}, {"Q3_K", MODEL_Q3_K},
+             {"Q4_K", MODEL_Q4_K}, {"Q5_K", MODEL_Q5_K},     {"Q6_K", MODEL_Q6_K}};
+
+static const model_block_type *type_of(const char *name) {
+    for (size_t i = 0; i < COUNT(types); i++)
+        if (strcmp(types[i].name, name) == 0)
+            return model_block_type_of(types[i].dtype);
+    fail_msg("no type %s", name);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------- blocks */
+
+static void same_floats(const float *got, const float *expected, size_t n, const char *name) {
+    for (size_t i = 0; i < n; i++)
+        if (memcmp(&got[i], &expected[i], sizeof *got) != 0) /* also of zeros */
+            fail_msg("%s: element %zu is %a, not %a", name, i, (double)got[i], (double)expected[i]);
+}
+
+static void blocks_are_as_defined(void **unused) {
+    (void)unused;
+    unsigned char bytes[256];
+    float weights[256], got[256];
+    uint64_t state = 7;
+    model_block block;
+    assert_int_equal(COUNT(types), block_kind_count);
+    for (size_t t = 0; t < block_kind_count; t++) {
+        const block_kind *kind = &block_kinds[t];
+        const model_block_type *type = type_of(kind->name);
+        assert_string_equal(type->name, kind->name);
+        assert_int_equal(type->bytes, kind->bytes);
+        assert_int_equal(model_block_elements(type), kind->elements);
+        for (int i = 0; i < 400; i++) {
+            block_make(bytes, weights, kind, i % 2, &state);
+            assert_true(model_block_read(&block, type, bytes));
+            model_block_floats(got, &block, type);
+            same_floats(got, weights, kind->elements, kind->name);
+        }
+    }
+}
+
+/* Blocks of random bytes, and what dequantize of the package gguf makes of them. */
+static void blocks_are_as_elsewhere(void **unused) {
+    (void)unused;
+    unsigned char bytes[256];
+    char name[16];
+    float expected[256], got[256];
+    unsigned value;
+    size_t lines = 0;
+    FILE *file = fopen(ISOBIT_TEST_DATA "/blocks.txt", "r");
+    assert_non_null(file);
+    for (; fscanf(file, "%15s", name) == 1; lines++) {
+        const model_block_type *type = type_of(name);
+        model_block block;
+        for (size_t i = 0; i < type->bytes; i++) {
+            assert_int_equal(fscanf(file, " %2x", &value), 1);
+            bytes[i] = (unsigned char)value;
+        }
+        for (size_t i = 0; i < model_block_elements(type); i++) {
+            assert_int_equal(fscanf(file, " %8x", &value), 1);
+            memcpy(&expected[i], &value, sizeof value);
+        }
+        assert_true(model_block_read(&block, type, bytes));
+        model_block_floats(got, &block, type);
+        same_floats(got, expected, model_block_elements(type), name);
+    }
+    (void)fclose(file);
+    assert_int_equal(lines, 2 * COUNT(types));
+}
+
+/* ------------------------------------------------------------------------------------- models */
+
+enum { D = 256, FFN = 512, WORDS = 40, LENGTH = 9 };
+
+/* A Llama whose matrices have these types by turns; `wide`: the same weights in F32. */
+typedef struct blocks_maker {
+    gguf_maker m;
+    const block_kind *const *kinds;
+    size_t kind_count, turn;
+    int fill, wide;
+    uint64_t state;
+} blocks_maker;
+
+static void matrix(blocks_maker *b, const char *name, size_t n, size_t k) {
+    const block_kind *kind = b->kinds[b->turn++ % b->kind_count];
+    const uint64_t sizes[] = {k, n};
+    unsigned char bytes[256];
+    float weights[256];
+    gguf_tensor(&b->m, name, b->wide ? 0 : kind->type, 2, sizes, 0);
+    for (size_t i = 0; i < n * k / kind->elements; i++) {
+        block_make(bytes, weights, kind, b->fill, &b->state);
+        if (!b->wide)
+            blob_add(&b->m.data, bytes, kind->bytes);
+        for (size_t e = 0; b->wide && e < kind->elements; e++) {
+            uint32_t bits;
+            memcpy(&bits, &weights[e], sizeof bits);
+            gguf_put(&b->m.data, bits, 4);
+        }
+    }
+}
+
+static void write_model(const files *f, const block_kind *const *kinds, size_t count, int fill,
+                        int wide) {
+    blocks_maker b = {.kinds = kinds, .kind_count = count, .fill = fill, .wide = wide, .state = 3};
+    gguf_maker *m = &b.m;
+    m->version = 3;
+    m->alignment = 32;
+    gguf_text(m, "general.architecture", "llama");
+    gguf_u32(m, "llama.block_count", 1);
+    gguf_u32(m, "llama.context_length", 16);
+    gguf_u32(m, "llama.embedding_length", D);
+    gguf_u32(m, "llama.feed_forward_length", FFN);
+    gguf_u32(m, "llama.attention.head_count", 4);
+    gguf_u32(m, "llama.attention.head_count_kv", 2);
+    gguf_number(m, "llama.attention.layer_norm_rms_epsilon", 6, 0x3f800000, 4);
+    gguf_text(m, "tokenizer.ggml.model", "none");
+    gguf_u32(m, "llama.vocab_size", WORDS);
+    matrix(&b, "token_embd.weight", WORDS, D);
+    gguf_f32(m, "blk.0.attn_norm.weight", D, 0);
+    matrix(&b, "blk.0.attn_q.weight", D, D);
+    matrix(&b, "blk.0.attn_k.weight", D / 2, D);
+    matrix(&b, "blk.0.attn_v.weight", D / 2, D);
+    matrix(&b, "blk.0.attn_output.weight", D, D);
+    gguf_f32(m, "blk.0.ffn_norm.weight", D, 0);
+    matrix(&b, "blk.0.ffn_gate.weight", FFN, D);
+    matrix(&b, "blk.0.ffn_up.weight", FFN, D);
+    matrix(&b, "blk.0.ffn_down.weight", D, FFN);
+    gguf_f32(m, "output_norm.weight", D, 0);
+    if (fill != BLOCK_EXTREME) /* else the embedding's, as those of the largest would overflow */
+        matrix(&b, "output.weight", WORDS, D);
+    blob all = gguf_finish(m);
+    files_write(f, "model.gguf", all.bytes, all.count);
+    blob_free(&all);
+}
+
+static void logits(float *to, const files *f, size_t length, size_t widen, int stepwise,
+                   const iso_context *context) {
+    static const uint32_t ids[LENGTH] = {7, 11, 5, 2, 39, 0, 23, 8, 1};
+    const iso_load_options options = {.size = sizeof options, .widen = widen};
+    iso_error error = {0};
+    iso_model *model = NULL;
+    if (iso_model_load(&model, f->directory, &options, context, &error) ||
+        iso_logits_f32(to, model, NULL, 0, ids, length, stepwise, context, &error))
+        fail_msg("%s", error.message);
+    iso_model_free(model);
+}
+
+static void same_logits(const float *got, const float *expected, size_t length, const char *name) {
+    for (size_t i = 0; i < length * WORDS; i++)
+        if (memcmp(&got[i], &expected[i], sizeof *got) != 0 &&
+            !(got[i] != got[i] && expected[i] != expected[i]))
+            fail_msg("%s: logit %zu is %a, not %a", name, i, (double)got[i], (double)expected[i]);
+}
+
+/* Files of one type, and of types as they are mixed, where stacked matrices differ. */
+static void models_have_the_bits_of_f32(void **unused) {
+    (void)unused;
+    static const char *const mixed[][4] = {{"Q4_K", "Q4_K", "Q4_K", "Q6_K"},
+                                           {"Q5_K", "Q5_K", "Q6_K", "Q5_K"},
+                                           {"Q2_K", "Q3_K", "Q2_K", "Q3_K"},
+                                           {"Q4_0", "Q4_1", "Q5_1", "Q8_0"},
+                                           {"Q5_0", "Q8_0", "IQ4_NL", "Q6_K"}};
+    static float got[LENGTH * WORDS], expected[LENGTH * WORDS];
+    const size_t files_count = block_kind_count + COUNT(mixed);
+    iso_pool *pool;
+    files f, wide;
+    files_make(&f);
+    files_make(&wide);
+    assert_int_equal(iso_pool_create(&pool, 3), ISOBIT_OK);
+    for (size_t i = 0; i < 2 * files_count; i++) {
+        const block_kind *kinds[4];
+        const size_t which = i / 2, of = which < block_kind_count ? 0 : which - block_kind_count;
+        for (size_t k = 0; k < 4; k++)
+            kinds[k] =
+                which < block_kind_count ? &block_kinds[which] : block_kind_find(mixed[of][k]);
+        write_model(&f, kinds, 4, i % 2, 0);
+        write_model(&wide, kinds, 4, i % 2, 1);
+        for (size_t s = 0; s < iso_isa_count(); s++) {
+            const iso_context context = {.size = sizeof context,
+                                         .isa = iso_isa_get(s),
+                                         .executor = s % 2 ? iso_pool_executor(pool) : NULL};
+            if (iso_isa_missing(context.isa))
+                continue;
+            for (size_t length = 1; length <= LENGTH; length += 4) {
+                logits(expected, &wide, length, 0, 0, &context);
+                for (size_t e = 0; i % 2 == BLOCK_PLAIN && e < length * WORDS; e++)
+                    assert_true(expected[e] - expected[e] == 0);
+                for (int w = 0; w < 4; w++) {
+                    logits(got, &f, length, (size_t)w / 2, w % 2, &context);
+                    same_logits(got, expected, length, kinds[0]->name);
+                }
+            }
+        }
+    }
+    iso_pool_destroy(pool);
+    files_remove(&f);
+    files_remove(&wide);
+}
+
+/* ---------------------------------------------------------------------------- what is refused */
+
+static void refused(const files *f, iso_status status, const char *says) {
+    for (size_t widen = 0; widen < 2; widen++) {
+        const iso_load_options options = {.size = sizeof options, .widen = widen};
+        iso_error error = {0};
+        iso_model *model = NULL;
+        assert_int_equal(iso_model_load(&model, f->directory, &options, NULL, &error), status);
+        assert_null(model);
+        if (!strstr(error.message, says))
+            fail_msg("\"%s\" does not say \"%s\"", error.message, says);
+    }
+}
+
+/* A scale, or an offset, that is infinite or NaN, of the first block of a file and of the last;
+ * rows that are no whole blocks; a file that ends too early. */
+static void wrong_files_are_refused(void **unused) {
+    (void)unused;
+    static const unsigned char bad[][2] = {{0, 0x7c}, {0, 0xfc}, {1, 0x7c}, {0, 0xfe}};
+    static const char *const names[] = {"\"token_embd.weight\"", "\"output.weight\""};
+    char says[200];
+    files f;
+    files_make(&f);
+    for (size_t t = 0; t < block_kind_count; t++) {
+        const block_kind *kind = &block_kinds[t];
+        char path[200];
+        write_model(&f, &kind, 1, BLOCK_PLAIN, 0);
+        files_path(&f, "model.gguf", path, sizeof path);
+        FILE *file = fopen(path, "rb");
+        assert_non_null(file);
+        assert_int_equal(fseek(file, 0, SEEK_END), 0);
+        const size_t bytes = (size_t)ftell(file), last = WORDS * D / kind->elements - 1;
+        rewind(file);
+        unsigned char *all = malloc(bytes);
+        assert_non_null(all);
+        assert_int_equal(fread(all, 1, bytes, file), bytes);
+        (void)fclose(file);
+        for (size_t i = 0; i < 4; i++) {
+            const size_t at = i % 2 && kind->has_offset ? kind->offset_at : kind->scale_at;
+            const size_t block = i / 2 ? last : 3;
+            unsigned char *scale = all + bytes - (last + 1 - block) * kind->bytes + at, kept[2];
+            memcpy(kept, scale, 2);
+            memcpy(scale, bad[i], 2);
+            files_write(&f, "model.gguf", all, bytes);
+            (void)snprintf(says, sizeof says, "tensor %s: the scale%s of block %zu is not finite",
+                           names[1], kind->has_offset ? " or the minimum" : "", block);
+            refused(&f, ISOBIT_E_RANGE, says);
+            memcpy(scale, kept, 2);
+        }
+        files_write(&f, "model.gguf", all, bytes - 1);
+        (void)snprintf(says, sizeof says, "tensor %s ends at byte", names[1]);
+        refused(&f, ISOBIT_E_TRUNCATED, says);
+        free(all);
+
+        gguf_maker m = {0};
+        gguf_good(&m);
+        gguf_tensor(&m, "x", kind->type, 2, (const uint64_t[]){kind->elements / 2, 2}, kind->bytes);
+        blob odd = gguf_finish(&m);
+        files_write(&f, "model.gguf", odd.bytes, odd.count);
+        (void)snprintf(says, sizeof says,
+                       "tensor \"x\" has rows that are no whole blocks of %zu elements",
+                       kind->elements);
+        refused(&f, ISOBIT_E_SHAPE, says);
+        blob_free(&odd);
+    }
+    files_remove(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_are_as_defined),
+        cmocka_unit_test(blocks_are_as_elsewhere),
+        cmocka_unit_test(models_have_the_bits_of_f32),
+        cmocka_unit_test(wrong_files_are_refused),
+    };
+    return cmocka_run_group_tests_name("blocks", tests, NULL, NULL);
+}
