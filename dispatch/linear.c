@@ -108,7 +108,7 @@ static iso_status linear_call(float *y, size_t ldy, const float *x, size_t ldx,
         return status;
     if (iso_overlap(y, m, n, ldy, x, m, k, ldx))
         return ISOBIT_E_ALIAS;
-    const size_t panel = w->q     ? k / iso_q_group(w->type) * iso_q_words(w->type)
+    const size_t panel = w->q     ? k / iso_q_block(w->type) * iso_q_words(w->type)
                          : w->w16 ? k * ISO_WIDE_PANEL
                                   : k * ISO_PANEL;
     struct iso_product t = {.machine = iso_gemm_this_machine(kernels),
@@ -222,7 +222,7 @@ static iso_status weights_of_q(struct weights *of, const iso_packed_q *w) {
     if (type < 0)
         return ISOBIT_E_OPTION;
     *of = (struct weights){w->data, w->n, w->k, 0, (int)w->format.bits, type};
-    return w->k % iso_q_group(type) ? ISOBIT_E_DIM : ISOBIT_OK;
+    return w->k % iso_q_block(type) ? ISOBIT_E_DIM : ISOBIT_OK;
 }
 
 iso_status iso_linear_q(float *y, size_t ldy, const float *x, size_t ldx, const iso_packed_q *w,

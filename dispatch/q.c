@@ -8,43 +8,71 @@
 #include "embed_rows.h"
 #include "verbose.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
 int iso_q_type(const iso_q_format *f) {
-    const int group = f->group == 32    ? 0
+    static const int kinds[] = {[ISOBIT_SCALE_F16] = 0,
+                                [ISOBIT_SCALE_F32] = ISO_Q_F32,
+                                [ISOBIT_SCALE_I8] = ISO_Q_I8,
+                                [ISOBIT_SCALE_F16_OFFSET] = ISO_Q_OFFSETS,
+                                [ISOBIT_SCALE_F32_OFFSET] = ISO_Q_F32 | ISO_Q_OFFSETS,
+                                [ISOBIT_SCALE_I8_OFFSET] = ISO_Q_I8 | ISO_Q_OFFSETS};
+    const int group = f->group == 16    ? ISO_Q_16
+                      : f->group == 32  ? 0
                       : f->group == 64  ? ISO_Q_64
                       : f->group == 128 ? ISO_Q_128
                                         : -1;
-    if (group < 0 || (f->bits != 4 && f->bits != 8) || f->scale > ISOBIT_SCALE_F32)
+    if (group < 0 || (f->bits != 4 && f->bits != 8) || f->scale >= sizeof kinds / sizeof *kinds)
         return -1;
-    return group | (f->bits == 4 ? ISO_Q_4 : 0) | (f->scale == ISOBIT_SCALE_F32 ? ISO_Q_F32 : 0);
+    return group | (f->bits == 4 ? ISO_Q_4 : 0) | kinds[f->scale];
 }
 
-static size_t scale_bytes(int type) { return type & ISO_Q_F32 ? 4 : 2; }
+/* A block begins with its scale and its offset, of `wide` bytes each, and those of its groups,
+ * where these have some of one byte. */
+static size_t wide_bytes(int type) { return type & ISO_Q_F32 ? 4 : 2; }
+static size_t factors(int type) { return type & ISO_Q_OFFSETS ? 2 : 1; }
+static size_t narrow_bytes(int type) {
+    return type & ISO_Q_I8 ? ISO_Q_BLOCK / iso_q_group(type) : 0;
+}
+static size_t first_bytes(int type) {
+    return factors(type) * (wide_bytes(type) + narrow_bytes(type));
+}
 static size_t block_bytes(int type) {
-    return scale_bytes(type) + (type & ISO_Q_4 ? iso_q_group(type) / 2 : iso_q_group(type));
+    return first_bytes(type) + iso_q_block(type) / (type & ISO_Q_4 ? 2 : 1);
 }
 
-/* The numbers of a block; of 4 bits low halves of bytes come first, then the high ones, 8 more than
- * they mean. */
-static int number(const unsigned char *block, size_t i, int type) {
-    const unsigned char *numbers = block + scale_bytes(type);
+/* The numbers of a group; of 4 bits low halves of bytes come first, then the high ones, 8 more than
+ * they mean where there are no offsets. */
+static const unsigned char *numbers_of(const unsigned char *block, size_t group, int type) {
+    return block + first_bytes(type) + group * iso_q_group(type) / (type & ISO_Q_4 ? 2 : 1);
+}
+static int number(const unsigned char *numbers, size_t i, int type) {
     const size_t half = iso_q_group(type) / 2;
     if (!(type & ISO_Q_4))
         return (int8_t)numbers[i];
-    return (i < half ? numbers[i] & 15 : numbers[i - half] >> 4) - 8;
+    return (i < half ? numbers[i] & 15 : numbers[i - half] >> 4) - (type & ISO_Q_OFFSETS ? 0 : 8);
 }
 
-static float scale_of(const unsigned char *block, int type) {
+/* The scale of a block, or (which 1) its offset. */
+static float wide_factor(const unsigned char *block, size_t which, int type) {
     float value;
     uint16_t half;
     if (!(type & ISO_Q_F32)) {
-        memcpy(&half, block, sizeof half);
+        memcpy(&half, block + which * sizeof half, sizeof half);
         return iso_f16_value(half);
     }
-    memcpy(&value, block, sizeof value);
+    memcpy(&value, block + which * sizeof value, sizeof value);
     return value;
+}
+static const unsigned char *narrow_factor(const unsigned char *block, size_t which, size_t group,
+                                          int type) {
+    return block + factors(type) * wide_bytes(type) + which * narrow_bytes(type) + group;
+}
+static float factor(const unsigned char *block, size_t which, size_t group, int type) {
+    const float wide = wide_factor(block, which, type);
+    return type & ISO_Q_I8 ? wide * (float)(int8_t)*narrow_factor(block, which, group, type) : wide;
 }
 
 /* Rows of blocks, `ld` blocks between them: as iso_check_matrix. */
@@ -64,37 +92,49 @@ static iso_status check_blocks(const void *p, size_t rows, size_t blocks, size_t
 struct packing {
     uint32_t *packed;
     const unsigned char *w;
-    size_t ld, n, groups, tasks; /* ld in bytes */
+    size_t ld, n, blocks, tasks; /* ld in bytes */
     int type;
-    atomic_int bad; /* a scale is not finite */
+    atomic_int bad; /* a scale or an offset is not finite */
 };
 
-/* A block of column j into its group. */
-static void pack_block(uint32_t *group, const unsigned char *block, size_t j, int type) {
-    unsigned char *scale = (unsigned char *)group + j * scale_bytes(type);
-    uint32_t *numbers = group + iso_q_scale_words(type);
-    memcpy(scale, block, scale_bytes(type));
-    for (size_t i = 0; i < iso_q_group(type); i++)
-        if (!(type & ISO_Q_4))
-            ((unsigned char *)numbers)[i * ISO_PANEL + j] = (unsigned char)number(block, i, type);
-        else
-            numbers[i / ISO_Q_STEPS * ISO_PANEL + j] |= ((uint32_t)number(block, i, type) & 15)
-                                                        << (28 - 4 * (i % ISO_Q_STEPS));
+/* A block of column j into that of its panel; 0: a scale or an offset is not finite. */
+static int pack_block(uint32_t *to, const unsigned char *block, size_t j, int type) {
+    const size_t wide = wide_bytes(type), group = iso_q_group(type);
+    int finite = 1;
+    for (size_t f = 0; f < factors(type); f++) {
+        const float value = wide_factor(block, f, type);
+        finite &= value - value == 0; /* neither infinite nor NaN */
+        memcpy((unsigned char *)to + (f * ISO_PANEL + j) * wide, block + f * wide, wide);
+    }
+    to += iso_q_head_words(type);
+    for (size_t g = 0; g < iso_q_block(type) / group; g++) {
+        const unsigned char *numbers = numbers_of(block, g, type);
+        if (type & ISO_Q_I8)
+            for (size_t f = 0; f < factors(type); f++)
+                ((unsigned char *)to)[f * ISO_PANEL + j] = *narrow_factor(block, f, g, type);
+        to += iso_q_scale_words(type);
+        for (size_t i = 0; i < group; i++)
+            if (!(type & ISO_Q_4))
+                ((unsigned char *)to)[i * ISO_PANEL + j] = numbers[i];
+            else
+                to[i / ISO_Q_STEPS * ISO_PANEL + j] |= ((uint32_t)number(numbers, i, type) & 15)
+                                                       << (28 - 4 * (i % ISO_Q_STEPS));
+        to += group * (type & ISO_Q_4 ? 2 : 4);
+    }
+    return finite;
 }
 
 static void pack_panel(struct packing *t, size_t panel) {
     const size_t words = iso_q_words(t->type), left = t->n - panel * ISO_PANEL;
     const size_t n = left < ISO_PANEL ? left : ISO_PANEL;
-    uint32_t *to = t->packed + panel * t->groups * words;
-    for (size_t g = 0; g < t->groups; g++, to += words) {
+    uint32_t *to = t->packed + panel * t->blocks * words;
+    for (size_t g = 0; g < t->blocks; g++, to += words) {
         memset(to, 0, words * sizeof *to);
         for (size_t j = 0; j < n; j++) {
             const unsigned char *block =
                 t->w + (panel * ISO_PANEL + j) * t->ld + g * block_bytes(t->type);
-            const float scale = scale_of(block, t->type);
-            if (!(scale - scale == 0)) /* infinite, or NaN */
+            if (!pack_block(to, block, j, t->type))
                 atomic_store_explicit(&t->bad, 1, memory_order_relaxed);
-            pack_block(to, block, j, t->type);
         }
     }
 }
@@ -107,19 +147,19 @@ static void pack_some(void *arg, size_t task) {
 }
 
 iso_status iso_pack_q_bytes(size_t *bytes, size_t n, size_t k, const iso_q_format *format) {
-    size_t groups;
+    size_t blocks;
     if (!bytes || !format)
         return ISOBIT_E_NULL;
     const int type = iso_q_type(format);
     if (type < 0)
         return ISOBIT_E_OPTION;
-    if (k % iso_q_group(type))
+    if (k % iso_q_block(type))
         return ISOBIT_E_DIM;
     if (n > SIZE_MAX - ISO_PANEL ||
-        __builtin_mul_overflow((n + ISO_PANEL - 1) / ISO_PANEL, k / iso_q_group(type), &groups) ||
-        groups > PTRDIFF_MAX / sizeof(uint32_t) / iso_q_words(type))
+        __builtin_mul_overflow((n + ISO_PANEL - 1) / ISO_PANEL, k / iso_q_block(type), &blocks) ||
+        blocks > PTRDIFF_MAX / sizeof(uint32_t) / iso_q_words(type))
         return ISOBIT_E_OVERFLOW;
-    *bytes = groups * iso_q_words(type) * sizeof(uint32_t);
+    *bytes = blocks * iso_q_words(type) * sizeof(uint32_t);
     return ISOBIT_OK;
 }
 
@@ -134,18 +174,18 @@ static iso_status pack_call(iso_packed_q *p, void *packed, size_t packed_bytes, 
     if (status)
         return status;
     const int type = iso_q_type(format);
-    const size_t groups = k / iso_q_group(type), block = block_bytes(type);
-    if ((status = check_blocks(w, n, groups, ldw, type)))
+    const size_t blocks = k / iso_q_block(type), block = block_bytes(type);
+    if ((status = check_blocks(w, n, blocks, ldw, type)))
         return status;
     if ((status = iso_check_packed(&kernels, packed, packed_bytes, bytes, w,
-                                   iso_extent(n, groups, ldw, block), context)))
+                                   iso_extent(n, blocks, ldw, block), context)))
         return status;
     if (bytes) {
         struct packing t = {.packed = packed,
                             .w = w,
                             .ld = ldw * block,
                             .n = n,
-                            .groups = groups,
+                            .blocks = blocks,
                             .tasks = iso_context_threads(context),
                             .type = type};
         atomic_init(&t.bad, 0);
@@ -157,15 +197,15 @@ static iso_status pack_call(iso_packed_q *p, void *packed, size_t packed_bytes, 
     return ISOBIT_OK;
 }
 
-/* "q4g32:f16" and the like. */
+/* "q4g32:f16", "q4g32:i8+" with offsets, and the like. */
 struct format_text {
     char text[32];
 };
 static struct format_text say_format(const iso_q_format *f) {
     struct format_text t = {"none"};
-    if (f)
-        (void)snprintf(t.text, sizeof t.text, "q%ug%u:%s", f->bits, f->group,
-                       f->scale == ISOBIT_SCALE_F32 ? "f32" : "f16");
+    static const char *const scales[] = {"f16", "f32", "i8", "f16+", "f32+", "i8+"};
+    if (f && f->scale < sizeof scales / sizeof *scales)
+        (void)snprintf(t.text, sizeof t.text, "q%ug%u:%s", f->bits, f->group, scales[f->scale]);
     return t;
 }
 
@@ -181,17 +221,27 @@ iso_status iso_pack_q(iso_packed_q *p, void *packed, size_t packed_bytes, const 
 
 /* ---------------------------------------------------------------------------------- embeddings */
 
-/* Whole groups. */
+/* Whole blocks. */
 static void dequantise(float *to, const void *row, size_t first, size_t n, int type) {
-    const size_t group = iso_q_group(type), bytes = block_bytes(type);
-    const unsigned char *block = (const unsigned char *)row + first / group * bytes;
-    for (size_t i = 0; i < n; i += group, block += bytes) {
-        const float scale = scale_of(block, type);
-        for (size_t e = 0; e < group; e++)
-            to[i + e] = (float)number(block, e, type) * scale;
+    const size_t group = iso_q_group(type), each = iso_q_block(type), bytes = block_bytes(type);
+    const unsigned char *block = (const unsigned char *)row + first / each * bytes;
+    for (size_t i = 0; i < n; i += group) {
+        const size_t g = i % each / group;
+        const unsigned char *numbers = numbers_of(block, g, type);
+        const float scale = factor(block, 0, g, type);
+        if (type & ISO_Q_OFFSETS) {
+            const float offset = factor(block, 1, g, type);
+            for (size_t e = 0; e < group; e++)
+                to[i + e] = fmaf((float)number(numbers, e, type), scale, offset);
+        } else {
+            for (size_t e = 0; e < group; e++)
+                to[i + e] = (float)number(numbers, e, type) * scale;
+        }
+        if ((i + group) % each == 0)
+            block += bytes;
     }
 }
-_Static_assert(ISO_EMBED_FLOATS % 128 == 0, "whole groups are dequantised");
+_Static_assert(ISO_EMBED_FLOATS % ISO_Q_BLOCK == 0, "whole blocks are dequantised");
 
 static iso_status embed_call(struct iso_embedding *t, const iso_q_format *format, size_t vocabulary,
                              size_t position_count, const iso_context *context) {
@@ -200,9 +250,9 @@ static iso_status embed_call(struct iso_embedding *t, const iso_q_format *format
     t->type = iso_q_type(format);
     if (t->type < 0)
         return ISOBIT_E_OPTION;
-    if (t->d % iso_q_group(t->type))
+    if (t->d % iso_q_block(t->type))
         return ISOBIT_E_DIM;
-    t->row_bytes = t->d / iso_q_group(t->type) * block_bytes(t->type);
+    t->row_bytes = t->d / iso_q_block(t->type) * block_bytes(t->type);
     return iso_embed_rows(t, vocabulary, position_count, context);
 }
 

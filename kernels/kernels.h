@@ -41,23 +41,46 @@ static inline size_t iso_w16_place(size_t j, int type) {
 }
 
 /*
- * And of weights of 4 or 8 bits in groups along k, each with a scale: panels of 16 columns, [n/16]
- * [k/group], each the 16 scales, F16 or f32, then the numbers of a group. Those of 8 bits lie step
- * by step, [group][16]; of those of 4 bits each column has a word for 8 steps, [group/8][16], the
- * first of them in its uppermost bits. All are signed, in two's complement, and multiples of words.
+ * And of weights of 4 or 8 bits in groups along k, each with a scale, and maybe an offset: panels
+ * of 16 columns, [n/16][k/group], each the 16 scales, F16 or f32, and the offsets, then the numbers
+ * of a group. Those of 8 bits lie step by step, [group][16]; of those of 4 bits each column has a
+ * word for 8 steps, [group/8][16], the first of them in its uppermost bits. All are signed, in
+ * two's complement, but those of 4 bits with offsets; and multiples of words.
+ *
+ * ISO_Q_I8: scales and offsets of groups are int8, and 256 steps are a block, which begins with 16
+ * F16 that its scales, and 16 that its offsets are multiplied with.
  */
-enum {
-    ISO_Q_4 = 1,
-    ISO_Q_F32 = 2,
-    ISO_Q_64 = 4,
-    ISO_Q_128 = 8
-}; /* bits of a type; or 8, F16, 32 */
+enum { /* bits of a type; or 8, F16, 32 */
+       ISO_Q_4 = 1,
+       ISO_Q_F32 = 2,
+       ISO_Q_64 = 4,
+       ISO_Q_128 = 8,
+       ISO_Q_16 = ISO_Q_64 | ISO_Q_128,
+       ISO_Q_OFFSETS = 16,
+       ISO_Q_I8 = 32 /* not with ISO_Q_F32 */
+};
 #define ISO_Q_STEPS 8
-static inline size_t iso_q_group(int type) { return (size_t)32 << (type >> 2); }
-static inline size_t iso_q_scale_words(int type) { return type & ISO_Q_F32 ? 16 : 8; }
-/* Words of a group of a panel. */
+#define ISO_Q_BLOCK 256
+static inline size_t iso_q_group(int type) {
+    const int code = type & ISO_Q_16;
+    return code == ISO_Q_16 ? 16 : (size_t)32 << (code >> 2);
+}
+/* Steps after which all is as before: what a k must be a multiple of. */
+static inline size_t iso_q_block(int type) {
+    return type & ISO_Q_I8 ? ISO_Q_BLOCK : iso_q_group(type);
+}
+/* Words of a panel: before the groups of a block, of scales and offsets of a group, of a block. */
+static inline size_t iso_q_head_words(int type) {
+    return !(type & ISO_Q_I8) ? 0 : type & ISO_Q_OFFSETS ? 16 : 8;
+}
+static inline size_t iso_q_scale_words(int type) {
+    const size_t words = type & ISO_Q_I8 ? 4 : type & ISO_Q_F32 ? 16 : 8;
+    return type & ISO_Q_OFFSETS ? 2 * words : words;
+}
 static inline size_t iso_q_words(int type) {
-    return iso_q_scale_words(type) + iso_q_group(type) * (type & ISO_Q_4 ? 2 : 4);
+    const size_t numbers = iso_q_group(type) * (type & ISO_Q_4 ? 2 : 4);
+    return iso_q_head_words(type) +
+           iso_q_block(type) / iso_q_group(type) * (iso_q_scale_words(type) + numbers);
 }
 
 /* And of int8: [n/16][k/4][16][4], four steps of a column side by side, k rounded up to a multiple
@@ -198,8 +221,9 @@ enum { ISO_DIRECT_ADD = 1, ISO_DIRECT_BEYOND_L2 = 2, ISO_DIRECT_NEXT = 4 };
  */
 
 /*
- * gemm_q, gemm_dequantise: the same with weights in groups, at most Q_MR rows, k a multiple of the
- * group, `bps` words between panels. A weight is its number times its scale, rounded to f32.
+ * gemm_q, gemm_dequantise: the same with weights in groups, at most Q_MR rows, k a multiple of
+ * their block, `bps` words between panels. A weight is its number times its scale, rounded to f32,
+ * or with offsets fma(number, scale, offset).
  *
  * quantize_s8: rows of n floats become int8, x = scale * q about, scale = max |x| / 127; see
  * iso_quantize_s8. q [rows][ldq >= padded]: what is beyond n is 0. flip: 0, or 0x80, with which

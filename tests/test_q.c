@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Weights of 4 and 8 bits in groups: packing, products and embeddings have the bits of the f32
- * functions on numbers times scales, with every set, number of threads and way; nothing outside of
- * the operands is touched; what is refused.
+ * functions on numbers times scales, or with an offset, with every set, number of threads and way;
+ * nothing outside of the operands is touched; what is refused.
  */
 #include "few_bits.h"
 
@@ -10,14 +10,31 @@
 
 /* ------------------------------------------------------------------------------------- formats */
 
-static const iso_q_format formats[] = {{8, 32, ISOBIT_SCALE_F16},  {4, 32, ISOBIT_SCALE_F16},
-                                       {8, 64, ISOBIT_SCALE_F32},  {4, 128, ISOBIT_SCALE_F32},
-                                       {8, 128, ISOBIT_SCALE_F16}, {4, 64, ISOBIT_SCALE_F32}};
+static const iso_q_format formats[] = {
+    {8, 32, ISOBIT_SCALE_F16},        {4, 32, ISOBIT_SCALE_F16},
+    {8, 64, ISOBIT_SCALE_F32},        {4, 128, ISOBIT_SCALE_F32},
+    {8, 128, ISOBIT_SCALE_F16},       {4, 64, ISOBIT_SCALE_F32},
+    {4, 32, ISOBIT_SCALE_F16_OFFSET}, {8, 32, ISOBIT_SCALE_F16_OFFSET},
+    {4, 32, ISOBIT_SCALE_I8_OFFSET},  {8, 32, ISOBIT_SCALE_I8_OFFSET},
+    {8, 16, ISOBIT_SCALE_I8},         {4, 16, ISOBIT_SCALE_I8_OFFSET},
+    {4, 16, ISOBIT_SCALE_F32},        {4, 128, ISOBIT_SCALE_F32_OFFSET},
+    {8, 64, ISOBIT_SCALE_F32_OFFSET}, {4, 128, ISOBIT_SCALE_I8}};
 static const iso_q_format q8_0 = {8, 32, ISOBIT_SCALE_F16}, q4_0 = {4, 32, ISOBIT_SCALE_F16};
 
-static size_t scale_bytes(const iso_q_format *f) { return f->scale == ISOBIT_SCALE_F32 ? 4 : 2; }
+static int has_offset(const iso_q_format *f) { return f->scale >= ISOBIT_SCALE_F16_OFFSET; }
+static int is_i8(const iso_q_format *f) {
+    return f->scale == ISOBIT_SCALE_I8 || f->scale == ISOBIT_SCALE_I8_OFFSET;
+}
+static int is_f32(const iso_q_format *f) {
+    return f->scale == ISOBIT_SCALE_F32 || f->scale == ISOBIT_SCALE_F32_OFFSET;
+}
+static size_t factors(const iso_q_format *f) { return has_offset(f) ? 2 : 1; }
+/* Of a scale with its offset, at the beginning of a block; weights of a block; and its bytes. */
+static size_t scale_bytes(const iso_q_format *f) { return is_f32(f) ? 4 : 2; }
+static size_t block_of(const iso_q_format *f) { return is_i8(f) ? 256 : f->group; }
 static size_t block_bytes(const iso_q_format *f) {
-    return scale_bytes(f) + (size_t)f->group * f->bits / 8;
+    const size_t small = is_i8(f) ? 256 / f->group : 0;
+    return factors(f) * (scale_bytes(f) + small) + block_of(f) * f->bits / 8;
 }
 
 /* F16 by definition. */
@@ -32,8 +49,8 @@ static float half_value(uint16_t half) {
 /* How blocks are filled: what models have; or the ends of every range. */
 enum { PLAIN, EXTREME };
 
-/* A block, and its weights: first half of a group in low halves of bytes, the rest in high ones. */
-static void make_block(unsigned char *to, float *weights, const iso_q_format *f, int kind) {
+/* A scale or an offset, and where it lies. */
+static float make_scale(unsigned char *to, const iso_q_format *f, int kind) {
     static const uint16_t halves[] = {0, 0x8000, 1, 0x8001, 0x7bff, 0xfbff, 0x3c00, 0x03ff};
     static const float singles[] = {0,     -0.0f,  0x1p-149f, -0x1p-126f,
                                     3e38f, -3e38f, 1,         0x1.fffffep-3f};
@@ -42,23 +59,48 @@ static void make_block(unsigned char *to, float *weights, const iso_q_format *f,
     float single = (float)(int32_t)(r % 20001 - 10000) * 1.7e-5f;
     if (kind == EXTREME)
         half = halves[r % 8], single = singles[r % 8];
-    if (f->scale == ISOBIT_SCALE_F16)
+    if (!is_f32(f))
         single = half_value(half);
-    memcpy(to, f->scale == ISOBIT_SCALE_F16 ? (void *)&half : (void *)&single, scale_bytes(f));
-    unsigned char *numbers = to + scale_bytes(f);
-    const int least = f->bits == 8 ? -128 : -8, most = -least - 1;
-    memset(numbers, 0, (size_t)f->group * f->bits / 8);
-    for (size_t i = 0; i < f->group; i++) {
-        int q = least + (int)(draw() % (unsigned)(most - least + 1));
-        if (kind == EXTREME && draw() % 2)
-            q = draw() % 3 == 0 ? 0 : draw() % 2 ? least : most;
-        weights[i] = (float)q * single;
-        if (f->bits == 8)
-            numbers[i] = (unsigned char)q;
-        else if (i < f->group / 2)
-            numbers[i] |= (unsigned char)(q + 8);
-        else
-            numbers[i - f->group / 2] |= (unsigned char)((q + 8) << 4);
+    memcpy(to, is_f32(f) ? (void *)&single : (void *)&half, scale_bytes(f));
+    return single;
+}
+
+static int draw_number(int least, int most, int kind) {
+    const int q = least + (int)(draw() % (unsigned)(most - least + 1));
+    if (kind == EXTREME && draw() % 2)
+        return draw() % 3 == 0 ? 0 : draw() % 2 ? least : most;
+    return q;
+}
+
+/* A block, and its weights: first half of a group in low halves of bytes, the rest in high ones. */
+static void make_block(unsigned char *to, float *weights, const iso_q_format *f, int kind) {
+    const float scale = make_scale(to, f, kind);
+    const float offset = has_offset(f) ? make_scale(to + scale_bytes(f), f, kind) : 0;
+    const size_t groups = block_of(f) / f->group;
+    unsigned char *small = to + factors(f) * scale_bytes(f);
+    unsigned char *numbers = small + (is_i8(f) ? factors(f) * groups : 0);
+    const int least = f->bits == 8 ? -128 : has_offset(f) ? 0 : -8;
+    const int most = f->bits == 8 ? 127 : least + 15;
+    memset(numbers, 0, block_of(f) * f->bits / 8);
+    for (size_t g = 0; g < groups; g++, weights += f->group, numbers += f->group * f->bits / 8) {
+        const int of_scale = is_i8(f) ? draw_number(-128, 127, kind) : 1;
+        const int of_offset = is_i8(f) ? draw_number(-128, 127, kind) : 1;
+        if (is_i8(f))
+            small[g] = (unsigned char)of_scale;
+        if (is_i8(f) && has_offset(f))
+            small[groups + g] = (unsigned char)of_offset;
+        const float s = scale * (float)of_scale, o = offset * (float)of_offset;
+        for (size_t i = 0; i < f->group; i++) {
+            const int q = draw_number(least, most, kind);
+            const int stored = f->bits == 4 && !has_offset(f) ? q + 8 : q;
+            weights[i] = has_offset(f) ? fmaf((float)q, s, o) : (float)q * s;
+            if (f->bits == 8)
+                numbers[i] = (unsigned char)q;
+            else if (i < f->group / 2)
+                numbers[i] |= (unsigned char)stored;
+            else
+                numbers[i - f->group / 2] |= (unsigned char)(stored << 4);
+        }
     }
 }
 
@@ -75,14 +117,15 @@ static void make_rows(unsigned char *to, float *wide, size_t rows, size_t k, siz
                       const iso_q_format *f, int kind) {
     for (size_t i = 0; i < rows; i++) {
         unsigned char *block = to + i * ld * block_bytes(f);
-        for (size_t p = 0; p < k; p += f->group, block += block_bytes(f))
+        for (size_t p = 0; p < k; p += block_of(f), block += block_bytes(f))
             make_block(block, wide + i * k + p, f, kind);
     }
 }
 
 static struct matrix make(size_t n, size_t k, const iso_q_format *f, int kind) {
-    struct matrix m = {.n = n, .k = k, .ld = k / f->group + 1};
-    const size_t extent = (k ? (n - 1) * m.ld + k / f->group : 0) * block_bytes(f);
+    const size_t blocks = k / block_of(f);
+    struct matrix m = {.n = n, .k = k, .ld = blocks + 1};
+    const size_t extent = (k ? (n - 1) * m.ld + blocks : 0) * block_bytes(f);
     size_t bytes, bytes_wide;
     m.blocks = guarded(extent);
     m.wide = floats(n * k);
@@ -90,8 +133,7 @@ static struct matrix make(size_t n, size_t k, const iso_q_format *f, int kind) {
     make_rows(m.blocks, m.wide, n, k, m.ld, f, kind);
     assert_ok(iso_pack_q_bytes(&bytes, n, k, f));
     assert_ok(iso_pack_f32_bytes(&bytes_wide, n, k));
-    assert_int_equal(bytes, (n + 15) / 16 * (k / f->group) *
-                                (16 * scale_bytes(f) + (size_t)2 * f->group * f->bits));
+    assert_int_equal(bytes, (n + 15) / 16 * blocks * 16 * block_bytes(f));
     void *to = guarded((bytes + 63) / 64 * 64);
     memset(to, 0xa5, bytes);
     assert_ok(iso_pack_q(&m.packed, to, bytes, m.blocks, m.ld, n, k, f, NULL));
@@ -102,15 +144,32 @@ static struct matrix make(size_t n, size_t k, const iso_q_format *f, int kind) {
 
 /* --------------------------------------------------------------------------------------- tests */
 
+/* A scale (which 0) or an offset of column c of a group; `block`: where its block begins. */
+static float packed_factor(const iso_q_format *f, const unsigned char *block,
+                           const unsigned char *group, size_t which, size_t c) {
+    const size_t at = which * 16 + c;
+    float value;
+    uint16_t half;
+    if (is_f32(f)) {
+        memcpy(&value, group + 4 * at, 4);
+        return value;
+    }
+    memcpy(&half, (is_i8(f) ? block : group) + 2 * at, 2);
+    return half_value(half) * (is_i8(f) ? (float)(signed char)group[at] : 1);
+}
+
 /* Scales and numbers lie where isobit/ops.h says; beyond n there are zeros. */
 static void layout_is_as_written(void **unused) {
     (void)unused;
-    static const size_t shapes[][2] = {{1, 128}, {16, 256}, {31, 128}, {33, 384}};
+    static const size_t shapes[][2] = {{1, 256}, {16, 256}, {31, 256}, {33, 768}};
     for (size_t i = 0; i < COUNT(shapes); i++)
         for (size_t of = 0; of < COUNT(formats); of++) {
             const size_t n = shapes[i][0], k = shapes[i][1];
             const iso_q_format *f = &formats[of];
-            const size_t group = f->group, words = 4 * scale_bytes(f) + group * f->bits / 2;
+            const size_t group = f->group, each = block_of(f),
+                         head = is_i8(f) ? 32 * factors(f) : 0;
+            const size_t scales = factors(f) * 16 * (is_i8(f) ? 1 : scale_bytes(f));
+            const size_t group_bytes = scales + 2 * group * f->bits;
             const struct matrix m = make(n, k, f, PLAIN);
             for (size_t w = 0; w < way_count; w++) {
                 size_t bytes;
@@ -121,25 +180,26 @@ static void layout_is_as_written(void **unused) {
                 assert_ok(iso_pack_q(&p, to, bytes, m.blocks, m.ld, n, k, f, &ways[w]));
                 for (size_t j = 0; j < (n + 15) / 16 * 16; j++)
                     for (size_t s = 0; s < k; s++) {
-                        const uint32_t *at = p.data + (j / 16 * (k / group) + s / group) * words;
-                        const uint32_t *numbers = at + 4 * scale_bytes(f);
-                        const size_t step = s % group, c = j % 16;
-                        float scale;
-                        uint16_t half;
-                        signed char q;
-                        if (f->scale == ISOBIT_SCALE_F16) {
-                            memcpy(&half, (const char *)at + 2 * c, 2);
-                            scale = half_value(half);
+                        const size_t c = j % 16, step = s % group;
+                        const unsigned char *block =
+                            (const unsigned char *)p.data +
+                            (j / 16 * (k / each) + s / each) * 16 * block_bytes(f);
+                        const unsigned char *at = block + head + s % each / group * group_bytes;
+                        const unsigned char *numbers = at + scales;
+                        float q;
+                        if (f->bits == 8) {
+                            q = (signed char)numbers[step * 16 + c];
                         } else {
-                            memcpy(&scale, (const char *)at + 4 * c, 4);
+                            uint32_t word;
+                            memcpy(&word, numbers + (step / 8 * 16 + c) * 4, 4);
+                            word = word >> (28 - step % 8 * 4) & 15;
+                            q = (float)word - (word >= 8 && !has_offset(f) ? 16 : 0);
                         }
-                        if (f->bits == 8)
-                            memcpy(&q, (const char *)numbers + step * 16 + c, 1);
-                        else
-                            q = (signed char)((int32_t)(numbers[step / 8 * 16 + c]
-                                                        << step % 8 * 4) >>
-                                              28);
-                        assert_true((float)q * scale == (j < n ? m.wide[j * k + s] : 0));
+                        const float scale = packed_factor(f, block, at, 0, c);
+                        const float weight = has_offset(f)
+                                                 ? fmaf(q, scale, packed_factor(f, block, at, 1, c))
+                                                 : q * scale;
+                        assert_true(weight == (j < n ? m.wide[j * k + s] : 0));
                     }
                 release_one();
             }
@@ -164,7 +224,8 @@ static void products_have_the_bits_of_f32(void **unused) {
         {130, 97, 128}, {40, 600, 640}, {5, 7, 0},      {4, 1200, 640}};
     for (size_t i = 0; i < COUNT(shapes); i++)
         for (size_t of = 0; of < 2 * COUNT(formats); of++) {
-            const size_t m = shapes[i][0], n = shapes[i][1], k = shapes[i][2];
+            const size_t m = shapes[i][0], n = shapes[i][1], each = block_of(&formats[of / 2]);
+            const size_t k = (shapes[i][2] + each - 1) / each * each;
             if (getenv("ISOBIT_EMULATED") && m * n * k > 2000000 && of > 1)
                 continue;
             const struct matrix w = make(n, k, &formats[of / 2], of % 2 ? EXTREME : PLAIN);
@@ -179,9 +240,14 @@ static void products_have_the_bits_of_f32(void **unused) {
 static void all_ways_have_the_same_bits(void **unused) {
     (void)unused;
     static const size_t rows[] = {1, 5, 8, 9, 12, 13, 33, 100};
-    enum { N = 230, K = 640 };
-    for (size_t of = 0; of < 2; of++) {
-        const iso_q_format *f = of ? &q4_0 : &q8_0;
+    enum { N = 230, K = 768 };
+    static const iso_q_format of_k = {4, 32, ISOBIT_SCALE_I8_OFFSET};
+    static const struct {
+        const iso_q_format *format;
+        int type;
+    } some[] = {{&q8_0, 0}, {&q4_0, ISO_Q_4}, {&of_k, ISO_Q_4 | ISO_Q_I8 | ISO_Q_OFFSETS}};
+    for (size_t of = 0; of < COUNT(some); of++) {
+        const iso_q_format *f = some[of].format;
         const struct matrix w = make(N, K, f, PLAIN);
         float *x = random_floats((size_t)100 * K), *bias = random_floats(N);
         float *expect = floats((size_t)100 * N), *y = floats((size_t)100 * N);
@@ -192,7 +258,7 @@ static void all_ways_have_the_same_bits(void **unused) {
                 const struct iso_kernels *kernels;
                 const struct iso_epilogue e = {
                     .alpha = 1, .bias = bias, .act = (int)ISOBIT_ACT_RELU};
-                const int type = of ? ISO_Q_4 : 0;
+                const int type = some[of].type;
                 assert_ok(iso_context_kernels(&kernels, &ways[v]));
                 struct iso_product t = {
                     .machine = iso_gemm_machine_of(kernels, (enum iso_gemm_class)(i % 3)),
@@ -205,7 +271,7 @@ static void all_ways_have_the_same_bits(void **unused) {
                     .ai = K,
                     .ap = 1,
                     .bs = ISO_PANEL,
-                    .bps = K / 32 * iso_q_words(type),
+                    .bps = K / iso_q_block(type) * iso_q_words(type),
                     .bq = w.packed.data,
                     .type_q = type,
                     .e = &e};
@@ -243,7 +309,8 @@ static void embeddings_have_the_bits_of_f32(void **unused) {
     for (size_t i = 0; i < COUNT(widths); i++)
         for (size_t of = 0; of < 2 * COUNT(formats); of++) {
             const iso_q_format *f = &formats[of / 2];
-            const size_t d = widths[i], groups = d / f->group;
+            const size_t d = (widths[i] + block_of(f) - 1) / block_of(f) * block_of(f);
+            const size_t groups = d / block_of(f);
             unsigned char *table = guarded(FEW_VOCABULARY * groups * block_bytes(f));
             float *wide = floats(FEW_VOCABULARY * d);
             make_rows(table, wide, FEW_VOCABULARY, d, groups, f, of % 2 ? EXTREME : PLAIN);
@@ -265,15 +332,16 @@ static void wrong_scales_are_refused(void **unused) {
         size_t bytes;
         assert_ok(iso_pack_q_bytes(&bytes, N, K, f));
         void *to = guarded((bytes + 63) / 64 * 64);
-        for (size_t at = 0; at < (N - 1) * m.ld + K / f->group; at++) {
-            unsigned char *block = m.blocks + at * block_bytes(f), kept[4];
+        for (size_t at = 0; at < (N - 1) * m.ld + K / block_of(f); at++) {
+            const size_t which = at % factors(f);
+            unsigned char *block = m.blocks + at * block_bytes(f) + which * scale_bytes(f), kept[4];
             iso_packed_q p = {.n = 77};
-            if (at % m.ld == K / f->group)
+            if (at % m.ld == K / block_of(f))
                 continue; /* a gap */
             memcpy(kept, block, 4);
             memcpy(block,
-                   f->scale == ISOBIT_SCALE_F32 ? (const void *)&singles[at % 4]
-                                                : (const void *)&halves[at % 4],
+                   is_f32(f) ? (const void *)&singles[at / 2 % 4]
+                             : (const void *)&halves[at / 2 % 4],
                    scale_bytes(f));
             assert_int_equal(
                 iso_pack_q(&p, to, bytes, m.blocks, m.ld, N, K, f, &ways[at % way_count]),
@@ -301,8 +369,8 @@ static void wrong_arguments_are_refused(void **unused) {
     REFUSED(OVERFLOW, iso_pack_q_bytes(&bytes, SIZE_MAX / 2, SIZE_MAX / 64 * 32, &q8_0));
     REFUSED(OVERFLOW, iso_pack_q_bytes(&bytes, SIZE_MAX / 4, 256, &q8_0));
     static const iso_q_format none_such[] = {{5, 32, ISOBIT_SCALE_F16},  {0, 32, ISOBIT_SCALE_F16},
-                                             {8, 16, ISOBIT_SCALE_F16},  {8, 0, ISOBIT_SCALE_F16},
-                                             {4, 256, ISOBIT_SCALE_F16}, {4, 32, (iso_q_scale)2}};
+                                             {8, 8, ISOBIT_SCALE_F16},   {8, 0, ISOBIT_SCALE_F16},
+                                             {4, 256, ISOBIT_SCALE_F16}, {4, 32, (iso_q_scale)6}};
     for (size_t i = 0; i < COUNT(none_such); i++)
         REFUSED(OPTION, iso_pack_q_bytes(&bytes, N, K, &none_such[i]));
     assert_int_equal(bytes, 5);

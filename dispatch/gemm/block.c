@@ -29,7 +29,7 @@ static const uint16_t *wide_panels(const struct iso_product *t, const struct par
 }
 static const uint32_t *group_panels(const struct iso_product *t, const struct part_of_b *part) {
     return t->bq + part->j / ISO_PANEL * t->bps +
-           part->p / iso_q_group(t->type_q) * iso_q_words(t->type_q);
+           part->p / iso_q_block(t->type_q) * iso_q_words(t->type_q);
 }
 
 /* ------------------------------------------------------------------------------------ prefetch */
@@ -44,7 +44,7 @@ static struct runs runs_of(const struct iso_product *t, const struct part_of_b *
     if (t->bq)
         return (struct runs){(const float *)(const void *)group_panels(t, part),
                              (part->n + ISO_PANEL - 1) / ISO_PANEL, t->bps,
-                             part->k / iso_q_group(t->type_q) * iso_q_words(t->type_q)};
+                             part->k / iso_q_block(t->type_q) * iso_q_words(t->type_q)};
     if (t->b16)
         return (struct runs){(const float *)(const void *)wide_panels(t, part),
                              (part->n + ISO_WIDE_PANEL - 1) / ISO_WIDE_PANEL, t->bps / 2,

@@ -126,24 +126,39 @@ ISOBIT_API iso_status iso_linear_w16_workspace_bytes(size_t *bytes, const iso_pa
 
 /*
  * The same with weights of 8 or 4 bits in groups along k: `group` weights of a row share a scale,
- * an F16 or a float, and a weight is its number, which is signed, times the scale, rounded to a
- * float (exact where scales are F16). They stay so in memory; kernels make floats of them, and all
- * arithmetic is f32. So results have the bits that iso_linear_f32 gives with those floats.
- * W is n rows of blocks, `ldw` >= k / group blocks apart, k a multiple of the group. A block is the
- * scale, in the machine's byte order, and behind it, without a gap,
- *   8 bits  the numbers as int8_t;
+ * and with ..._OFFSET an offset. In f32, each rounded once, a weight is
+ *   number scale,  or  fma(number, scale, offset).
+ * A scale and an offset are an F16 or a float; or, with I8, an int8_t times an F16 that 256 weights
+ * share. (Where there are F16, products are exact.) Weights stay so in memory; kernels make floats
+ * of them, and all arithmetic is f32. So results have the bits that iso_linear_f32 gives with those
+ * floats. W is n rows of blocks, of a group each, or with I8 of 256 weights; they are `ldw` >= k /
+ * (these) blocks apart, and k a multiple of them. A block is, without a gap, its scale and offset,
+ * in the machine's byte order; with I8 the int8_t of the scales of its groups and of the offsets;
+ * and the numbers, group by group,
+ *   8 bits  as int8_t;
  *   4 bits  bytes, number i + 8 in the lower half of byte i for the first half of the group, and in
- *           the upper half of byte i - group / 2 for the others.
- * So {8, 32, ISOBIT_SCALE_F16} are GGUF's blocks Q8_0, and {4, 32, ISOBIT_SCALE_F16} are Q4_0.
+ *           the upper half of byte i - group / 2 for the others; with an offset number i, 0 to 15.
+ * So {8, 32, ISOBIT_SCALE_F16} are GGUF's blocks Q8_0, {4, 32, ISOBIT_SCALE_F16} are Q4_0, and
+ * {4, 32, ISOBIT_SCALE_F16_OFFSET} Q4_1. What {4, 32, ISOBIT_SCALE_I8_OFFSET} holds is Q4_K, and
+ * {8, 16, ISOBIT_SCALE_I8} Q6_K.
  * Scales may be 0 or negative; one that is not finite is refused. `packed` is that of iso_pack_w16,
  * with this layout for all instruction sets:
- *   [ceil(n/16)][k/group], each 16 scales, then the numbers of a group, columns beyond n zero
+ *   [ceil(n/16)][k/group], each 16 scales, 16 offsets, then the numbers of a group, columns beyond
+ *           n zero; with I8 there are, before each 256 / group groups, the F16 of 16 scales and 16
+ *           offsets
  *   8 bits  [group][16] bytes;  4 bits  [group/8][16] words of 32 bits, the first of 8 numbers,
  *           in two's complement, in the uppermost bits.
- * ISOBIT_E_OPTION: bits, group (32, 64 or 128) or scale do not exist.  ISOBIT_E_DIM: the group does
- * not divide k.  ISOBIT_E_RANGE: a scale is not finite.
+ * ISOBIT_E_OPTION: bits, group (16, 32, 64 or 128) or scale do not exist.  ISOBIT_E_DIM: k is not
+ * whole blocks.  ISOBIT_E_RANGE: a scale or an offset is not finite.
  */
-typedef enum iso_q_scale { ISOBIT_SCALE_F16 = 0, ISOBIT_SCALE_F32 } iso_q_scale;
+typedef enum iso_q_scale {
+    ISOBIT_SCALE_F16 = 0,
+    ISOBIT_SCALE_F32,
+    ISOBIT_SCALE_I8,
+    ISOBIT_SCALE_F16_OFFSET,
+    ISOBIT_SCALE_F32_OFFSET,
+    ISOBIT_SCALE_I8_OFFSET
+} iso_q_scale;
 
 typedef struct iso_q_format {
     unsigned bits, group;
@@ -446,7 +461,7 @@ ISOBIT_API iso_status iso_embed_w16(float *y, size_t ldy, const uint32_t *ids, s
                                     const uint32_t *position_rows, size_t position_count,
                                     const iso_context *context);
 
-/* And with a table of blocks, vocabulary rows of d / group each, see iso_pack_q. */
+/* And with a table of blocks, vocabulary rows of them, see iso_pack_q. */
 ISOBIT_API iso_status iso_embed_q(float *y, size_t ldy, const uint32_t *ids, size_t count,
                                   const void *table, const iso_q_format *format, size_t vocabulary,
                                   size_t d, float scale, const float *positions,

@@ -67,8 +67,9 @@ typedef __m256i vw;
 static inline vw vw_load(const uint32_t *p) {
     return _mm256_loadu_si256((const __m256i *)(const void *)p);
 }
-static inline vf vw_number4(vw w, const int step) {
-    return _mm256_cvtepi32_ps(_mm256_srai_epi32(_mm256_slli_epi32(w, 4 * step), 28));
+static inline vf vw_number4(vw w, const int step, const int sign) {
+    const __m256i x = _mm256_slli_epi32(w, 4 * step);
+    return _mm256_cvtepi32_ps(sign ? _mm256_srai_epi32(x, 28) : _mm256_srli_epi32(x, 28));
 }
 static inline vw vw_next4(vw w) { return _mm256_slli_epi32(w, 4); }
 #define VF_STREAMS 1

@@ -52,18 +52,15 @@ static inline vf vf_load_s8(const int8_t *p) {
     return _mm512_cvtepi32_ps(
         _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)));
 }
-/* Above 4 bits at bit `at` the exponent of a float is set for which they are its unit, and the
- * uppermost of them is inverted: 2^(23 - at) + 8 + number. Logic and subtraction have other pipes
- * than the FMAs on Zen 4, shifts, conversions and permutations share some. */
+/* A permutation looks a number up in the 16 that there are, and needs but one register for that. */
 typedef __m512i vw;
 static inline vw vw_load(const uint32_t *p) { return _mm512_loadu_si512(p); }
-static inline vf vw_number4(vw w, const int step) {
-    const int at = step < 3 ? 16 - 4 * step : 28 - 4 * step;
-    const uint32_t other = (uint32_t)(150 - at) << 23 | 8U << at;
-    const __m512i x =
-        _mm512_ternarylogic_epi32(step < 3 ? _mm512_srli_epi32(w, 12) : w,
-                                  _mm512_set1_epi32(15 << at), _mm512_set1_epi32((int)other), 0x6a);
-    return _mm512_sub_ps(_mm512_castsi512_ps(x), _mm512_set1_ps((float)(8 + (1 << (23 - at)))));
+static inline vf vw_number4(vw w, const int step, int sign) {
+    const float minus = sign ? 16 : 0;
+    const __m512 all =
+        _mm512_sub_ps(_mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+                      _mm512_maskz_mov_ps(0xff00, _mm512_set1_ps(minus)));
+    return _mm512_permutexvar_ps(_mm512_srli_epi32(w, 28 - 4 * (unsigned)step), all);
 }
 static inline vw vw_next4(vw w) { return _mm512_slli_epi32(w, 4); }
 #define VF_STREAMS 1

@@ -65,8 +65,10 @@ static inline vf vf_load_s8(const int8_t *p) {
 }
 typedef int32x4_t vw;
 static inline vw vw_load(const uint32_t *p) { return vreinterpretq_s32_u32(vld1q_u32(p)); }
-static inline vf vw_number4(vw w, const int step) {
-    return vcvtq_f32_s32(vshrq_n_s32(vshlq_s32(w, vdupq_n_s32(4 * step)), 28));
+static inline vf vw_number4(vw w, const int step, const int sign) {
+    const int32x4_t x = vshlq_s32(w, vdupq_n_s32(4 * step));
+    return sign ? vcvtq_f32_s32(vshrq_n_s32(x, 28))
+                : vcvtq_f32_u32(vshrq_n_u32(vreinterpretq_u32_s32(x), 28));
 }
 static inline vw vw_next4(vw w) { return vshlq_n_s32(w, 4); }
 #define VF_STREAMS 0

@@ -84,14 +84,14 @@ static inline void vf_load_bf16(vf *pair, const uint16_t *p) {
     pair[0] = iso_bf16_value(p[0]), pair[1] = iso_bf16_value(p[1]);
 }
 /* VF_N signed numbers of 8 bits as floats. And of VF_N words, each with eight of 4 bits, the first
- * in the uppermost, number `step` of each; and the words
- * without their first. */
+ * in the uppermost, number `step` of each, which has a sign or not; and the words without their
+ * first. */
 static inline vf vf_load_s8(const int8_t *p) { return *p; }
 typedef uint32_t vw;
 static inline vw vw_load(const uint32_t *p) { return *p; }
-static inline vf vw_number4(vw w, const int step) {
-    const int32_t bits = (int32_t)(w >> (28 - 4 * step) & 15);
-    return (float)((bits ^ 8) - 8);
+static inline vf vw_number4(vw w, const int step, const int sign) {
+    const int32_t bits = (int32_t)(w >> (28 - 4 * step) & 15), minus = sign ? 8 : 0;
+    return (float)((bits ^ minus) - minus);
 }
 static inline vw vw_next4(vw w) { return w << 4; }
 /* A non-temporal store, to a multiple of the vector's size, and after that no later store comes

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weights of 4 or 8 bits in groups with a scale (kernels.h). gemm_q makes floats of them in
- * registers, gemm_dequantise panels of floats. A weight is one product, rounded, in both, so sums
- * have the bits that they have with those floats.
+ * Weights of 4 or 8 bits in groups with a scale, and maybe an offset (kernels.h). gemm_q makes
+ * floats of them in registers, gemm_dequantise panels of floats. A weight has one rounding in both,
+ * so sums have the bits that they have with those floats.
  *
  * gemm_tile.h says how many vectors of columns a tile of m rows takes: GEMM_VECTORS_Q(m), a part of
  * a panel or some panels; at most GEMM_Q_MR rows. Scales stay in registers for a group, or
  * compilers put them onto the stack, where the multiplication reads them; words of 8 numbers of 4
  * bits for 8 steps.
+ *
+ * Without an offset a weight is a product, or the same with an offset of -0, which changes no
+ * number: so kernels of 8 bits are there once. GEMM_EITHER_Q: an fma costs much more, and all
+ * kernels are there once and ask the type each time.
  */
 #define Q_CHUNKS (ISO_PANEL / VF_N) /* vectors of a panel */
 #if GEMM_Q_MR == 4
@@ -22,10 +26,38 @@ ISO_INLINE size_t q_step_words(const int bits) {
     return ISO_Q_STEPS * ISO_PANEL * (size_t)bits / 32;
 }
 
-ISO_INLINE vf q_scale(const uint32_t *group, size_t chunk, int type) {
-    const void *from = group;
-    return type & ISO_Q_F32 ? vf_load((const float *)from + chunk * VF_N)
-                            : vf_load_f16((const uint16_t *)from + chunk * VF_N);
+/* What weights have: no offsets; any; or what the type says, while the program runs. */
+enum { Q_PRODUCT, Q_SUM, Q_EITHER };
+#define Q_FIRST(bits)                                                                              \
+    (GEMM_KINDS_Q(bits) == 2 ? Q_PRODUCT : GEMM_KINDS_Q(bits) == 1 ? Q_SUM : Q_EITHER)
+
+/* Scales of a chunk of a group, or (which 1) its offsets. head: what precedes the first group. */
+ISO_INLINE vf q_factor(const uint32_t *head, const uint32_t *group, size_t which, size_t chunk,
+                       int type) {
+    const size_t at = which * ISO_PANEL + chunk * VF_N;
+    const void *from = group, *first = head;
+    if (type & ISO_Q_I8)
+        return vf_mul(vf_load_s8((const int8_t *)from + at),
+                      vf_load_f16((const uint16_t *)first + at));
+    return type & ISO_Q_F32 ? vf_load((const float *)from + at)
+                            : vf_load_f16((const uint16_t *)from + at);
+}
+
+ISO_INLINE vf q_offset(const uint32_t *head, const uint32_t *group, size_t chunk, const int kind,
+                       int type) {
+    return kind != Q_PRODUCT && type & ISO_Q_OFFSETS ? q_factor(head, group, 1, chunk, type)
+                                                     : vf_set1(-0.0f);
+}
+
+ISO_INLINE vf q_weight(vf number, vf scale, vf offset, const int kind, int type) {
+    return kind == Q_PRODUCT || (kind == Q_EITHER && !(type & ISO_Q_OFFSETS))
+               ? vf_mul(number, scale)
+               : vf_fma(number, scale, offset);
+}
+
+/* Whether numbers of 4 bits have a sign: known beforehand where there are two kernels of them. */
+ISO_INLINE int q_sign(const int kind, int type) {
+    return GEMM_KINDS_Q(4) == 2 ? kind == Q_PRODUCT : !(type & ISO_Q_OFFSETS);
 }
 
 ISO_INLINE vf q_load_s8(const uint32_t *step, size_t chunk) {
@@ -34,9 +66,10 @@ ISO_INLINE vf q_load_s8(const uint32_t *step, size_t chunk) {
 
 /* Weights of a step from their numbers and scales, then their products. */
 ISO_INLINE void q_step(vf *t, const float **four, size_t lda, size_t three, vf *bv, const vf *s,
-                       const size_t m, const size_t vectors) {
+                       const vf *o, const size_t m, const size_t vectors, const int kind,
+                       int type) {
     ISO_UNROLLED (q, vectors)
-        bv[q] = vf_mul(bv[q], s[q]);
+        bv[q] = q_weight(bv[q], s[q], o[q], kind, type);
     direct_step(t, four, lda, three, bv, m, vectors);
     direct_next(four, m, t[m * vectors - 1]);
 }
@@ -46,8 +79,11 @@ ISO_INLINE void q_step(vf *t, const float **four, size_t lda, size_t three, vf *
  * loop, with less code and, where that needs constants, fewer registers. */
 ISO_INLINE void q_tile(float *c, size_t ldc, const float *a, size_t lda, const uint32_t *b,
                        size_t bps, size_t chunk, const size_t m, const size_t vectors, size_t k,
-                       int add, const int bits, int type, size_t distance, const int rolled) {
+                       int add, const int bits, const int kind, int type, size_t distance,
+                       const int rolled) {
     const size_t panels = (vectors + Q_CHUNKS - 1) / Q_CHUNKS, group = iso_q_group(type);
+    const int sign = q_sign(kind, type);
+    const uint32_t *head = b;
     vf t[GEMM_SUMS];
     const float *four[GEMM_DIRECT_TALL / 4 + 1], *end = a + k;
     size_t two = 2 * bps, three = 3 * lda;
@@ -58,11 +94,25 @@ ISO_INLINE void q_tile(float *c, size_t ldc, const float *a, size_t lda, const u
     ISO_UNROLLED (i, (m + 3) / 4)
         four[i] = a + 4 * i * lda;
 #define Q_PANEL(q) (b + DIRECT_PANEL(q / Q_CHUNKS))
+#define Q_HEAD(q) (head + DIRECT_PANEL(q / Q_CHUNKS))
 #define Q_CHUNK(q) (chunk + q % Q_CHUNKS)
-    while (four[0] != end) {
-        vf s[GEMM_SUMS];
-        ISO_UNROLLED (q, vectors)
-            s[q] = q_scale(Q_PANEL(q), Q_CHUNK(q), type);
+    for (size_t groups = 0; four[0] != end; groups--) {
+        vf s[GEMM_SUMS], o[GEMM_SUMS];
+        if (type & ISO_Q_I8 && groups == 0) {
+            head = b;
+            groups = ISO_Q_BLOCK / group;
+            b += iso_q_head_words(type);
+        }
+        if (GEMM_KINDS_Q(8) == 0) /* less code */
+            ISO_NOT_UNROLLED
+        for (size_t q = 0; q < vectors; q++) {
+            s[q] = q_factor(Q_HEAD(q), Q_PANEL(q), 0, Q_CHUNK(q), type);
+            o[q] = q_offset(Q_HEAD(q), Q_PANEL(q), Q_CHUNK(q), kind, type);
+        }
+        else ISO_UNROLLED (q, vectors) {
+            s[q] = q_factor(Q_HEAD(q), Q_PANEL(q), 0, Q_CHUNK(q), type);
+            o[q] = q_offset(Q_HEAD(q), Q_PANEL(q), Q_CHUNK(q), kind, type);
+        }
         b += iso_q_scale_words(type);
         for (size_t left = group; left > 0; left -= ISO_Q_STEPS) {
             vf bv[GEMM_SUMS];
@@ -78,8 +128,8 @@ ISO_INLINE void q_tile(float *c, size_t ldc, const float *a, size_t lda, const u
             if (bits == 4 && !rolled) {
                 ISO_UNROLLED (step, ISO_Q_STEPS) {
                     ISO_UNROLLED (q, vectors)
-                        bv[q] = vw_number4(w[q], (int)step);
-                    q_step(t, four, lda, three, bv, s, m, vectors);
+                        bv[q] = vw_number4(w[q], (int)step, sign);
+                    q_step(t, four, lda, three, bv, s, o, m, vectors, kind, type);
                 }
                 continue;
             }
@@ -87,17 +137,18 @@ ISO_INLINE void q_tile(float *c, size_t ldc, const float *a, size_t lda, const u
             for (size_t step = 0; step < ISO_Q_STEPS; step++) {
                 if (bits == 4)
                     ISO_UNROLLED (q, vectors)
-                        bv[q] = vw_number4(w[q], 0), w[q] = vw_next4(w[q]);
+                        bv[q] = vw_number4(w[q], 0, sign), w[q] = vw_next4(w[q]);
                 else
                     ISO_UNROLLED (q, vectors)
                         bv[q] = q_load_s8(Q_PANEL(q), Q_CHUNK(q));
-                q_step(t, four, lda, three, bv, s, m, vectors);
+                q_step(t, four, lda, three, bv, s, o, m, vectors, kind, type);
                 if (bits == 8)
                     b += q_step_words(bits) / ISO_Q_STEPS;
             }
         }
     }
 #undef Q_PANEL
+#undef Q_HEAD
 #undef Q_CHUNK
     ISO_UNROLLED (i, m) {
         ISO_UNROLLED (v, vectors) {
@@ -111,16 +162,16 @@ ISO_INLINE void q_tile(float *c, size_t ldc, const float *a, size_t lda, const u
 
 ISO_INLINE void q_rows(float *c, size_t ldc, const float *a, size_t lda, const uint32_t *b,
                        size_t bps, const size_t m, size_t n, size_t k, int mode, const int bits,
-                       int type) {
+                       const int kind, int type) {
     const int several = GEMM_VECTORS_Q(m) > Q_CHUNKS;
     const size_t panels = several ? GEMM_VECTORS_Q(m) / Q_CHUNKS : 1;
     const size_t vectors = GEMM_VECTORS_Q(m) < Q_CHUNKS ? GEMM_VECTORS_Q(m) : Q_CHUNKS;
     const size_t ahead = mode & ISO_DIRECT_BEYOND_L2 ? PREFETCH_LINES * Q_LINE : 0;
-    const int add = mode & ISO_DIRECT_ADD;
+    const int add = mode & ISO_DIRECT_ADD, rolled = GEMM_ROLLED_Q;
     if (several)
         for (; n >= panels * ISO_PANEL; n -= panels * ISO_PANEL) {
-            q_tile(c, ldc, a, lda, b, bps, 0, m, panels * Q_CHUNKS, k, add, bits, type,
-                   ahead / panels, GEMM_ROLLED_Q);
+            q_tile(c, ldc, a, lda, b, bps, 0, m, panels * Q_CHUNKS, k, add, bits, kind, type,
+                   ahead / panels, rolled);
             c += panels * ISO_PANEL, b += panels * bps;
         }
     while (n > 0) {
@@ -128,7 +179,7 @@ ISO_INLINE void q_rows(float *c, size_t ldc, const float *a, size_t lda, const u
         const int part = n < ISO_PANEL;
         for (size_t chunk = 0; chunk < Q_CHUNKS; chunk += vectors)
             q_tile(part ? sums : c, part ? ISO_PANEL : ldc, a, lda, b, bps, chunk, m, vectors, k,
-                   part ? 0 : add, bits, type, ahead, several || GEMM_ROLLED_Q);
+                   part ? 0 : add, bits, kind, type, ahead, several || rolled);
         if (part) {
             panel_part(c, ldc, sums, ISO_PANEL, m, n, add);
             break;
@@ -138,60 +189,90 @@ ISO_INLINE void q_rows(float *c, size_t ldc, const float *a, size_t lda, const u
 }
 
 /* clang-format off */
-#define Q_ROWS(M)                                                                                  \
-    static ISO_ONE_COPY void q8_rows_##M(float *c, size_t ldc, const float *a, size_t lda,         \
-                                         const uint32_t *b, size_t bps, size_t n, size_t k,        \
-                                         int type, int mode) {                                     \
-        q_rows(c, ldc, a, lda, b, bps, M, n, k, mode, 8, type);                                    \
-    }                                                                                              \
-    static ISO_ONE_COPY void q4_rows_##M(float *c, size_t ldc, const float *a, size_t lda,         \
-                                         const uint32_t *b, size_t bps, size_t n, size_t k,        \
-                                         int type, int mode) {                                     \
-        q_rows(c, ldc, a, lda, b, bps, M, n, k, mode, 4, type);                                    \
+#define Q_ROWS_OF(NAME, M, BITS, KIND)                                                             \
+    static ISO_ONE_COPY void NAME##_##M(float *c, size_t ldc, const float *a, size_t lda,          \
+                                        const uint32_t *b, size_t bps, size_t n, size_t k,         \
+                                        int type, int mode) {                                      \
+        q_rows(c, ldc, a, lda, b, bps, M, n, k, mode, BITS, KIND, type);                           \
     }
-Q_EACH(Q_ROWS)
-#define Q8_CASE(M) case M: q8_rows_##M(c, ldc, a, lda, b, bps, n, k, type, mode); break;
-#define Q4_CASE(M) case M: q4_rows_##M(c, ldc, a, lda, b, bps, n, k, type, mode); break;
+#define Q_CASE_OF(NAME, M) case M: NAME##_##M(c, ldc, a, lda, b, bps, n, k, type, mode); break;
+#define Q8_ROWS(M) Q_ROWS_OF(q8_rows, M, 8, Q_FIRST(8))
+#define Q8_CASE(M) Q_CASE_OF(q8_rows, M)
+#define Q4_ROWS(M) Q_ROWS_OF(q4_rows, M, 4, Q_FIRST(4))
+#define Q4_CASE(M) Q_CASE_OF(q4_rows, M)
+#define Q8_SUM_ROWS(M) Q_ROWS_OF(q8_sum_rows, M, 8, Q_SUM)
+#define Q8_SUM_CASE(M) Q_CASE_OF(q8_sum_rows, M)
+#define Q4_SUM_ROWS(M) Q_ROWS_OF(q4_sum_rows, M, 4, Q_SUM)
+#define Q4_SUM_CASE(M) Q_CASE_OF(q4_sum_rows, M)
+Q_EACH(Q8_ROWS)
+Q_EACH(Q4_ROWS)
+#if GEMM_KINDS_Q(8) == 2
+Q_EACH(Q8_SUM_ROWS)
+#endif
+#if GEMM_KINDS_Q(4) == 2
+Q_EACH(Q4_SUM_ROWS)
+#endif
 /* clang-format on */
 
 static void gemm_q(float *c, size_t ldc, const float *a, size_t lda, const uint32_t *b, size_t bps,
                    size_t m, size_t n, size_t k, int type, int mode) {
-    ISO_REQUIRE(m <= GEMM_Q_MR && (m <= 1 || ldc >= n) && k % iso_q_group(type) == 0);
-    if (type & ISO_Q_4)
+    ISO_REQUIRE(m <= GEMM_Q_MR && (m <= 1 || ldc >= n) && k % iso_q_block(type) == 0);
+    switch (type & (ISO_Q_4 | ISO_Q_OFFSETS)) {
+    default:
+#if GEMM_KINDS_Q(8) == 2
         switch (m) {
-            Q_EACH(Q4_CASE)
+            Q_EACH(Q8_SUM_CASE)
         default: break;
         }
-    else
+        break;
+    case 0:
+#endif
         switch (m) {
             Q_EACH(Q8_CASE)
         default: break;
         }
+        break;
+    case ISO_Q_4 | ISO_Q_OFFSETS:
+#if GEMM_KINDS_Q(4) == 2
+        switch (m) {
+            Q_EACH(Q4_SUM_CASE)
+        default: break;
+        }
+        break;
+#endif
+    case ISO_Q_4:
+        switch (m) {
+            Q_EACH(Q4_CASE)
+        default: break;
+        }
+    }
 }
 
 /* Weights of a step, of 4 bits number `place` of w. */
 ISO_INLINE void q_store(float *to, const uint32_t *from, const vw *w, size_t step, const int place,
-                        size_t chunk, const int bits, vf s) {
+                        size_t chunk, const int bits, const int kind, int type, vf s, vf o) {
+    const int sign = q_sign(kind, type);
     const vf number =
-        bits == 4 ? vw_number4(*w, place) : q_load_s8(from + step * (ISO_PANEL / 4), chunk);
-    vf_store(to + step * ISO_PANEL, vf_mul(number, s));
+        bits == 4 ? vw_number4(*w, place, sign) : q_load_s8(from + step * (ISO_PANEL / 4), chunk);
+    vf_store(to + step * ISO_PANEL, q_weight(number, s, o, kind, type));
 }
 
 /* A group of a panel, chunk by chunk. */
-ISO_INLINE void q_dequantise(float *panel, const uint32_t *b, const int bits, int type) {
+ISO_INLINE void q_dequantise(float *panel, const uint32_t *head, const uint32_t *b, const int bits,
+                             const int kind, int type) {
     const size_t group = iso_q_group(type);
     for (size_t chunk = 0; chunk < Q_CHUNKS; chunk++) {
         const uint32_t *from = b + iso_q_scale_words(type);
-        const vf s = q_scale(b, chunk, type);
+        const vf s = q_factor(head, b, 0, chunk, type), o = q_offset(head, b, chunk, kind, type);
         float *to = panel + chunk * VF_N;
         for (size_t left = group; left > 0; left -= ISO_Q_STEPS) {
             vw w = vw_load(from + (bits == 4 ? chunk * VF_N : 0));
             if (VF_N == 1) /* less code */
                 ISO_NOT_UNROLLED
             for (size_t step = 0; step < ISO_Q_STEPS; step++, w = vw_next4(w))
-                q_store(to, from, &w, step, 0, chunk, bits, s);
+                q_store(to, from, &w, step, 0, chunk, bits, kind, type, s, o);
             else ISO_UNROLLED (step, ISO_Q_STEPS)
-                q_store(to, from, &w, step, (int)step, chunk, bits, s);
+                q_store(to, from, &w, step, (int)step, chunk, bits, kind, type, s, o);
             to += ISO_Q_STEPS * ISO_PANEL, from += q_step_words(bits);
         }
     }
@@ -199,14 +280,22 @@ ISO_INLINE void q_dequantise(float *panel, const uint32_t *b, const int bits, in
 
 static void gemm_dequantise(float *panels, const uint32_t *b, size_t bps, size_t n, size_t k,
                             int type) {
-    const size_t group = iso_q_group(type), words = iso_q_words(type);
-    ISO_REQUIRE(k % group == 0);
+    const size_t group = iso_q_group(type), block = iso_q_block(type);
+    const size_t words = iso_q_scale_words(type) + group * (type & ISO_Q_4 ? 2 : 4);
+    ISO_REQUIRE(k % block == 0);
     for (size_t j = 0; j < n; j += ISO_PANEL, b += bps) {
-        const uint32_t *from = b;
-        for (size_t p = 0; p < k; p += group, from += words, panels += group * ISO_PANEL)
-            if (type & ISO_Q_4)
-                q_dequantise(panels, from, 4, type);
+        const uint32_t *from = b, *head = b;
+        for (size_t p = 0; p < k; p += group, from += words, panels += group * ISO_PANEL) {
+            if (p % block == 0) {
+                head = from;
+                from += iso_q_head_words(type);
+            }
+            if (!(type & ISO_Q_4))
+                q_dequantise(panels, head, from, 8, GEMM_KINDS_Q(8) ? Q_SUM : Q_EITHER, type);
+            else if (GEMM_KINDS_Q(4) == 2 && type & ISO_Q_OFFSETS)
+                q_dequantise(panels, head, from, 4, Q_SUM, type);
             else
-                q_dequantise(panels, from, 8, type);
+                q_dequantise(panels, head, from, 4, Q_FIRST(4), type);
+        }
     }
 }
