@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * GGUF's blocks (blocks.h). Where elements have more bits than a part of a block holds, one array
- * has the lower ones and another the upper ones.
+ * GGUF's blocks (blocks.h), those of iso_pack_q (isobit/ops.h) that hold the same, and packed rows.
+ * Where elements of GGUF have more bits than a part of a block holds, one array has the lower ones
+ * and another the upper ones.
  */
 #include "blocks.h"
 
 #include "weights.h"
 
+#include <math.h>
 #include <string.h>
 
 static unsigned number_of_16(const unsigned char *at) { return at[0] | (unsigned)at[1] << 8; }
@@ -144,11 +146,22 @@ const model_block_type *model_block_type_of(model_dtype dtype) {
     return i < sizeof types / sizeof *types && types[i].read ? &types[i] : NULL;
 }
 
+const char *model_dtype_name(model_dtype dtype) {
+    static const char *const plain[] = {[MODEL_F32] = "F32",
+                                        [MODEL_F16] = "F16",
+                                        [MODEL_BF16] = "BF16",
+                                        [MODEL_F64] = "F64",
+                                        [MODEL_I8] = "I8"};
+    const model_block_type *type = model_block_type_of(dtype);
+    return type ? type->name : plain[dtype];
+}
+
 static int is_finite(uint16_t half) { return (half & 0x7c00) != 0x7c00; }
 
 int model_block_read(model_block *to, const model_block_type *type, const unsigned char *block) {
     to->scale = (uint16_t)number_of_16(block + type->scale_at);
-    to->offset = type->has_offset ? (uint16_t)number_of_16(block + type->offset_at) : 0;
+    to->offset =
+        type->has_offset ? (uint16_t)number_of_16(block + type->offset_at) : 0x8000; /* -0 */
     if (!is_finite(to->scale) || !is_finite(to->offset))
         return 0;
     if (type->minus)
@@ -172,5 +185,93 @@ void model_block_floats(float *to, const model_block *block, const model_block_t
         else
             for (size_t i = 0; i < group; i++)
                 to[i] = (float)numbers[i] * scale;
+    }
+}
+
+/* ------------------------------------------------------------------------ those of iso_pack_q */
+
+static int has_offsets(const iso_q_format *f) { return f->scale >= ISOBIT_SCALE_F16_OFFSET; }
+static size_t factors(const iso_q_format *f) { return has_offsets(f) ? 2 : 1; }
+static int is_i8(const iso_q_format *f) {
+    return f->scale == ISOBIT_SCALE_I8 || f->scale == ISOBIT_SCALE_I8_OFFSET;
+}
+static int is_f32(const iso_q_format *f) {
+    return f->scale == ISOBIT_SCALE_F32 || f->scale == ISOBIT_SCALE_F32_OFFSET;
+}
+
+size_t model_q_block(const iso_q_format *format) {
+    return is_i8(format) ? MODEL_BLOCK_MOST : format->group;
+}
+
+/* A scale, and those of groups, and the same of offsets; numbers. */
+size_t model_q_block_bytes(const iso_q_format *format) {
+    const size_t weights = model_q_block(format), groups = weights / format->group;
+    const size_t scale = is_f32(format) ? 4 : is_i8(format) ? 2 + groups : 2;
+    return factors(format) * scale + weights * format->bits / 8;
+}
+
+void model_block_write(char *to, const model_block *block, const model_block_type *type,
+                       const iso_q_format *format) {
+    const size_t group = format->group, weights = model_q_block(format), half = group / 2;
+    const int offsets = has_offsets(format), plus = offsets ? 0 : 8;
+    memcpy(to, &block->scale, 2);
+    to += 2;
+    if (offsets)
+        memcpy(to, &block->offset, 2);
+    to += offsets ? 2 : 0;
+    if (is_i8(format))
+        for (size_t which = 0; which < factors(format); which++)
+            for (size_t g = 0; g < weights / group; g++)
+                *to++ = (which ? block->offsets : block->scales)[g * group / type->group];
+    if (format->bits == 8) {
+        memcpy(to, block->numbers, weights);
+        return;
+    }
+    for (size_t g = 0; g < weights; g += group)
+        for (size_t i = 0; i < half; i++) {
+            const int low = block->numbers[g + i] + plus,
+                      high = block->numbers[g + half + i] + plus;
+            *to++ = (char)(low | high << 4);
+        }
+}
+
+/* A scale, or (which 1) an offset, of a column of a group; `block`: where its block begins. */
+static float packed_factor(const iso_q_format *f, const char *block, const char *group,
+                           size_t which, size_t column) {
+    const size_t at = which * 16 + column;
+    float value;
+    uint16_t half;
+    if (is_f32(f)) {
+        memcpy(&value, group + 4 * at, sizeof value);
+        return value;
+    }
+    memcpy(&half, (is_i8(f) ? block : group) + 2 * at, sizeof half);
+    value = model_from_f16(half);
+    return is_i8(f) ? value * (float)(signed char)group[at] : value;
+}
+
+void model_packed_q_row(float *to, const iso_packed_q *w, size_t row) {
+    const iso_q_format *f = &w->format;
+    const size_t group = f->group, each = model_q_block(f), column = row % 16;
+    const size_t bytes = 16 * model_q_block_bytes(f);
+    const size_t scales = 16 * factors(f) * (is_i8(f) ? 1 : is_f32(f) ? 4 : 2);
+    const char *block = (const char *)w->data + row / 16 * (w->k / each) * bytes;
+    for (size_t k = 0; k < w->k; k += each, block += bytes) {
+        const char *at = block + (is_i8(f) ? 32 * factors(f) : 0);
+        for (size_t g = 0; g < each; g += group, at += scales + 2 * group * f->bits) {
+            const char *numbers = at + scales;
+            const float scale = packed_factor(f, block, at, 0, column);
+            const float offset = has_offsets(f) ? packed_factor(f, block, at, 1, column) : 0;
+            for (size_t i = 0; i < group; i++) {
+                float number = (float)(signed char)numbers[f->bits == 8 ? i * 16 + column : 0];
+                if (f->bits == 4) {
+                    uint32_t word;
+                    memcpy(&word, numbers + (i / 8 * 16 + column) * 4, sizeof word);
+                    word = word >> (28 - i % 8 * 4) & 15;
+                    number = (float)word - (word >= 8 && !has_offsets(f) ? 16 : 0);
+                }
+                *to++ = has_offsets(f) ? fmaf(number, scale, offset) : number * scale;
+            }
+        }
     }
 }

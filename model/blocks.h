@@ -8,6 +8,8 @@
 
 #include "checkpoint.h"
 
+#include <isobit/ops.h>
+
 #define MODEL_BLOCK_MOST 256 /* elements */
 #define MODEL_GROUP_LEAST 16
 
@@ -31,6 +33,9 @@ typedef struct model_block_type {
     void (*read)(model_block *to, const unsigned char *block);
 } model_block_type;
 
+/* Of any type that is read. */
+const char *model_dtype_name(model_dtype dtype);
+
 /* NULL: elements of that type are not in blocks. */
 const model_block_type *model_block_type_of(model_dtype dtype);
 
@@ -41,5 +46,17 @@ int model_block_read(model_block *to, const model_block_type *type, const unsign
 
 /* All elements of a block that was read. */
 void model_block_floats(float *to, const model_block *block, const model_block_type *type);
+
+/* The same as a block of iso_pack_q, in the byte order of this machine. The format has offsets, and
+ * groups at least as small, where the type has. */
+void model_block_write(char *to, const model_block *block, const model_block_type *type,
+                       const iso_q_format *format);
+
+/* Weights of a block of a format, and its bytes. */
+size_t model_q_block(const iso_q_format *format);
+size_t model_q_block_bytes(const iso_q_format *format);
+
+/* A row of packed weights as floats. */
+void model_packed_q_row(float *to, const iso_packed_q *w, size_t row);
 
 #endif

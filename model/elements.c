@@ -11,7 +11,12 @@
 #include <string.h>
 
 const iso_q_format model_q_formats[] = {
-    [FORM_Q8] = {8, MODEL_BLOCK, ISOBIT_SCALE_F16}, [FORM_Q4] = {4, MODEL_BLOCK, ISOBIT_SCALE_F16}};
+    [FORM_Q8] = {8, 32, ISOBIT_SCALE_F16},          [FORM_Q4] = {4, 32, ISOBIT_SCALE_F16},
+    [FORM_Q4_1] = {4, 32, ISOBIT_SCALE_F16_OFFSET}, [FORM_Q5_1] = {8, 32, ISOBIT_SCALE_F16_OFFSET},
+    [FORM_Q2_K] = {4, 16, ISOBIT_SCALE_I8_OFFSET},  [FORM_Q3_K] = {4, 16, ISOBIT_SCALE_I8},
+    [FORM_Q4_K] = {4, 32, ISOBIT_SCALE_I8_OFFSET},  [FORM_Q5_K] = {8, 32, ISOBIT_SCALE_I8_OFFSET},
+    [FORM_Q6_K] = {8, 16, ISOBIT_SCALE_I8},         [FORM_IQ4_XS] = {8, 32, ISOBIT_SCALE_I8},
+    [FORM_K] = {8, 16, ISOBIT_SCALE_I8_OFFSET}};
 
 model_form model_own_form(model_dtype dtype) {
     switch (dtype) {
@@ -22,19 +27,40 @@ model_form model_own_form(model_dtype dtype) {
     case MODEL_IQ4_NL:
     case MODEL_Q8_0: return FORM_Q8;
     case MODEL_Q4_0: return FORM_Q4;
+    case MODEL_Q4_1: return FORM_Q4_1;
+    case MODEL_Q5_1: return FORM_Q5_1;
+    case MODEL_Q2_K: return FORM_Q2_K;
+    case MODEL_Q3_K: return FORM_Q3_K;
+    case MODEL_Q4_K: return FORM_Q4_K;
+    case MODEL_Q5_K: return FORM_Q5_K;
+    case MODEL_Q6_K: return FORM_Q6_K;
+    case MODEL_IQ4_XS: return FORM_IQ4_XS;
     default: return FORM_F32;
     }
 }
 
-size_t model_form_bytes(model_form f, size_t elements) {
-    switch (f) {
-    case FORM_Q8: return elements / MODEL_BLOCK * (2 + MODEL_BLOCK);
-    case FORM_Q4: return elements / MODEL_BLOCK * (2 + MODEL_BLOCK / 2);
-    case FORM_16: return elements * sizeof(uint16_t);
-    case FORM_S8: return elements;
-    case FORM_F32: break;
+/* Blocks of one size have a form of 8 bits that holds each of them. */
+model_form model_common_form(const model_tensor *const *tensors, size_t count) {
+    const model_block_type *first = model_block_type_of(tensors[0]->dtype);
+    int differ = 0, offsets = 0;
+    for (size_t i = 0; i < count; i++) {
+        const model_block_type *type = model_block_type_of(tensors[i]->dtype);
+        differ |= tensors[i]->dtype != tensors[0]->dtype;
+        if (differ && (!first || !type || type->elements_8 != first->elements_8))
+            return FORM_F32;
+        offsets |= type && type->has_offset;
     }
-    return elements * sizeof(float);
+    return !differ                                           ? model_own_form(tensors[0]->dtype)
+           : model_block_elements(first) == MODEL_BLOCK_MOST ? FORM_K
+           : offsets                                         ? FORM_Q5_1
+                                                             : FORM_Q8;
+}
+
+size_t model_form_bytes(model_form f, size_t elements) {
+    if (model_form_is_blocks(f))
+        return elements / model_q_block(&model_q_formats[f]) *
+               model_q_block_bytes(&model_q_formats[f]);
+    return elements * (f == FORM_S8 ? 1 : f == FORM_16 ? sizeof(uint16_t) : sizeof(float));
 }
 
 static float from_bits(uint32_t bits) {
@@ -122,18 +148,6 @@ void model_convert_elements(const model_tensor *t, float *to, const unsigned cha
     convert(t, FORM_F32, to, 1, raw, 1, count);
 }
 
-/* A block with a scale of its own, in the byte order of this machine: isobit/ops.h. */
-static void write_block(char *to, const model_block *block, model_form f) {
-    memcpy(to, &block->scale, sizeof block->scale);
-    to += sizeof block->scale;
-    if (f == FORM_Q8)
-        memcpy(to, block->numbers, MODEL_BLOCK);
-    else
-        for (size_t i = 0; i < MODEL_BLOCK / 2; i++)
-            to[i] =
-                (char)((block->numbers[i] + 8) | (block->numbers[MODEL_BLOCK / 2 + i] + 8) << 4);
-}
-
 /* Blocks in that form. A scale that is not finite is refused, wherever it is. */
 static iso_status convert_blocks(const model_source *source, const model_tensor *t, model_form f,
                                  char *to, const unsigned char *raw, size_t first, size_t count) {
@@ -150,7 +164,7 @@ static iso_status convert_blocks(const model_source *source, const model_tensor 
         if (f == FORM_F32)
             model_block_floats((float *)(void *)to, &block, type);
         else
-            write_block(to, &block, f);
+            model_block_write(to, &block, type, &model_q_formats[f]);
     }
     return ISOBIT_OK;
 }

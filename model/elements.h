@@ -7,19 +7,34 @@
 
 #include "weights.h"
 
-#define MODEL_BLOCK 32 /* elements of a block of FORM_Q8 and FORM_Q4 */
+/* What elements become: floats, or what the file has, numbers of 16 bits, integers, or blocks, by
+ * the type of GGUF that they hold. FORM_Q4 and FORM_Q8 hold several, FORM_K all that have blocks of
+ * 256. */
+typedef enum model_form {
+    FORM_F32,
+    FORM_16,
+    FORM_S8,
+    FORM_Q8,
+    FORM_Q4,
+    FORM_Q4_1,
+    FORM_Q5_1,
+    FORM_Q2_K,
+    FORM_Q3_K,
+    FORM_Q4_K,
+    FORM_Q5_K,
+    FORM_Q6_K,
+    FORM_IQ4_XS,
+    FORM_K
+} model_form;
 
-/* What elements become: floats, or what the file has, numbers of 16 bits, integers or
- * blocks. */
-typedef enum model_form { FORM_F32, FORM_16, FORM_S8, FORM_Q8, FORM_Q4 } model_form;
-
-static inline int model_form_is_blocks(model_form f) { return f == FORM_Q8 || f == FORM_Q4; }
+static inline int model_form_is_blocks(model_form f) { return f >= FORM_Q8; }
 
 /* Of the forms that are blocks. */
 extern const iso_q_format model_q_formats[];
 
-/* What a file has elements of that type as, where a model may hold them so. */
+/* What a model may hold elements of that type as; and those of several tensors together. */
 model_form model_own_form(model_dtype dtype);
+model_form model_common_form(const model_tensor *const *tensors, size_t count);
 
 /* Bytes of so many elements; blocks are whole. */
 size_t model_form_bytes(model_form f, size_t elements);

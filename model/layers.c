@@ -8,6 +8,8 @@
 #include "layers.h"
 #include "int8.h"
 
+#include "blocks.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -50,28 +52,11 @@ static const uint16_t *gather16(const model_run *run, const iso_packed_w16 *w, c
     return to;
 }
 
-/* Of groups, as iso_pack_q lays them out, the floats that they stand for. */
+/* Of groups the floats that they stand for. */
 static const float *gather_q(const model_run *run, const iso_packed_q *w, const uint32_t *ids,
                              size_t rows) {
-    const size_t group = w->format.group, k = w->k, bits = w->format.bits;
-    const size_t words = 8 + group * bits / 2; /* 16 scales of F16, and numbers */
-    for (size_t i = 0; i < rows; i++) {
-        const size_t column = ids[i] % 16;
-        float *to = run->h + i * k;
-        for (size_t j = 0; j < k; j++) {
-            const uint32_t *at = w->data + ((ids[i] / 16) * (k / group) + j / group) * words;
-            const uint32_t *numbers = at + 8;
-            const size_t step = j % group;
-            uint16_t scale;
-            int8_t number;
-            memcpy(&scale, (const char *)at + 2 * column, sizeof scale);
-            if (bits == 8)
-                memcpy(&number, (const char *)numbers + step * 16 + column, 1);
-            else
-                number = (int8_t)((int32_t)(numbers[step / 8 * 16 + column] << step % 8 * 4) >> 28);
-            to[j] = (float)number * model_from_f16(scale);
-        }
-    }
+    for (size_t i = 0; i < rows; i++)
+        model_packed_q_row(run->h + i * w->k, w, ids[i]);
     return run->h;
 }
 

@@ -5,15 +5,33 @@
  * read, and only then is memory of the size of the model allocated.
  */
 #include "run.h"
+#include "blocks.h"
 #include "gguf.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define MAX_HEADER_BYTES ((size_t)100000000)
 
+/* "Q4_K 65536, F32 768", most first. */
+static void say_types(char *text, size_t bytes, const size_t *of_type) {
+    size_t at = 0;
+    for (size_t below = SIZE_MAX, most; below > 0; below = most) {
+        most = 0;
+        for (size_t i = 0; i < MODEL_UNKNOWN; i++)
+            if (of_type[i] < below && of_type[i] > most)
+                most = of_type[i];
+        for (size_t i = 0; most && i < MODEL_UNKNOWN && at < bytes; i++)
+            if (of_type[i] == most)
+                at += (size_t)snprintf(text + at, bytes - at, "%s%s %zu", at ? ", " : "",
+                                       model_dtype_name((model_dtype)i), most);
+    }
+}
+
 static void fill_info(iso_model *model, const model_source *source) {
     const model_config *c = &model->config;
+    say_types(model->weight_types, sizeof model->weight_types, source->of_type);
     model->info = (iso_model_info){
         .family = c->family,
         .d = c->d,
@@ -50,6 +68,7 @@ static void fill_info(iso_model *model, const model_source *source) {
         .default_top_p = c->search.warp.top_p,
         .default_min_p = c->search.warp.min_p,
         .default_max_new_tokens = c->search.max_new_tokens,
+        .weight_types = model->weight_types,
     };
 }
 

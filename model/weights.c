@@ -10,6 +10,7 @@
  */
 #include "weights.h"
 
+#include "blocks.h"
 #include "int8.h"
 
 #include <stdatomic.h>
@@ -164,8 +165,9 @@ static iso_status pack_rows(const model_source *source, const model_take *take, 
     if (!status)
         status = packed_bytes(&bytes, take->form, count, k);
     if (!status && model_form_is_blocks(take->form))
-        status = iso_pack_q(&packed_q, to, bytes, rows, k / MODEL_BLOCK, count, k,
-                            &model_q_formats[take->form], context);
+        status =
+            iso_pack_q(&packed_q, to, bytes, rows, k / model_q_block(&model_q_formats[take->form]),
+                       count, k, &model_q_formats[take->form], context);
     else if (!status && take->form == FORM_16)
         status = iso_pack_w16(&packed16, to, bytes, rows, k, count, k, 0, type_of(take->tensors[0]),
                               context);
@@ -368,8 +370,8 @@ static float *find_mapped(const model_source *source, const model_tensor *t) {
     return NULL;
 }
 
-/* Matrices, one below the other, stay as the file has them where all have one type, unless all are
- * to become int8. A table, of which rows are only copied, is none of these. */
+/* Matrices, one below the other, stay as the file has them, or in blocks that hold all of them,
+ * unless they are to become int8. A table, of which rows are only copied, is none of these. */
 static model_form form_of(const model_source *source, const model_tensor *const *tensors,
                           size_t parts, int table) {
     const model_dtype dtype = tensors[0]->dtype;
@@ -377,18 +379,16 @@ static model_form form_of(const model_source *source, const model_tensor *const 
         return FORM_S8;
     if (source->widen || (dtype == MODEL_I8 && (table || source->compute == ISOBIT_COMPUTE_F32)))
         return FORM_F32;
-    for (size_t part = 1; part < parts; part++)
-        if (tensors[part]->dtype != dtype)
-            return FORM_F32;
-    return model_own_form(dtype);
+    return model_common_form(tensors, parts);
 }
 
 static void count_parameters(model_source *source, model_form f, size_t elements) {
     source->parameters += elements;
     source->parameters16 += f == FORM_16 ? elements : 0;
-    source->parameters8 += f == FORM_Q8 || f == FORM_S8 ? elements : 0;
+    source->parameters8 += f == FORM_S8 ? elements : 0;
     source->parameters_s8 += f == FORM_S8 ? elements : 0;
-    source->parameters4 += f == FORM_Q4 ? elements : 0;
+    if (model_form_is_blocks(f))
+        *(model_q_formats[f].bits == 8 ? &source->parameters8 : &source->parameters4) += elements;
 }
 
 /* A matrix [k][n] as [n][k], which is the same with other strides. */
@@ -447,6 +447,8 @@ static iso_status take_stacked(model_source *source, model_linear *out, const ch
             (status = model_int8_find_scales(source, take.tensors[part], own, &scales[part])))
             return status;
         elements += own * k;
+        if (!source->load)
+            source->of_type[take.tensors[part]->dtype] += own * k;
         overflow |= part && __builtin_add_overflow(rows, other_n, &rows);
     }
     take.form = form_of(source, take.tensors, parts, 0);
@@ -523,8 +525,10 @@ static iso_status take_vectors(model_source *source, const float **out, const ch
         const size_t own = part ? other_n : n;
         status = find_checked(source, &take.tensors[part], names[part], leading_one ? 1 : own,
                               leading_one ? own : 0, 0);
-        if (!status && !source->load)
+        if (!status && !source->load) {
             source->parameters += own;
+            source->of_type[take.tensors[part]->dtype] += own;
+        }
     }
     *out = take.to;
     if (status || source->load)
@@ -559,6 +563,7 @@ static iso_status take_rows(model_source *source, model_table *out, const char *
     const size_t row = model_form_bytes(take.form, k);
     if (!source->load) {
         count_parameters(source, take.form, n * k);
+        source->of_type[take.tensors[0]->dtype] += n * k;
         if (!mapped)
             status = model_source_plan(source, n, row, 1);
         return status ? status : plan_take(source, k);

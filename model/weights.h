@@ -72,7 +72,8 @@ struct iso_model {
     model_linear head_dense, pooler; /* of an encoder alone; may be absent */
     model_norm head_norm;
     iso_model_info info;
-    model_map *maps; /* [map_count], files in which weights are used, or NULL */
+    char weight_types[200]; /* of the info */
+    model_map *maps;        /* [map_count], files in which weights are used, or NULL */
     size_t map_count;
     iso_profile *profile; /* of the caller, or NULL */
     iso_cache cache;      /* what keys and values of decoding are rounded to */
@@ -94,6 +95,7 @@ typedef struct model_source {
     size_t parameters, parameters16; /* of which so many stay in 16 bits, */
     size_t parameters8, parameters4; /* or in 8 and 4, with scales, */
     size_t parameters_s8;            /* of those in 8 as int8 */
+    size_t of_type[MODEL_UNKNOWN];   /* and so many the file has as each type */
     size_t bytes;                    /* that the weights will take */
     model_arena scratch;
     struct model_take *takes; /* [take_count] to be read; there is room for take_limit */

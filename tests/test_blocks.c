@@ -226,6 +226,61 @@ static void models_have_the_bits_of_f32(void **unused) {
     files_remove(&wide);
 }
 
+static const iso_model_info *info_of(iso_model **model, const files *f, size_t widen) {
+    const iso_load_options options = {.size = sizeof options, .widen = widen};
+    iso_error error = {0};
+    if (iso_model_load(model, f->directory, &options, NULL, &error))
+        fail_msg("%s", error.message);
+    return iso_model_get_info(*model);
+}
+
+/* Matrices take the bits that their numbers and scales need, stacked ones of different types too.
+ */
+static void models_stay_small(void **unused) {
+    (void)unused;
+    static const struct {
+        const char *name;
+        unsigned bits;      /* of numbers */
+        double bits_in_all; /* of a weight */
+    } types_held[] = {{"Q4_0", 4, 4.5},      {"Q4_1", 4, 5},     {"Q5_0", 8, 8.5},
+                      {"Q5_1", 8, 9},        {"Q8_0", 8, 8.5},   {"IQ4_NL", 8, 8.5},
+                      {"IQ4_XS", 8, 8.3125}, {"Q2_K", 4, 5.125}, {"Q3_K", 4, 4.5625},
+                      {"Q4_K", 4, 4.625},    {"Q5_K", 8, 8.625}, {"Q6_K", 8, 8.5625}};
+    const size_t matrices = (size_t)2 * WORDS * D + (size_t)3 * D * D + (size_t)3 * FFN * D;
+    iso_model *model, *wide;
+    char says[100];
+    files f;
+    files_make(&f);
+    for (size_t i = 0; i < COUNT(types_held); i++) {
+        const block_kind *kind = block_kind_find(types_held[i].name);
+        write_model(&f, &kind, 1, BLOCK_PLAIN, 0);
+        const iso_model_info *a = info_of(&model, &f, 0), *b = info_of(&wide, &f, 1);
+        assert_int_equal(a->parameters_8, types_held[i].bits == 8 ? matrices : 0);
+        assert_int_equal(a->parameters_4, types_held[i].bits == 4 ? matrices : 0);
+        assert_int_equal(b->parameters_8 + b->parameters_4, 0);
+        const double less = (double)b->weight_bytes - (double)a->weight_bytes;
+        const double expected = (double)matrices * (32 - types_held[i].bits_in_all) / 8;
+        assert_true(less > expected - 64 * 16 && less < expected + 4.0 * 16 * D);
+        (void)snprintf(says, sizeof says, "%s %zu, F32 %d", kind->name, matrices, 3 * D);
+        assert_string_equal(a->weight_types, says);
+        assert_string_equal(b->weight_types, says);
+        iso_model_free(model);
+        iso_model_free(wide);
+    }
+    const block_kind *mixed[2][4] = {{block_kind_find("Q4_K"), block_kind_find("Q4_K"),
+                                      block_kind_find("Q4_K"), block_kind_find("Q6_K")},
+                                     {block_kind_find("Q4_0"), block_kind_find("Q5_0"),
+                                      block_kind_find("Q8_0"), block_kind_find("Q5_1")}};
+    for (size_t i = 0; i < 2; i++) {
+        write_model(&f, mixed[i], 4, BLOCK_PLAIN, 0);
+        const iso_model_info *a = info_of(&model, &f, 0);
+        assert_int_equal(a->parameters_8 + a->parameters_4, matrices);
+        assert_int_equal(a->parameters, matrices + 3 * D);
+        iso_model_free(model);
+    }
+    files_remove(&f);
+}
+
 /* ---------------------------------------------------------------------------- what is refused */
 
 static void refused(const files *f, iso_status status, const char *says) {
@@ -296,9 +351,8 @@ static void wrong_files_are_refused(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_are_as_defined),
-        cmocka_unit_test(blocks_are_as_elsewhere),
-        cmocka_unit_test(models_have_the_bits_of_f32),
+        cmocka_unit_test(blocks_are_as_defined),       cmocka_unit_test(blocks_are_as_elsewhere),
+        cmocka_unit_test(models_have_the_bits_of_f32), cmocka_unit_test(models_stay_small),
         cmocka_unit_test(wrong_files_are_refused),
     };
     return cmocka_run_group_tests_name("blocks", tests, NULL, NULL);

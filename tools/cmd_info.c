@@ -212,6 +212,7 @@ static json_t *model_json(const struct about *about) {
     json_object_set_new(object, "compute", json_string(compute_name(info)));
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         json_object_set_new(object, sizes[i].name, json_integer((json_int_t)sizes[i].value));
+    json_object_set_new(object, "weight_types", json_string(info->weight_types));
     json_object_set_new(object, "default_sampling", json_boolean(info->default_sampling));
     json_object_set_new(object, "default_temperature",
                         json_real(shortest(info->default_temperature)));
@@ -259,13 +260,14 @@ static void print_model(const struct about *about) {
     if (info->parameters_16)
         printf("  in 16 bits     %zu parameters\n", info->parameters_16);
     if (info->parameters_8 > info->parameters_int8)
-        printf("  in 8 bits      %zu parameters, in groups of 32 (Q8_0)\n",
+        printf("  in 8 bits      %zu parameters, in groups\n",
                info->parameters_8 - info->parameters_int8);
     if (info->parameters_int8)
         printf("  in int8        %zu parameters, each row with a scale\n", info->parameters_int8);
     if (info->parameters_4)
-        printf("  in 4 bits      %zu parameters, in groups of 32 (Q4_0)\n", info->parameters_4);
+        printf("  in 4 bits      %zu parameters, in groups\n", info->parameters_4);
     printf("  compute        %s\n", compute_name(info));
+    printf("  in the files   %s\n", info->weight_types);
     print_stack("encoder", info->encoder_layers, info->encoder_heads, info->encoder_ffn);
     print_stack("decoder", info->decoder_layers, info->decoder_heads, info->decoder_ffn);
     printf("  width          %zu\n", info->d);

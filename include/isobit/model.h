@@ -177,8 +177,10 @@ typedef struct iso_model_info {
     float default_top_p, default_min_p;
     size_t default_max_new_tokens; /* of a decoder alone; 0: default_max_length counts the prompt */
     size_t parameters_16;          /* of `parameters`, those that are held in 16 bits, */
-    size_t parameters_8, parameters_4; /* and in 8 or 4, with scales: of groups of 32, */
+    size_t parameters_8, parameters_4; /* and in 8 or 4, with scales: of groups, */
     size_t parameters_int8; /* or, of those in 8, of rows: so many are multiplied as int8 */
+    /* Element types that the files have, and how many weights of each: "Q4_K 65536, F32 768". */
+    const char *weight_types;
 } iso_model_info;
 
 ISOBIT_API const iso_model_info *iso_model_get_info(const iso_model *model);

@@ -197,6 +197,7 @@ class Model:
         c = self._lib.iso_model_get_info(self._handle).contents
         values = {name: getattr(c, name) for name, _ in c._fields_ if not name.startswith("eos_")}
         values["family"] = c.family.decode()
+        values["weight_types"] = c.weight_types.decode()
         for name in ("pad_id", "bos_id", "decoder_start_id", "unk_id"):
             values[name] = None if values[name] == _NO_ID else values[name]
         for name in ("default_sampling", "has_logits", "has_pooler"):

@@ -47,9 +47,10 @@ class ModelInfo:
     default_min_p: float
     default_max_new_tokens: int  # of a decoder alone; 0: default_max_length counts the prompt
     parameters_16: int  # of the parameters, those that are held in 16 bits
-    parameters_8: int  # and in 8 or 4, with scales: of groups of 32,
+    parameters_8: int  # and in 8 or 4, with scales: of groups,
     parameters_4: int
     parameters_int8: int  # or, of those in 8, of rows: so many are multiplied as int8
+    weight_types: str  # that the files have, and how many weights of each: "Q4_K 65536, F32 768"
 
 
 @dataclass(frozen=True)

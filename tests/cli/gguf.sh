@@ -32,9 +32,11 @@ fails 1 'quantised.gguf: tensor "blk.0.attn_output.weight" has type IQ2_XXS, whi
     'info of a quantised file' "$@" info --model "$work/quantised.gguf"
 rm "$work/quantised.gguf"
 works 'info of Q8_0' "$@" info --model "$gguf/llama-q8_0.gguf"
-says ' in 8 bits 15488 parameters, in groups of 32 (Q8_0)' 'info of Q8_0'
+says ' in 8 bits 15488 parameters, in groups' 'info of Q8_0'
+says ' in the files Q8_0 15488, F16 3072, F32 608' 'types of Q8_0'
 works 'info of Q4_0' "$@" info --model "$gguf/qwen2-q4_0.gguf"
-says ' in 4 bits 12864 parameters, in groups of 32 (Q4_0)' 'info of Q4_0'
+says ' in 4 bits 12864 parameters, in groups' 'info of Q4_0'
+says ' in the files Q4_0 12864, F16 3072, F32 256' 'types of Q4_0'
 fails 1 'line 1: 42 source tokens, but the model takes at most 40' 'a prompt longer than the context' "$@" run \
     --model "$gguf/gpt2.gguf" 'the band and the end and the band and the end and the band and the end'
 fails 1 'and up to 3999 may follow; the model has 40 positions' 'more than the context asked for' "$@" run \
