@@ -74,9 +74,9 @@ typedef struct iso_load_options {
      * its info, where this is 0) it says nothing, and more are for "longrope" and "dynamic" only:
      * see below. */
     size_t positions;
-    /* 1: F16, BF16, Q8_0 and Q4_0 become f32 in memory: results are the same bits, and matrices
-     * take two to seven times the memory. 0: matrices that a file has in one of these stay so,
-     * packed, and become f32 where they are multiplied. */
+    /* 1: F16, BF16 and GGUF's blocks become f32 in memory: results are the same bits, and matrices
+     * take two to seven times the memory. 0: matrices that a file has in one of these stay so, or
+     * in 8 or 4 bits that hold the same, packed, and become f32 where they are multiplied. */
     size_t widen;
     /* What the keys and values that decoders attend to are rounded to, once: those of the caches of
      * decoding, of targets and of sources, and the same ones where a target or prompt is computed
@@ -134,9 +134,12 @@ typedef struct iso_load_options {
  *
  * `directory` may also be the path of a .gguf file, or a directory that has exactly one
  * and no config.json: GGUF of version 2 or 3, little-endian, in one file, of the architectures
- * llama (that is Mistral too), qwen2, gpt2 and bert, with tensors of F32, F16, BF16 or F64.
- * Quantised tensors are ISOBIT_E_UNSUPPORTED, with the name of the tensor and its type, and so is
- * what else isobit lacks. The logits have the bits of the folder that the file was made from; where
+ * llama (that is Mistral too), qwen2, qwen3, gpt2, bert, t5 and t5encoder, with tensors of F32,
+ * F16, BF16 or F64, or of the blocks Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K,
+ * IQ4_NL and IQ4_XS. A weight of these is scale * number, or that plus or minus an offset, as ggml
+ * defines it: the product is exact and the sum rounded to f32 once. A scale or offset that is not
+ * finite is ISOBIT_E_RANGE. Tensors of other types are ISOBIT_E_UNSUPPORTED, with the name of the
+ * tensor and its type, and so is what else isobit lacks. The logits have the bits of the folder that the file was made from; where
  * Llama 3 stretches its rotary embeddings, the file has rounded numbers for that. A generation ends
  * with the file's eos, eot or eom token; it has no other defaults for generation, and no head for
  * masked tokens.
