@@ -139,10 +139,10 @@ typedef struct iso_load_options {
  * IQ4_NL and IQ4_XS. A weight of these is scale * number, or that plus or minus an offset, as ggml
  * defines it: the product is exact and the sum rounded to f32 once. A scale or offset that is not
  * finite is ISOBIT_E_RANGE. Tensors of other types are ISOBIT_E_UNSUPPORTED, with the name of the
- * tensor and its type, and so is what else isobit lacks. The logits have the bits of the folder that the file was made from; where
- * Llama 3 stretches its rotary embeddings, the file has rounded numbers for that. A generation ends
- * with the file's eos, eot or eom token; it has no other defaults for generation, and no head for
- * masked tokens.
+ * tensor and its type, and so is what else isobit lacks. The logits have the bits of the folder
+ * that the file was made from; where Llama 3 stretches its rotary embeddings, the file has rounded
+ * numbers for that. A generation ends with the file's eos, eot or eom token; it has no other
+ * defaults for generation, and no head for masked tokens.
  *
  * Where tie_word_embeddings is true (of t5 and umt5 the default), T5 and its kind
  * scale their logits, and an lm_head.weight in the file is not used. Position tables that are

@@ -10,8 +10,8 @@
  * bits for 8 steps.
  *
  * Without an offset a weight is a product, or the same with an offset of -0, which changes no
- * number: so kernels of 8 bits are there once. GEMM_EITHER_Q: an fma costs much more, and all
- * kernels are there once and ask the type each time.
+ * number: so there may be one kernel for both. GEMM_KINDS_Q(bits): 2 kernels; 1, with an offset
+ * always; or 0, one that asks the type each time, since an fma costs much more.
  */
 #define Q_CHUNKS (ISO_PANEL / VF_N) /* vectors of a panel */
 #if GEMM_Q_MR == 4
@@ -291,7 +291,7 @@ static void gemm_dequantise(float *panels, const uint32_t *b, size_t bps, size_t
                 from += iso_q_head_words(type);
             }
             if (!(type & ISO_Q_4))
-                q_dequantise(panels, head, from, 8, GEMM_KINDS_Q(8) ? Q_SUM : Q_EITHER, type);
+                q_dequantise(panels, head, from, 8, GEMM_KINDS_Q(8) > 0 ? Q_SUM : Q_EITHER, type);
             else if (GEMM_KINDS_Q(4) == 2 && type & ISO_Q_OFFSETS)
                 q_dequantise(panels, head, from, 4, Q_SUM, type);
             else
