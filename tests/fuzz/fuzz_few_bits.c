@@ -37,18 +37,30 @@ static uint16_t *halves(int i, size_t count, unsigned fill) {
     return to;
 }
 
-/* Blocks whose scales are about 1, or any bits. */
+/* Weights of a block of the format. */
+static size_t block_of(void) {
+    const int i8 = format.scale == ISOBIT_SCALE_I8 || format.scale == ISOBIT_SCALE_I8_OFFSET;
+    return i8 ? 256 : format.group;
+}
+
+/* Blocks whose scales and offsets are about 1, or any bits. */
 static unsigned char *blocks(int i, size_t count, unsigned fill) {
-    const size_t scale = format.scale == ISOBIT_SCALE_F32 ? 4 : 2;
-    const size_t bytes = scale + format.group * format.bits / 8;
+    const int f32 = format.scale == ISOBIT_SCALE_F32 || format.scale == ISOBIT_SCALE_F32_OFFSET;
+    const size_t scale = f32 ? 4 : 2, each = block_of();
+    const size_t factors = format.scale >= ISOBIT_SCALE_F16_OFFSET ? 2 : 1;
+    const size_t small = each == format.group ? 0 : each / format.group;
+    const size_t bytes = factors * (scale + small) + each * format.bits / 8;
     unsigned char *to = place_bytes(i, count * bytes);
     for (size_t k = 0; k < count && !too_large; k++) {
-        const uint32_t r = next();
-        const uint32_t one = scale == 4 ? (r & 0x807fffff) | 0x3f800000 : (r & 0x83ff) | 0x3c00;
-        const uint32_t bits = fill % 5 == 4 && r % 64 == 0 ? next() : one;
-        const uint16_t low = (uint16_t)bits;
-        memcpy(to + k * bytes, scale == 4 ? (const void *)&bits : (const void *)&low, scale);
-        for (size_t b = scale; b < bytes; b++)
+        for (size_t f = 0; f < factors; f++) {
+            const uint32_t r = next();
+            const uint32_t one = f32 ? (r & 0x807fffff) | 0x3f800000 : (r & 0x83ff) | 0x3c00;
+            const uint32_t bits = fill % 5 == 4 && r % 64 == 0 ? next() : one;
+            const uint16_t low = (uint16_t)bits;
+            memcpy(to + k * bytes + f * scale, f32 ? (const void *)&bits : (const void *)&low,
+                   scale);
+        }
+        for (size_t b = factors * scale; b < bytes; b++)
             to[k * bytes + b] = (unsigned char)(next() >> 24);
     }
     return to;
@@ -65,7 +77,7 @@ static void plan_linear(unsigned op, unsigned fill) {
     size_t bytes = 0;
     p.m = dim();
     p.n = dim();
-    p.k = op == LINEAR_Q ? byte() % 4 * format.group : dim();
+    p.k = op == LINEAR_Q ? byte() % 4 * block_of() : dim();
     p.lda = stride(p.k);
     p.ldc = stride(p.n);
     p.ldr = stride(p.n);
@@ -75,7 +87,7 @@ static void plan_linear(unsigned op, unsigned fill) {
     const size_t elements = turned ? extent(p.k, p.n, p.ldb) : extent(p.n, p.k, p.ldb);
     iso_status status = ISOBIT_OK;
     if (op == LINEAR_Q) {
-        const size_t groups = p.k / format.group, ld = groups + byte() % 3;
+        const size_t groups = p.k / block_of(), ld = groups + byte() % 3;
         const unsigned char *w = blocks(3, extent(p.n, groups, ld), fill);
         FUZZ_CHECK(iso_pack_q_bytes(&bytes, p.n, p.k, &format) == ISOBIT_OK);
         void *to = room(bytes);
@@ -117,13 +129,13 @@ static void plan_quantize(unsigned fill) {
 }
 
 static void plan_embed(unsigned op, unsigned fill) {
-    p.m = dim();                                             /* count */
-    p.n = op == EMBED_Q ? byte() % 4 * format.group : dim(); /* d */
+    p.m = dim();                                           /* count */
+    p.n = op == EMBED_Q ? byte() % 4 * block_of() : dim(); /* d */
     p.k = dim(); /* the vocabulary; positions are as many */
     p.ldc = stride(p.n);
     output(0, extent(p.m, p.n, p.ldc));
     if (op == EMBED_Q)
-        p.a = (float *)(void *)blocks(2, p.k * (p.n / format.group), fill);
+        p.a = (float *)(void *)blocks(2, p.k * (p.n / block_of()), fill);
     else
         p.a = (float *)(void *)halves(2, p.k * p.n, fill);
     p.b = place(3, p.k * p.n, fill);
@@ -198,8 +210,7 @@ static void plan_round(unsigned fill) {
 void few_bits_plan(unsigned op, unsigned fill) {
     const unsigned which = byte();
     type = which & 1 ? ISOBIT_BF16 : ISOBIT_F16;
-    format = (iso_q_format){which & 2 ? 4 : 8, 32u << which / 4 % 3,
-                            which & 64 ? ISOBIT_SCALE_F32 : ISOBIT_SCALE_F16};
+    format = (iso_q_format){which & 2 ? 4 : 8, 16u << which / 4 % 4, (iso_q_scale)(which / 16 % 6)};
     switch (op) {
     case QUANTIZE_S8: plan_quantize(fill); break;
     case EMBED_W16:
