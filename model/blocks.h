@@ -14,7 +14,7 @@
 #define MODEL_GROUP_LEAST 16
 
 /*
- * Element i of group g is, in float, number[i] (scale scales[g]) + offset offsets[g]. Scale and
+ * Element i, of group g, is, in float, numbers[i] (scale scales[g]) + offset offsets[g]. Scale and
  * offset are F16 and the others have few bits, so that all products are exact. The sum is rounded
  * once, and so has the same bits however it is computed.
  */
@@ -41,7 +41,7 @@ const model_block_type *model_block_type_of(model_dtype dtype);
 
 static inline size_t model_block_elements(const model_block_type *t) { return 8 * t->elements_8; }
 
-/* The bytes of a block; 0: its scale or offset is not finite. */
+/* From the bytes of a block; 0: its scale or offset is not finite. */
 int model_block_read(model_block *to, const model_block_type *type, const unsigned char *block);
 
 /* All elements of a block that was read. */

@@ -5,6 +5,7 @@
  * set and several threads. What is wrong with a file is said with the name of the tensor.
  */
 #include "blocks.h"
+#include "elements.h"
 
 #include "gguf/blocks.h"
 #include "gguf_files.h"
@@ -97,6 +98,47 @@ static void blocks_are_as_elsewhere(void **unused) {
     assert_int_equal(lines, 2 * COUNT(types));
 }
 
+/* A block, as a model may hold it, of its own form and of that of stacked matrices, as the row of
+ * an embedding table and as a packed row: the same bits, of zeros too. */
+static void blocks_are_held_exactly(void **unused) {
+    (void)unused;
+    static const uint32_t first;
+    unsigned char bytes[256];
+    char held[512];
+    float weights[256], got[256];
+    uint32_t *packed = aligned_alloc(64, 16384);
+    uint64_t state = 5;
+    assert_non_null(packed);
+    for (size_t t = 0; t < COUNT(types); t++) {
+        const block_kind *kind = block_kind_find(types[t].name);
+        const model_block_type *type = model_block_type_of(types[t].dtype);
+        const size_t n = kind->elements;
+        for (int i = 0; i < 200; i++) {
+            const model_form form = i % 4 < 2  ? model_own_form(types[t].dtype)
+                                    : n == 256 ? FORM_K
+                                               : FORM_Q5_1;
+            const iso_q_format *f = &model_q_formats[form];
+            model_block block;
+            iso_packed_q row;
+            size_t needed;
+            block_make(bytes, weights, kind, i % 2, &state);
+            assert_true(model_block_read(&block, type, bytes));
+            assert_int_equal(model_q_block(f), n);
+            assert_true(model_q_block_bytes(f) <= sizeof held);
+            model_block_write(held, &block, type, f);
+            assert_int_equal(iso_embed_q(got, n, &first, 1, held, f, 1, n, 1, NULL, NULL, 0, NULL),
+                             ISOBIT_OK);
+            same_floats(got, weights, n, kind->name);
+            assert_int_equal(iso_pack_q_bytes(&needed, 1, n, f), ISOBIT_OK);
+            assert_true(needed <= 16384);
+            assert_int_equal(iso_pack_q(&row, packed, needed, held, 1, 1, n, f, NULL), ISOBIT_OK);
+            model_packed_q_row(got, &row, 0);
+            same_floats(got, weights, n, kind->name);
+        }
+    }
+    free(packed);
+}
+
 /* ------------------------------------------------------------------------------------- models */
 
 enum { D = 256, FFN = 512, WORDS = 40, LENGTH = 9 };
@@ -106,7 +148,7 @@ typedef struct blocks_maker {
     gguf_maker m;
     const block_kind *const *kinds;
     size_t kind_count, turn;
-    int fill, wide;
+    int wide;
     uint64_t state;
 } blocks_maker;
 
@@ -117,7 +159,7 @@ static void matrix(blocks_maker *b, const char *name, size_t n, size_t k) {
     float weights[256];
     gguf_tensor(&b->m, name, b->wide ? 0 : kind->type, 2, sizes, 0);
     for (size_t i = 0; i < n * k / kind->elements; i++) {
-        block_make(bytes, weights, kind, b->fill, &b->state);
+        block_make(bytes, weights, kind, BLOCK_PLAIN, &b->state);
         if (!b->wide)
             blob_add(&b->m.data, bytes, kind->bytes);
         for (size_t e = 0; b->wide && e < kind->elements; e++) {
@@ -128,9 +170,10 @@ static void matrix(blocks_maker *b, const char *name, size_t n, size_t k) {
     }
 }
 
-static void write_model(const files *f, const block_kind *const *kinds, size_t count, int fill,
+/* tied: the logits' matrix is that of the embedding. */
+static void write_model(const files *f, const block_kind *const *kinds, size_t count, int tied,
                         int wide) {
-    blocks_maker b = {.kinds = kinds, .kind_count = count, .fill = fill, .wide = wide, .state = 3};
+    blocks_maker b = {.kinds = kinds, .kind_count = count, .wide = wide, .state = 3};
     gguf_maker *m = &b.m;
     m->version = 3;
     m->alignment = 32;
@@ -155,7 +198,7 @@ static void write_model(const files *f, const block_kind *const *kinds, size_t c
     matrix(&b, "blk.0.ffn_up.weight", FFN, D);
     matrix(&b, "blk.0.ffn_down.weight", D, FFN);
     gguf_f32(m, "output_norm.weight", D, 0);
-    if (fill != BLOCK_EXTREME) /* else the embedding's, as those of the largest would overflow */
+    if (!tied)
         matrix(&b, "output.weight", WORDS, D);
     blob all = gguf_finish(m);
     files_write(f, "model.gguf", all.bytes, all.count);
@@ -212,7 +255,7 @@ static void models_have_the_bits_of_f32(void **unused) {
                 continue;
             for (size_t length = 1; length <= LENGTH; length += 4) {
                 logits(expected, &wide, length, 0, 0, &context);
-                for (size_t e = 0; i % 2 == BLOCK_PLAIN && e < length * WORDS; e++)
+                for (size_t e = 0; e < length * WORDS; e++)
                     assert_true(expected[e] - expected[e] == 0);
                 for (int w = 0; w < 4; w++) {
                     logits(got, &f, length, (size_t)w / 2, w % 2, &context);
@@ -253,7 +296,7 @@ static void models_stay_small(void **unused) {
     files_make(&f);
     for (size_t i = 0; i < COUNT(types_held); i++) {
         const block_kind *kind = block_kind_find(types_held[i].name);
-        write_model(&f, &kind, 1, BLOCK_PLAIN, 0);
+        write_model(&f, &kind, 1, 0, 0);
         const iso_model_info *a = info_of(&model, &f, 0), *b = info_of(&wide, &f, 1);
         assert_int_equal(a->parameters_8, types_held[i].bits == 8 ? matrices : 0);
         assert_int_equal(a->parameters_4, types_held[i].bits == 4 ? matrices : 0);
@@ -272,7 +315,7 @@ static void models_stay_small(void **unused) {
                                      {block_kind_find("Q4_0"), block_kind_find("Q5_0"),
                                       block_kind_find("Q8_0"), block_kind_find("Q5_1")}};
     for (size_t i = 0; i < 2; i++) {
-        write_model(&f, mixed[i], 4, BLOCK_PLAIN, 0);
+        write_model(&f, mixed[i], 4, 0, 0);
         const iso_model_info *a = info_of(&model, &f, 0);
         assert_int_equal(a->parameters_8 + a->parameters_4, matrices);
         assert_int_equal(a->parameters, matrices + 3 * D);
@@ -307,7 +350,7 @@ static void wrong_files_are_refused(void **unused) {
     for (size_t t = 0; t < block_kind_count; t++) {
         const block_kind *kind = &block_kinds[t];
         char path[200];
-        write_model(&f, &kind, 1, BLOCK_PLAIN, 0);
+        write_model(&f, &kind, 1, 0, 0);
         files_path(&f, "model.gguf", path, sizeof path);
         FILE *file = fopen(path, "rb");
         assert_non_null(file);
@@ -351,9 +394,9 @@ static void wrong_files_are_refused(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_are_as_defined),       cmocka_unit_test(blocks_are_as_elsewhere),
-        cmocka_unit_test(models_have_the_bits_of_f32), cmocka_unit_test(models_stay_small),
-        cmocka_unit_test(wrong_files_are_refused),
+        cmocka_unit_test(blocks_are_as_defined),   cmocka_unit_test(blocks_are_as_elsewhere),
+        cmocka_unit_test(blocks_are_held_exactly), cmocka_unit_test(models_have_the_bits_of_f32),
+        cmocka_unit_test(models_stay_small),       cmocka_unit_test(wrong_files_are_refused),
     };
     return cmocka_run_group_tests_name("blocks", tests, NULL, NULL);
 }
