@@ -2,21 +2,20 @@
 """
 isobit: Transformer kernels for CPUs that give the same bits on every instruction set.
 
-Arrays are NumPy's, float32; nothing is converted. Errors are TypeError and ValueError, and
-IsobitError (with .status) for what the library refuses. One thread unless set_num_threads says
-otherwise. Calls give up the GIL.
+Arrays are NumPy's, float32; nothing is converted, but weights to a dtype that you name. Errors are
+TypeError and ValueError, and IsobitError (with .status) for what the library refuses. One thread
+unless set_num_threads says otherwise. Calls give up the GIL.
 """
 from ._arrays import Floats
 from ._errors import IsobitError, IsobitMemoryError, IsobitValueError, Status
+from ._few_bits import quantize_blocks, quantize_int8, round_w16
 from ._library import blas_library
 from ._model import Model
 from ._ops import (
-    PackedLinear,
     attention,
     gelu,
     gemm,
     layernorm,
-    linear,
     relu,
     rmsnorm,
     silu,
@@ -35,6 +34,7 @@ from ._runtime import (
     set_num_threads,
     version,
 )
+from ._weights import PackedLinear, embed, linear
 
 __version__ = "0.1.0"
 
@@ -52,6 +52,7 @@ __all__ = [
     "Token",
     "attention",
     "blas_library",
+    "embed",
     "gelu",
     "gemm",
     "get_isa",
@@ -61,8 +62,11 @@ __all__ = [
     "layernorm",
     "linear",
     "numerics_version",
+    "quantize_blocks",
+    "quantize_int8",
     "relu",
     "rmsnorm",
+    "round_w16",
     "set_isa",
     "set_num_threads",
     "silu",

@@ -26,13 +26,13 @@ _LARGE = 1 << 20  # bytes from which the place of an output matters for speed
 
 def floats(name: str, value: Any) -> Floats:
     """An input. Nothing is converted: what is not float32 is a TypeError."""
-    array = _array(name, value)
+    array = any_array(name, value)
     if array.dtype != np.float32:
         raise TypeError(f"{name}: float32 expected, got {array.dtype}")
     return array
 
 
-def _array(name: str, value: Any) -> npt.NDArray[Any]:
+def any_array(name: str, value: Any) -> npt.NDArray[Any]:
     if value is None:
         raise TypeError(f"{name}: an array expected, got None")
     if isinstance(value, np.ma.MaskedArray):
@@ -41,15 +41,17 @@ def _array(name: str, value: Any) -> npt.NDArray[Any]:
 
 
 def matrix(name: str, value: Any) -> Floats:
-    array = floats(name, value)
+    return two_dimensions(name, floats(name, value))
+
+
+def two_dimensions(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if array.ndim != 2:
         raise ValueError(f"{name}: 2 dimensions expected, got {array.ndim} (shape {array.shape})")
     return array
 
 
 def vector(name: str, value: Any, length: int) -> Floats:
-    array = shaped(name, floats(name, value), (length,))
-    return array if array.flags.c_contiguous and array.flags.aligned else _copy(array)
+    return contiguous(shaped(name, floats(name, value), (length,)))
 
 
 def shaped(name: str, array: npt.NDArray[Any], shape: Shape) -> npt.NDArray[Any]:
@@ -96,6 +98,10 @@ def _copy(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     copy = np.empty(array.shape, array.dtype)
     copy[...] = array
     return copy
+
+
+def contiguous(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return array if array.flags.c_contiguous and array.flags.aligned else _copy(array)
 
 
 # ------------------------------------------------------------------------------------- rows
@@ -145,7 +151,7 @@ class Rows:
         self.address = address(flat)
 
 
-def operand(array: Floats) -> Tuple[Floats, int, bool]:
+def operand(array: npt.NDArray[Any]) -> Tuple[npt.NDArray[Any], int, bool]:
     """A factor of a product: the array, its stride, and whether it is passed transposed."""
     stride = _row_stride(array)
     if stride is not None:
@@ -154,6 +160,14 @@ def operand(array: Floats) -> Tuple[Floats, int, bool]:
     if stride is not None:
         return array, stride, True
     return _copy(array), array.shape[1], False
+
+
+def rows_of_blocks(array: npt.NDArray[np.uint8], block: int) -> Tuple[npt.NDArray[np.uint8], int]:
+    """Rows of whole blocks of so many bytes: the array, and its stride in blocks."""
+    stride = _row_stride(array)
+    if stride is None or stride % block:
+        array, stride = _copy(array), int(array.shape[1])
+    return array, stride // block
 
 
 # -------------------------------------------------------------------------------- attention
@@ -211,12 +225,16 @@ def four_dimensions(name: str, array: Floats) -> Floats:
 
 
 def lengths(name: str, value: Any, count: int, most: int) -> npt.NDArray[np.uintp]:
-    array = shaped(name, integers(name, value), (count,))
-    if count and not (0 <= array.min() and array.max() <= most):
+    array = at_most(name, shaped(name, integers(name, value), (count,)), most)
+    return np.ascontiguousarray(array, np.uintp)
+
+
+def at_most(name: str, array: npt.NDArray[Any], most: int) -> npt.NDArray[Any]:
+    if array.size and not (0 <= array.min() and array.max() <= most):
         raise ValueError(
             f"{name}: values from 0 to {most} expected, got {array.min()} to {array.max()}"
         )
-    return np.ascontiguousarray(array, np.uintp)
+    return array
 
 
 def token_ids(name: str, value: Any) -> npt.NDArray[np.uint32]:
@@ -231,7 +249,7 @@ def token_ids(name: str, value: Any) -> npt.NDArray[np.uint32]:
 
 
 def integers(name: str, value: Any) -> npt.NDArray[Any]:
-    array = _array(name, value)
+    array = any_array(name, value)
     if array.size == 0:
         return array.astype(np.uint32)  # an empty list has no type of its own
     if array.dtype.kind not in "iu":
@@ -240,7 +258,7 @@ def integers(name: str, value: Any) -> npt.NDArray[Any]:
 
 
 def mask_bytes(name: str, value: Any, shape: Shape) -> npt.NDArray[np.uint8]:
-    array = _array(name, value)
+    array = any_array(name, value)
     if array.dtype != np.bool_ and array.dtype != np.uint8:
         raise TypeError(f"{name}: bool or uint8 expected, got {array.dtype}")
     try:

@@ -7,7 +7,17 @@ offsets and constants with what a C compiler makes of the headers.
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_char, c_char_p, c_float, c_int, c_size_t, c_uint32, c_void_p
+from ctypes import (
+    POINTER,
+    c_char,
+    c_char_p,
+    c_float,
+    c_int,
+    c_size_t,
+    c_uint,
+    c_uint32,
+    c_void_p,
+)
 from typing import Any, Dict, List, Tuple
 
 
@@ -37,6 +47,28 @@ class iso_gemm_options(ctypes.Structure):
 
 class iso_packed(ctypes.Structure):
     _fields_ = [("data", c_void_p), ("n", c_size_t), ("k", c_size_t)]
+
+
+class iso_packed_w16(ctypes.Structure):
+    _fields_ = [("data", c_void_p), ("n", c_size_t), ("k", c_size_t), ("type", c_uint)]
+
+
+class iso_q_format(ctypes.Structure):
+    _fields_ = [("bits", c_uint), ("group", c_uint), ("scale", c_uint)]
+
+
+class iso_packed_q(ctypes.Structure):
+    _fields_ = [("data", c_void_p), ("n", c_size_t), ("k", c_size_t), ("format", iso_q_format)]
+
+
+class iso_packed_s8(ctypes.Structure):
+    _fields_ = [
+        ("data", c_void_p),
+        ("scales", c_void_p),
+        ("start", c_void_p),
+        ("n", c_size_t),
+        ("k", c_size_t),
+    ]
 
 
 class iso_linear_options(ctypes.Structure):
@@ -270,6 +302,10 @@ STRUCTS = [
     iso_context,
     iso_gemm_options,
     iso_packed,
+    iso_packed_w16,
+    iso_q_format,
+    iso_packed_q,
+    iso_packed_s8,
     iso_linear_options,
     iso_softmax_options,
     iso_norm_options,
@@ -289,11 +325,15 @@ STRUCTS = [
     iso_generation,
 ]
 
-# The names of Python, and iso_activation and iso_early_stopping.
+# The names of Python, and iso_activation, iso_w16, iso_q_scale and iso_early_stopping.
 ACTIVATIONS = {None: 0, "relu": 1, "silu": 2, "gelu": 3, "gelu_tanh": 4, "tanh": 5}
+W16 = {"f16": 0, "bf16": 1}
+SCALES = {"f16": 0, "f32": 1}
 EARLY_STOPPING = {None: 0, False: 1, True: 2, "never": 3}
 
 _context = POINTER(iso_context)
+_linear_options = POINTER(iso_linear_options)
+_q_format = POINTER(iso_q_format)
 _error = POINTER(iso_error)
 _size_out = POINTER(c_size_t)
 _handle_out = POINTER(c_void_p)
@@ -328,8 +368,60 @@ CORE: _Prototypes = {
     ),
     "iso_linear_f32": (
         c_int,
-        [c_void_p, c_size_t] * 2
-        + [POINTER(iso_packed), c_size_t, POINTER(iso_linear_options), _context],
+        [c_void_p, c_size_t] * 2 + [POINTER(iso_packed), c_size_t, _linear_options, _context],
+    ),
+    "iso_pack_w16_bytes": (c_int, [_size_out, c_size_t, c_size_t]),
+    "iso_pack_w16": (
+        c_int,
+        [POINTER(iso_packed_w16), c_void_p, c_size_t, c_void_p]
+        + [c_size_t, c_size_t, c_size_t, c_int, c_uint, _context],
+    ),
+    "iso_linear_w16": (
+        c_int,
+        [c_void_p, c_size_t] * 2 + [POINTER(iso_packed_w16), c_size_t, _linear_options, _context],
+    ),
+    "iso_round_w16": (
+        c_int,
+        [c_void_p, c_size_t] * 2 + [c_size_t, c_size_t, c_uint, _context],
+    ),
+    "iso_pack_q_bytes": (c_int, [_size_out, c_size_t, c_size_t, _q_format]),
+    "iso_pack_q": (
+        c_int,
+        [POINTER(iso_packed_q), c_void_p, c_size_t, c_void_p]
+        + [c_size_t, c_size_t, c_size_t, _q_format, _context],
+    ),
+    "iso_linear_q": (
+        c_int,
+        [c_void_p, c_size_t] * 2 + [POINTER(iso_packed_q), c_size_t, _linear_options, _context],
+    ),
+    "iso_quantize_s8": (
+        c_int,
+        [c_void_p, c_size_t, c_void_p, c_void_p, c_size_t, c_size_t, c_size_t, _context],
+    ),
+    "iso_pack_s8_bytes": (c_int, [_size_out, c_size_t, c_size_t]),
+    "iso_pack_s8": (
+        c_int,
+        [POINTER(iso_packed_s8), c_void_p, c_size_t, c_void_p]
+        + [c_size_t, c_size_t, c_size_t, c_int, _context],
+    ),
+    "iso_linear_s8": (
+        c_int,
+        [c_void_p, c_size_t] * 2 + [POINTER(iso_packed_s8), c_size_t, _linear_options, _context],
+    ),
+    "iso_embed_f32": (
+        c_int,
+        [c_void_p, c_size_t, c_void_p, c_size_t, c_void_p]
+        + [c_size_t, c_size_t, c_float, c_void_p, c_void_p, c_size_t, _context],
+    ),
+    "iso_embed_w16": (
+        c_int,
+        [c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_uint]
+        + [c_size_t, c_size_t, c_float, c_void_p, c_void_p, c_size_t, _context],
+    ),
+    "iso_embed_q": (
+        c_int,
+        [c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, _q_format]
+        + [c_size_t, c_size_t, c_float, c_void_p, c_void_p, c_size_t, _context],
     ),
     "iso_softmax_f32": (
         c_int,

@@ -14,7 +14,6 @@ from ._arrays import (
     Heads,
     Rows,
     address,
-    aligned_floats,
     empty,
     floats,
     four_dimensions,
@@ -32,7 +31,7 @@ from ._runtime import context_of, current_pool, number, size
 _byref = ctypes.byref
 
 
-def _activation(name: Optional[str]) -> int:
+def activation_code(name: Optional[str]) -> int:
     try:
         return _c.ACTIVATIONS[name]
     except (KeyError, TypeError):
@@ -40,7 +39,7 @@ def _activation(name: Optional[str]) -> int:
         raise ValueError(f"activation: {name!r} is none of {names}") from None
 
 
-def _residual(value: Any, shape: Tuple[int, ...]) -> Optional[Rows]:
+def residual_rows(value: Any, shape: Tuple[int, ...]) -> Optional[Rows]:
     if value is None:
         return None
     return Rows("residual", shaped("residual", floats("residual", value), shape))
@@ -77,10 +76,10 @@ def gemm(
     beta = number("beta", beta)
     if beta != 0 and out is None:
         raise ValueError(f"beta is {beta}, and there is no out that it could multiply")
-    return _product(left, right, number("alpha", alpha), beta, bias, activation, residual, out)
+    return product(left, right, number("alpha", alpha), beta, bias, activation, residual, out)
 
 
-def _product(
+def product(
     left: Floats,
     right: Floats,
     alpha: float,
@@ -94,7 +93,7 @@ def _product(
     result = output("out", out, (m, n))
     y = Rows("out", result, is_output=True)
     added = None if bias is None else vector("bias", bias, n)
-    rest = _residual(residual, (m, n))
+    rest = residual_rows(residual, (m, n))
     left, lda, trans_a = operand(left)
     right, ldb, trans_b = operand(right)
     options = _c.iso_gemm_options(
@@ -104,7 +103,7 @@ def _product(
         alpha=alpha,
         beta=beta,
         bias=address(added),
-        act=_activation(activation),
+        act=activation_code(activation),
         residual=rest.address if rest else None,
         ldr=rest.ld if rest else 0,
     )
@@ -123,146 +122,6 @@ def _product(
         context_of(pool),
     )
     check(status, "gemm", f"out {result.shape}, a {left.shape}, b {right.shape}")
-    return result
-
-
-class PackedLinear:
-    """
-    Weights of a linear layer, packed once for many products: y = x weight^T + bias.
-
-    weight is [n][k], as in torch.nn.Linear; it is copied. The packed form is the same for all
-    instruction sets. May be used by any number of threads at once.
-    """
-
-    n: int
-    k: int
-
-    def __init__(self, weight: npt.ArrayLike, bias: Optional[npt.ArrayLike] = None) -> None:
-        w = matrix("weight", weight)
-        self.n, self.k = w.shape
-        self._bias = None if bias is None else vector("bias", bias, self.n).copy()
-        needed = ctypes.c_size_t()
-        check(lib.iso_pack_f32_bytes(_byref(needed), self.n, self.k), "pack", f"{w.shape}")
-        self._data = aligned_floats(max(1, (needed.value + 3) // 4))
-        self._packed = _c.iso_packed()
-        w, ldw, trans = operand(w)
-        pool = current_pool()
-        status = lib.iso_pack_f32(
-            _byref(self._packed),
-            address(self._data),
-            needed.value,
-            address(w),
-            ldw,
-            self.n,
-            self.k,
-            trans,
-            context_of(pool),
-        )
-        check(status, "pack", f"weight {w.shape}")
-
-    def __repr__(self) -> str:
-        return f"PackedLinear(n={self.n}, k={self.k}, bias={self._bias is not None})"
-
-    def __reduce__(self) -> Any:
-        raise TypeError("PackedLinear cannot be pickled or copied; pickle the weights")
-
-    @property
-    def nbytes(self) -> int:
-        return int(self._data.nbytes)
-
-    def __call__(
-        self,
-        x: npt.ArrayLike,
-        *,
-        activation: Optional[str] = None,
-        residual: Optional[npt.ArrayLike] = None,
-        out: Optional[Floats] = None,
-    ) -> Floats:
-        return self._run(x, self._bias, activation, residual, out)
-
-    def _run(
-        self,
-        x: npt.ArrayLike,
-        bias: Optional[Floats],
-        activation: Optional[str],
-        residual: Optional[npt.ArrayLike],
-        out: Optional[Floats],
-    ) -> Floats:
-        source = floats("x", x)
-        shape = _linear_shape(source, self.n, self.k)
-        rows = Rows("x", source)
-        result = output("out", out, shape)
-        y = Rows("out", result, is_output=True)
-        rest = _residual(residual, shape)
-        options = _c.iso_linear_options(
-            size=ctypes.sizeof(_c.iso_linear_options),
-            bias=address(bias),
-            act=_activation(activation),
-            residual=rest.address if rest else None,
-            ldr=rest.ld if rest else 0,
-        )
-        pool = current_pool()
-        status = lib.iso_linear_f32(
-            y.address,
-            y.ld,
-            rows.address,
-            rows.ld,
-            _byref(self._packed),
-            rows.count,
-            _byref(options),
-            context_of(pool),
-        )
-        check(status, "linear", f"out {result.shape}, x {source.shape}, weight {self.n, self.k}")
-        return result
-
-
-def _linear_shape(x: Floats, n: int, k: int) -> Tuple[int, ...]:
-    if x.ndim == 0:
-        raise ValueError("x: at least 1 dimension expected, got 0")
-    if x.shape[-1] != k:
-        raise ValueError(f"x: {k} columns expected (weight is {(n, k)}), got shape {x.shape}")
-    return x.shape[:-1] + (n,)
-
-
-def linear(
-    x: npt.ArrayLike,
-    weight: Union[PackedLinear, npt.ArrayLike],
-    bias: Optional[npt.ArrayLike] = None,
-    *,
-    activation: Optional[str] = None,
-    residual: Optional[npt.ArrayLike] = None,
-    out: Optional[Floats] = None,
-) -> Floats:
-    """
-    activation(x weight^T + bias) + residual, for x [...][k] and weight [n][k].
-
-    weight is an array or a PackedLinear: the same bits. Each row has the same bits whatever rows
-    are with it. residual [...][n] may be out.
-    """
-    if isinstance(weight, PackedLinear):
-        if bias is None:
-            return weight(x, activation=activation, residual=residual, out=out)
-        if weight._bias is not None:
-            raise ValueError("bias: the PackedLinear has one of its own")
-        added = vector("bias", bias, weight.n)
-        return weight._run(x, added, activation, residual, out)
-    w = matrix("weight", weight)
-    source = floats("x", x)
-    shape = _linear_shape(source, *w.shape)
-    rows = Rows("x", source)
-    result = output("out", out, shape)
-    y = Rows("out", result, is_output=True)
-    rest = _residual(residual, shape)
-    _product(
-        rows.array,
-        w.T,
-        1.0,
-        0.0,
-        bias,
-        activation,
-        rest.array if rest else None,
-        y.array,
-    )
     return result
 
 
@@ -339,7 +198,7 @@ def _norm(
     y = Rows("out", result, is_output=True)
     scale = None if gamma is None else vector("gamma", gamma, rows.n)
     shift = None if beta is None else vector("beta", beta, rows.n)
-    rest = _residual(residual, source.shape)
+    rest = residual_rows(residual, source.shape)
     total = None
     if sum_out is not None:
         total = Rows("sum_out", output("sum_out", sum_out, source.shape), is_output=True)
@@ -409,7 +268,7 @@ def _elementwise(activation: str, x: npt.ArrayLike, out: Optional[Floats]) -> Fl
     rows = Rows("x", source if source.ndim else source.reshape(1))
     y = Rows("out", result if result.ndim else result.reshape(1), is_output=True)
     options = _c.iso_eltwise_options(
-        size=ctypes.sizeof(_c.iso_eltwise_options), act=_activation(activation)
+        size=ctypes.sizeof(_c.iso_eltwise_options), act=activation_code(activation)
     )
     pool = current_pool()
     status = lib.iso_eltwise_f32(

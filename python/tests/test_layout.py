@@ -46,6 +46,10 @@ def test_structs_and_constants(tmp_path):
     for python, c in [(None, "NONE"), ("relu", "RELU"), ("silu", "SILU"), ("gelu", "GELU_ERF"),
                       ("gelu_tanh", "GELU_TANH"), ("tanh", "TANH")]:
         wanted[f"ISOBIT_ACT_{c}"] = _c.ACTIVATIONS[python]
+    for name, value in _c.W16.items():
+        wanted[f"ISOBIT_{name.upper()}"] = value
+    for name, value in _c.SCALES.items():
+        wanted[f"ISOBIT_SCALE_{name.upper()}"] = value
     for early, c in [(None, "DEFAULT"), (False, "FALSE"), (True, "TRUE"), ("never", "NEVER")]:
         wanted[f"ISOBIT_EARLY_{c}"] = _c.EARLY_STOPPING[early]
     lines = "".join(f'printf("%s\\t%zu\\n", "{name}", (size_t)({name}));\n' for name in wanted)
@@ -65,6 +69,8 @@ def test_every_member_and_status_is_there():
 
 C_NAMES = {
     ctypes.c_int: "i",
+    ctypes.c_uint: "u",  # an enumeration
+    ctypes.c_float: "x",
     ctypes.c_size_t: "z",
     ctypes.c_void_p: "p",
     ctypes.c_char_p: "s",
@@ -97,10 +103,13 @@ def test_functions(tmp_path, prototypes):
         else:
             calls.append(f"{{ const {result._type_.__name__} *r = {call}; (void)r; }}")
     body = "\n".join(calls).replace("iso_strerror(i)", "iso_strerror((iso_status)i)")
+    head = (
+        "void f(int i, unsigned u, float x, size_t z, void *p, char *s, "
+        "iso_generation *generation)"
+    )
     compile_c(
         tmp_path,
-        "void f(int i, size_t z, void *p, char *s, iso_generation *generation);\n"
-        "void f(int i, size_t z, void *p, char *s, iso_generation *generation) {\n"
-        f"(void)i, (void)z, (void)s, (void)generation, (void)p;\n{body}\n}}\n",
+        f"{head};\n{head} {{\n"
+        f"(void)i, (void)u, (void)x, (void)z, (void)s, (void)generation, (void)p;\n{body}\n}}\n",
         "-c", "-Wconversion", "-Wno-unused-parameter",
     )

@@ -75,6 +75,9 @@ def test_calls_from_many_threads_while_the_pool_changes(rng):
     a, b = normal(rng, 64, 200), normal(rng, 200, 70)
     layer = isobit.PackedLinear(b.T.copy())
     wanted = isobit.gemm(a, b)
+    others = [isobit.PackedLinear(b.T, dtype=dtype) for dtype in ("f16", "bf16", "int8")]
+    others += [isobit.PackedLinear(b.T[:, :192], dtype=dtype) for dtype in ("q8", "q4")]
+    of_others = [other(a[:, : other.k]) for other in others]
     wrong = []
     stop = threading.Event()
 
@@ -82,6 +85,9 @@ def test_calls_from_many_threads_while_the_pool_changes(rng):
         while not stop.is_set():
             if not (same_bits(isobit.gemm(a, b), wanted) and same_bits(layer(a), wanted)):
                 wrong.append(1)
+            for other, result in zip(others, of_others):
+                if not same_bits(other(a[:, : other.k]), result):
+                    wrong.append(other.dtype)
 
     workers = [threading.Thread(target=compute) for _ in range(3)]
     for worker in workers:
