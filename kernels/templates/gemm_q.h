@@ -14,6 +14,8 @@
  * always; or 0, one that asks the type each time, since an fma costs much more.
  */
 #define Q_CHUNKS (ISO_PANEL / VF_N) /* vectors of a panel */
+#define Q_VECTORS 4                 /* of a tile's columns, at most */
+_Static_assert(GEMM_VECTORS_Q(1) <= Q_VECTORS, "the fewest rows take the most");
 #if GEMM_Q_MR == 4
 #define Q_EACH(X) X(1) X(2) X(3) X(4)
 #else
@@ -97,7 +99,7 @@ ISO_INLINE void q_tile(float *c, size_t ldc, const float *a, size_t lda, const u
 #define Q_HEAD(q) (head + DIRECT_PANEL(q / Q_CHUNKS))
 #define Q_CHUNK(q) (chunk + q % Q_CHUNKS)
     for (size_t groups = 0; four[0] != end; groups--) {
-        vf s[GEMM_SUMS], o[GEMM_SUMS];
+        vf s[Q_VECTORS], o[Q_VECTORS];
         if (type & ISO_Q_I8 && groups == 0) {
             head = b;
             groups = ISO_Q_BLOCK / group;
@@ -115,11 +117,11 @@ ISO_INLINE void q_tile(float *c, size_t ldc, const float *a, size_t lda, const u
         }
         b += iso_q_scale_words(type);
         for (size_t left = group; left > 0; left -= ISO_Q_STEPS) {
-            vf bv[GEMM_SUMS];
+            vf bv[Q_VECTORS];
             ISO_UNROLLED (j, panels * q_step_words(bits) / Q_LINE)
                 __builtin_prefetch(b + DIRECT_PANEL(j % panels) + j / panels * Q_LINE + distance, 0,
                                    2);
-            vw w[GEMM_SUMS];
+            vw w[Q_VECTORS];
             if (bits == 4) {
                 ISO_UNROLLED (q, vectors)
                     w[q] = vw_load(Q_PANEL(q) + Q_CHUNK(q) * VF_N);
