@@ -9,7 +9,7 @@
 
 #define DEFAULT_SEQUENCES 32
 #define DEFAULT_LENGTH 512
-#define DEFAULT_TOKENS 2048
+#define DEFAULT_TOKENS 2048           /* of sources, which are not cut */
 #define CACHE_BYTES ((size_t)1 << 30) /* for the caches, unless the options say otherwise */
 #define MAX_ROWS 1024
 
@@ -92,7 +92,7 @@ static iso_status plan_batch(iso_batch *b, model_group_size *size, const iso_mod
                           "max_length is 1, and counts the start token, or the prompt: nothing can "
                           "be generated");
     b->T = size->T = at_most(o->max_length ? o->max_length - 1 : 0, positions);
-    b->tokens = o->step_tokens ? o->step_tokens : DEFAULT_TOKENS;
+    b->tokens = o->step_tokens ? o->step_tokens : both ? DEFAULT_TOKENS : MODEL_PROMPT_ROWS;
     b->attention = o->attention != 0;
     const size_t bytes = model_cache_bytes(model, size->beams, size->T, size->S);
     const size_t limit = o->max_cache_bytes ? o->max_cache_bytes : CACHE_BYTES;
@@ -259,19 +259,22 @@ iso_status iso_batch_add(iso_batch *b, size_t *number, const uint32_t *source, s
 
 /* ---------------------------------------------------------------------------------------- step */
 
-/* Those who wait, as many as there is room for, with so many tokens at a time. */
+/* Those who wait, as many as there is room for, with so many tokens at a time. A prompt that is
+ * longer is read in several steps, and nobody overtakes it. */
 static iso_status join(iso_batch *b) {
     model_group *g = &b->group;
     const size_t room = g->count - g->active_count, old = g->active_count;
-    size_t count = 0, tokens = 0;
-    for (member *m = b->waiting.first; m && count < room; m = m->next) {
-        if (count && m->sequence->S > b->tokens - tokens)
+    size_t count = 0, tokens = b->tokens, joined = 0;
+    for (member *m = b->waiting.first; m && count < room && tokens; m = m->next) {
+        const size_t left = m->sequence->S - m->sequence->read;
+        if (b->S && count && left > tokens)
             break;
-        tokens += m->sequence->S < b->tokens - tokens ? m->sequence->S : b->tokens - tokens;
+        tokens -= left < tokens ? left : tokens;
         b->joining[count++] = m->sequence;
     }
-    const iso_status status = count ? model_group_join(g, b->joining, count) : ISOBIT_OK;
-    for (size_t i = 0; i < count && !status; i++)
+    const iso_status status =
+        count ? model_group_join(g, b->joining, count, b->tokens, &joined) : ISOBIT_OK;
+    for (size_t i = 0; i < joined && !status; i++)
         b->running[old + i] = take(&b->waiting, &b->waiting.first);
     return status;
 }
@@ -360,6 +363,8 @@ iso_status iso_batch_cancel(iso_batch *b, size_t number, iso_error *error) {
             leave(b, a);
             return ISOBIT_OK;
         }
+    if (b->group.part && b->waiting.first->sequence->index == number)
+        b->group.part = 0;
     if (cancel_in(&b->waiting, number) || cancel_in(&b->finished, number))
         return ISOBIT_OK;
     return model_fail(error, ISOBIT_E_RANGE, "the batch has no sequence %zu", number);

@@ -167,8 +167,8 @@ iso_status model_cache_prompt(const model_cache *cache, const size_t *places, mo
         const size_t b = i / Hk, h = i % Hk, r = places[b] * cache->beams;
         const float *k = run->wide + spans[b].first_q * ld + inner + h * dh;
         status = append_head(cache, model_cache_self_k(cache, Hk, l, r, h),
-                             model_cache_self_v(cache, Hk, l, r, h), 0, k, k + Hk * dh, ld,
-                             spans[b].T, dh, &run->context);
+                             model_cache_self_v(cache, Hk, l, r, h), spans[b].S - spans[b].T, k,
+                             k + Hk * dh, ld, spans[b].T, dh, &run->context);
     }
     model_lap(run, ISOBIT_PROFILE_CACHE);
     return model_run_fail(run, status, "keys of a prompt");

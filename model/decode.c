@@ -6,9 +6,10 @@
  * that rows stay dense. Nothing is allocated in a step, but where sources are read.
  *
  * Without an encoder a source is a prompt, with which the history of its sentence begins. Prompts
- * that begin a group are read at once, and the first step chooses from what their last tokens gave:
+ * that begin a group are read whole, and the first step chooses from what their last tokens gave:
  * weights are read once, not twice. A prompt that joins others is read but for its last token,
- * which its first step reads, as the others read theirs.
+ * which its first step reads, as the others read theirs. Prompts are read in pieces, so that memory
+ * does not grow with them and others can go on between two pieces.
  */
 #include "search.h"
 
@@ -176,8 +177,7 @@ void model_group_end(model_group *g, model_arena memory[2]) {
 
 /* ------------------------------------------------------------------------------------ joining */
 
-/* Sources, or prompts, maybe but for their last tokens, one after the other; places: of those that
- * have any. */
+/* Sources, or prompts or parts of them, one after the other; places: of those that have any. */
 typedef struct reading {
     model_batch batch;
     size_t *places;
@@ -186,12 +186,39 @@ typedef struct reading {
 /* Whether who joins is a prompt, with no others there. */
 static int begins_with_prompts(const model_group *g) { return !g->cache.S && !g->active_count; }
 
-static size_t tokens_to_read(const model_group *g, const model_sequence *s) {
-    return g->cache.S || begins_with_prompts(g) ? s->S : s->past;
+/* How many tokens are left to read before a sentence can join. */
+static size_t tokens_left(const model_sequence *s, int whole) {
+    const size_t all = whole ? s->S : s->past;
+    return all - (s->read < all ? s->read : all);
 }
 
+/*
+ * Of the sentences from `first` on so many as are read next, in *count, and how many tokens. Of
+ * prompts that is a piece of MODEL_PROMPT_ROWS: those that go in, or a part of one that is longer
+ * or has more than `tokens`.
+ */
+static size_t next_piece(const model_group *g, model_sequence *const *sentences, size_t first,
+                         size_t all, int whole, size_t tokens, size_t *count) {
+    const size_t room = tokens < MODEL_PROMPT_ROWS ? tokens : MODEL_PROMPT_ROWS;
+    size_t rows = 0, i = first;
+    for (; i < all; i++) {
+        const size_t left = tokens_left(sentences[i], whole);
+        if (!g->cache.S && left > room - rows)
+            break;
+        rows += left;
+    }
+    if (rows == 0 && i < all) { /* a part */
+        rows = room;
+        i++;
+    }
+    *count = i - first;
+    return rows;
+}
+
+/* Tokens of sentences from `first` on, `rows` in all. */
 static iso_status lay_out(reading *r, model_run *run, const model_group *g,
-                          model_sequence *const *sentences, size_t count, size_t rows) {
+                          model_sequence *const *sentences, size_t first, size_t count, size_t rows,
+                          int whole) {
     model_batch *b = &r->batch;
     *r = (reading){.batch = {.ids = model_alloc(&run->arena, rows, sizeof *b->ids),
                              .positions = model_alloc(&run->arena, rows, sizeof *b->positions),
@@ -200,15 +227,15 @@ static iso_status lay_out(reading *r, model_run *run, const model_group *g,
                    .places = model_alloc(&run->arena, count, sizeof *r->places)};
     if (!b->ids || !b->positions || !b->spans || !r->places)
         return model_fail(run->error, ISOBIT_E_NOMEM, "out of memory");
-    for (size_t i = 0, at = 0; i < count; i++) {
+    for (size_t i = first, at = 0; i < first + count; i++) {
         const model_sequence *s = sentences[i];
-        const size_t n = tokens_to_read(g, s);
+        const size_t left = tokens_left(s, whole), n = left < rows - at ? left : rows - at;
         if (!n)
             continue;
-        memcpy(b->ids + at, s->source, n * sizeof *b->ids);
+        memcpy(b->ids + at, s->source + s->read, n * sizeof *b->ids);
         for (size_t t = 0; t < n; t++)
-            b->positions[at + t] = (uint32_t)(t + g->model->config.position_offset);
-        b->spans[b->count] = (model_span){at, n, at, n};
+            b->positions[at + t] = (uint32_t)(s->read + t + g->model->config.position_offset);
+        b->spans[b->count] = (model_span){at, n, at, s->read + n};
         r->places[b->count++] = g->active_count + i;
         at += n;
     }
@@ -233,44 +260,66 @@ static iso_status read_all(model_group *g, model_run *run, const reading *r) {
                : model_cache_sources(&g->cache, run, g->active_count, b->spans, b->count, b->rows);
 }
 
-/* The rows of the last tokens, one for each beam, are where the first step begins. */
+/* The rows of last tokens, one for each beam, are where the first step begins. A part of a prompt
+ * is followed by another one, whose row takes the place of its. */
 static void keep_last_rows(model_group *g, const model_run *run, const reading *r) {
     const size_t d = g->model->config.d;
     for (size_t i = 0; i < r->batch.count * g->beams; i++) {
         const model_span *span = &r->batch.spans[i / g->beams];
-        memcpy(g->run.x + i * d, run->x + (span->first_q + span->T - 1) * d, d * sizeof *run->x);
+        const size_t row = r->places[i / g->beams] * g->beams + i % g->beams;
+        memcpy(g->run.x + row * d, run->x + (span->first_q + span->T - 1) * d, d * sizeof *run->x);
     }
 }
 
-iso_status model_group_join(model_group *g, model_sequence *const *sentences, size_t count) {
-    const size_t beams = g->beams;
-    const int prompts = begins_with_prompts(g);
+/* Reads `rows` tokens of sentences from `first` on. */
+static iso_status read_piece(model_group *g, model_sequence *const *sentences, size_t first,
+                             size_t count, size_t rows, int whole) {
     const iso_context context = {
         .size = sizeof context, .isa = g->run.context.isa, .executor = g->run.context.executor};
-    size_t rows = 0;
-    for (size_t i = 0; i < count; i++)
-        rows += tokens_to_read(g, sentences[i]);
-    if (rows) {
-        model_run run;
-        reading r;
-        iso_status status =
-            model_run_begin(&run, &g->reading, g->model, &context, rows, g->run.error);
-        if (status)
-            return status;
-        status = lay_out(&r, &run, g, sentences, count, rows);
-        if (!status)
-            status = read_all(g, &run, &r);
-        if (!status && prompts)
-            keep_last_rows(g, &run, &r);
-        model_arena_recycle(&run.arena);
-        g->reading = run.arena;
-        run.arena = (model_arena){0};
-        status = model_run_end(&run, status);
-        g->run.lap = run.lap; /* the time until now has been counted */
-        if (status)
-            return status;
+    model_run run;
+    reading r;
+    iso_status status = model_run_begin(&run, &g->reading, g->model, &context, rows, g->run.error);
+    if (status)
+        return status;
+    status = lay_out(&r, &run, g, sentences, first, count, rows, whole);
+    if (!status)
+        status = read_all(g, &run, &r);
+    if (!status && whole && !g->cache.S)
+        keep_last_rows(g, &run, &r);
+    for (size_t i = 0; i < count && !status; i++) {
+        model_sequence *s = sentences[first + i];
+        const size_t left = tokens_left(s, whole), n = left < rows ? left : rows;
+        s->read += n;
+        rows -= n;
     }
-    for (size_t i = 0; i < count; i++) {
+    model_arena_recycle(&run.arena);
+    g->reading = run.arena;
+    run.arena = (model_arena){0};
+    status = model_run_end(&run, status);
+    g->run.lap = run.lap; /* the time until now has been counted */
+    return status;
+}
+
+iso_status model_group_join(model_group *g, model_sequence *const *sentences, size_t count,
+                            size_t tokens, size_t *joined) {
+    const size_t beams = g->beams, begun = count ? sentences[0]->read : 0;
+    const int prompts = begins_with_prompts(g), whole = prompts || g->cache.S;
+    iso_status status = ISOBIT_OK;
+    size_t done = 0;
+    for (size_t n, rows; done < count && !status; tokens -= g->cache.S ? 0 : rows) {
+        if (!(rows = next_piece(g, sentences, done, count, whole, tokens, &n)) && !tokens)
+            break;
+        if (rows)
+            status = read_piece(g, sentences, done, n, rows, whole);
+        while (done < count && !status && !tokens_left(sentences[done], whole))
+            done++;
+    }
+    if (status) {
+        for (size_t i = 0; i < count; i++)
+            sentences[i]->read = i ? 0 : begun;
+        return status;
+    }
+    for (size_t i = 0; i < done; i++) {
         const size_t a = g->active_count++;
         g->active[a] = sentences[i];
         g->cache.lengths[a] = sentences[i]->past + (size_t)prompts;
@@ -278,7 +327,11 @@ iso_status model_group_join(model_group *g, model_sequence *const *sentences, si
             model_cache_copy_beam(&g->cache, g->model, a * beams + beam, a * beams);
         g->cache.lengths[a] = sentences[i]->past;
     }
-    g->have_read = prompts && count;
+    g->have_read = prompts && done;
+    g->part = done < count && sentences[done]->read;
+    if (g->part)
+        g->cache.lengths[g->active_count] = sentences[done]->read;
+    *joined = done;
     model_lap(&g->run, ISOBIT_PROFILE_CACHE);
     return ISOBIT_OK;
 }
@@ -406,6 +459,10 @@ void model_group_leave(model_group *g, size_t place) {
     if (place != last) {
         model_cache_copy_sentence(&g->cache, g->model, place, last);
         g->active[place] = g->active[last];
+    }
+    if (g->part) { /* it stays the next one */
+        model_cache_copy_beam(&g->cache, g->model, last * g->beams, (last + 1) * g->beams);
+        g->cache.lengths[last] = g->cache.lengths[last + 1];
     }
     model_lap(&g->run, ISOBIT_PROFILE_CACHE);
 }

@@ -202,6 +202,39 @@ static iso_status logits_stepwise(model_run *run, float *logits, const uint32_t 
     return status;
 }
 
+/* What a long text of a decoder alone needs to go through it in parts. */
+typedef struct long_text {
+    model_cache cache;
+    uint32_t *ids, *positions; /* [tokens]; [MODEL_PROMPT_ROWS] */
+} long_text;
+
+static iso_status make_long(long_text *text, model_run *run, size_t tokens) {
+    text->ids = model_alloc(&run->arena, tokens, sizeof *text->ids);
+    text->positions = model_alloc(&run->arena, MODEL_PROMPT_ROWS, sizeof *text->positions);
+    return text->ids && text->positions ? model_cache_make(&text->cache, run, 1, 1, tokens, 0)
+                                        : model_fail(run->error, ISOBIT_E_NOMEM, "out of memory");
+}
+
+static size_t part_of(size_t tokens) {
+    return tokens < MODEL_PROMPT_ROWS ? tokens : MODEL_PROMPT_ROWS;
+}
+
+static iso_status logits_in_parts(model_run *run, float *logits, const uint32_t *target,
+                                  size_t length) {
+    const size_t V = run->model->config.target_vocabulary;
+    long_text text;
+    iso_status status = make_long(&text, run, length);
+    if (!status)
+        memcpy(text.ids, target, length * sizeof *target);
+    for (size_t at = 0, n; at < length && !status; at += n) {
+        n = part_of(length - at);
+        status = model_decode_part(&text.cache, run, text.ids, text.positions, at, n);
+        if (!status)
+            status = model_logits(run, logits + at * V, run->x, n);
+    }
+    return status;
+}
+
 iso_status iso_logits_f32(float *logits, const iso_model *model, const uint32_t *source,
                           size_t source_length, const uint32_t *target, size_t target_length,
                           int stepwise, const iso_context *context, iso_error *error) {
@@ -225,13 +258,16 @@ iso_status iso_logits_f32(float *logits, const iso_model *model, const uint32_t 
                                  model->config.max_positions, "target", 0, error);
     if (!status && both)
         status = model_batch_sources(&batch, &arena, model, item, 1, source, error);
-    size_t rows = batch.rows > target_length ? batch.rows : target_length;
+    const size_t most = both ? target_length : part_of(target_length);
+    const size_t rows = batch.rows > most ? batch.rows : most;
     if (!status && target_length &&
         !(status = model_run_begin(&run, NULL, model, context, rows, error))) {
         if (both)
             status = encode_batch(&run, &batch);
         if (!status && stepwise)
             status = logits_stepwise(&run, logits, target, target_length, &batch);
+        else if (!status && target_length > rows)
+            status = logits_in_parts(&run, logits, target, target_length);
         else if (!status && !(status = decode_group(&run, item, 1, &batch, source, target, 0)))
             status = model_logits(&run, logits, run.x, target_length);
         model_run_end(&run, status);
@@ -252,18 +288,83 @@ static void drop_prompts(model_run *run, const model_item *items, size_t count) 
     }
 }
 
+/* Of logits that are alive at a time. */
+typedef struct logits_block {
+    float *values;
+    size_t rows;
+} logits_block;
+
+static iso_status make_block(logits_block *block, model_run *run, size_t rows) {
+    const size_t V = run->model->config.target_vocabulary, most = LOGITS_FLOATS / V;
+    block->rows = most > rows ? rows : most ? most : 1;
+    block->values = model_alloc3(&run->arena, block->rows, V, 1, sizeof *block->values);
+    return block->values ? ISOBIT_OK : model_fail(run->error, ISOBIT_E_NOMEM, "out of memory");
+}
+
+/* The log-probabilities of the tokens of targets that rows of x predict, from token *t of **item
+ * on. */
+static iso_status score_rows(float *log_probs, model_run *run, const logits_block *logits,
+                             const float *x, size_t rows, const model_item **item, size_t *t,
+                             const uint32_t *targets) {
+    const size_t V = run->model->config.target_vocabulary, d = run->model->config.d;
+    iso_status status = ISOBIT_OK;
+    for (size_t row = 0; row < rows;) {
+        const size_t n = rows - row < logits->rows ? rows - row : logits->rows;
+        if ((status = model_run_linear_workspace(run, n)) ||
+            (status = model_logits(run, logits->values, x + row * d, n)) ||
+            (status = model_log_softmax(run, logits->values, n, V)))
+            break;
+        for (size_t r = 0; r < n; r++, row++, ++*t) {
+            for (; *t == (*item)->T; *t = 0) /* on to the next item with tokens */
+                ++*item;
+            const size_t at = (*item)->first_target + *t;
+            log_probs[at] = logits->values[r * V + targets[at]];
+        }
+    }
+    return status;
+}
+
+/* The log-probabilities of one target, which with its source is too long to go through at once. */
+static iso_status score_long(float *log_probs, const iso_model *model, const model_item *item,
+                             const uint32_t *sources, const uint32_t *targets,
+                             const iso_context *context, iso_error *error) {
+    const size_t S = item->S, rows = S + item->T - 1, d = model->config.d;
+    model_run run;
+    logits_block logits;
+    long_text text;
+    iso_status status = model_run_begin(&run, NULL, model, context, part_of(rows), error);
+    if (status)
+        return status;
+    status = make_long(&text, &run, rows);
+    if (!status)
+        status = make_block(&logits, &run, part_of(item->T));
+    if (!status) {
+        memcpy(text.ids, sources + item->first_source, S * sizeof *text.ids);
+        memcpy(text.ids + S, targets + item->first_target, (item->T - 1) * sizeof *text.ids);
+    }
+    for (size_t at = 0, t = 0, n; at < rows && !status; at += n) {
+        n = part_of(rows - at);
+        status = model_decode_part(&text.cache, &run, text.ids, text.positions, at, n);
+        const size_t before = S - 1 < at ? 0 : S - 1 - at; /* rows that predict the source */
+        if (!status && before < n)
+            status = score_rows(log_probs, &run, &logits, run.x + before * d, n - before, &item, &t,
+                                targets);
+    }
+    return model_run_end(&run, status);
+}
+
 /* The log-probabilities of one group of targets. */
 static iso_status score_group(float *log_probs, const iso_model *model, const model_item *items,
                               size_t count, const uint32_t *sources, const uint32_t *targets,
                               const iso_context *context, iso_error *error) {
-    const size_t V = model->config.target_vocabulary, d = model->config.d;
     const int both = model->encoder.layers != 0;
-    size_t rows = 0, target_rows = 0;
+    size_t rows = 0, target_rows = 0, t = 0;
     for (size_t i = 0; i < count; i++) {
         rows += items[i].S;
         target_rows += items[i].T;
     }
     model_run run;
+    logits_block logits;
     model_batch batch = {0};
     iso_status status = model_run_begin(&run, NULL, model, context,
                                         !both                ? rows + target_rows
@@ -272,11 +373,7 @@ static iso_status score_group(float *log_probs, const iso_model *model, const mo
                                         error);
     if (status)
         return status;
-    size_t most = V < LOGITS_FLOATS ? LOGITS_FLOATS / V : 1;
-    most = most < target_rows ? most : target_rows;
-    float *logits = model_alloc3(&run.arena, most, V, 1, sizeof *logits);
-    if (!logits)
-        status = model_fail(error, ISOBIT_E_NOMEM, "out of memory");
+    status = make_block(&logits, &run, target_rows);
     if (!status && both)
         status = model_batch_sources(&batch, &run.arena, model, items, count, sources, error);
     if (!status && both)
@@ -286,21 +383,7 @@ static iso_status score_group(float *log_probs, const iso_model *model, const mo
     if (!status && !both)
         drop_prompts(&run, items, count);
     if (!status)
-        status = model_run_linear_workspace(&run, most);
-    if (!status && target_rows % most)
-        status = model_run_linear_workspace(&run, target_rows % most);
-    for (size_t i = 0, t = 0, row = 0; row < target_rows && !status;) {
-        size_t n = target_rows - row < most ? target_rows - row : most;
-        if ((status = model_logits(&run, logits, run.x + row * d, n)) ||
-            (status = model_log_softmax(&run, logits, n, V)))
-            break;
-        for (size_t r = 0; r < n; r++, row++, t++) {
-            for (; t == items[i].T; t = 0) /* on to the next item with tokens */
-                i++;
-            size_t at = items[i].first_target + t;
-            log_probs[at] = logits[r * V + targets[at]];
-        }
-    }
+        status = score_rows(log_probs, &run, &logits, run.x, target_rows, &items, &t, targets);
     return model_run_end(&run, status);
 }
 
@@ -330,11 +413,16 @@ iso_status iso_score_f32(float *log_probs, const iso_model *model, const uint32_
     for (size_t i = 0; i < count && !status; i++) /* those without a target have no result */
         if (items[i].T)
             items[used++] = items[i];
+    const int both = model->encoder.layers != 0;
+    const size_t most = both ? GROUP_TOKENS : MODEL_PROMPT_ROWS;
     for (size_t i = 0, n; i < used && !status; i += n) {
         size_t tokens = items[i].S + items[i].T;
-        for (n = 1; i + n < used && tokens + items[i + n].S + items[i + n].T <= GROUP_TOKENS; n++)
+        for (n = 1; i + n < used && tokens + items[i + n].S + items[i + n].T <= most; n++)
             tokens += items[i + n].S + items[i + n].T;
-        status = score_group(log_probs, model, items + i, n, sources, targets, context, error);
+        if (!both && tokens - n > most)
+            status = score_long(log_probs, model, items + i, sources, targets, context, error);
+        else
+            status = score_group(log_probs, model, items + i, n, sources, targets, context, error);
     }
     model_arena_free(&arena);
     return status;

@@ -50,6 +50,7 @@ static iso_status run_group(const model_plan *p, const model_item *items, size_t
     g.together = 1;
     if (!status && !(all = model_alloc(&g.run.arena, count, sizeof *all)))
         status = model_fail(error, ISOBIT_E_NOMEM, "out of memory");
+    size_t joined;
     for (size_t i = 0; i < count && !status; i++) {
         all[i] = model_sequence_make(p, sources + items[i].first_source, items[i].S, &g.run.arena);
         if (!all[i])
@@ -58,7 +59,7 @@ static iso_status run_group(const model_plan *p, const model_item *items, size_t
             all[i]->index = all[i]->number = items[i].index;
     }
     if (!status)
-        status = model_group_join(&g, all, count);
+        status = model_group_join(&g, all, count, SIZE_MAX, &joined);
     if (!status)
         status = run_steps(&g);
     for (size_t i = 0; i < count && !status; i++)

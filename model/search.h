@@ -25,6 +25,7 @@ typedef struct model_sequence {
     size_t index;   /* as the caller counts */
     size_t number;  /* as random numbers count */
     size_t past;    /* tokens before the one that the first step reads */
+    size_t read;    /* tokens of a prompt that are in the caches */
     size_t max_new; /* of this sentence */
     size_t ld;
     size_t length_now; /* the token that the next step chooses: 1, 2 ... */
@@ -58,6 +59,7 @@ typedef struct model_group {
     size_t count;            /* sentences at most */
     model_sequence **active; /* [count]: who is at each place of the caches */
     size_t active_count;
+    int part;                      /* behind the active ones a prompt is that was read in part */
     int have_read;                 /* the next step begins with run.x: prompts were just read */
     int together;                  /* 1: who cancels one cancels all, and hears no more */
     uint32_t *ids, *positions;     /* [rows] */
@@ -108,10 +110,13 @@ void model_group_end(model_group *g, model_arena memory[2]);
 model_sequence *model_sequence_make(const model_plan *plan, const uint32_t *source, size_t S,
                                     model_arena *arena);
 /*
- * Reads the sources of `count` sentences, for which there is room; they take part in the next step,
- * which comes before others join or somebody leaves. On an error nothing has changed.
+ * Reads the sources of `count` sentences, for which there is room, or so many tokens of prompts.
+ * *joined of them, the first ones, take part in the next step, which comes before others join or
+ * somebody leaves. The one after them may have been read in part: it is the first one of the next
+ * call, unless g->part becomes 0. On an error nothing has changed.
  */
-iso_status model_group_join(model_group *g, model_sequence *const *sentences, size_t count);
+iso_status model_group_join(model_group *g, model_sequence *const *sentences, size_t count,
+                            size_t tokens, size_t *joined);
 /* One position of all sentences, of which some are then finished, or cancelled. */
 iso_status model_group_step(model_group *g);
 /* The sentence at a place goes; the last one takes its place. */

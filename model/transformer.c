@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * The encoder and the decoder. The decoder exists twice: over whole targets (scoring, logits of a
- * given target), and one position at a time through caches of keys and values (cache.c). Both give
- * the same bits, because every op gives a row the same bits whatever rows are around it, and
- * because keys and values that caches hold in 16 bits are rounded over whole targets, too. The keys
+ * given target) or, without an encoder, parts of them, and one position at a time through caches of
+ * keys and values (cache.c). All give the same bits, because every op gives a row the same bits
+ * whatever rows are around it, and because keys and values that caches hold in 16 bits are rounded
+ * over whole targets, too. The keys
  * and values of a sentence are computed once, and its beams are query rows of one attention call.
  */
 #include "transformer.h"
@@ -118,6 +119,102 @@ static iso_status as_cached(model_run *run, float *kv, size_t ld, size_t rows, s
     return model_run_fail(run, status, "keys and values of 16 bits");
 }
 
+/* Attention to what the caches hold, in either form. */
+static iso_status attend_bytes(size_t *bytes, const model_cache *c,
+                               const iso_attention_shape *shape,
+                               const iso_attention_options *options, const iso_context *context) {
+    return c->w16 ? iso_attention_w16_workspace_bytes(bytes, shape, options, context)
+                  : iso_attention_f32_workspace_bytes(bytes, shape, options, context);
+}
+static iso_status attend(model_run *run, const model_cache *c, float *o, const float *q,
+                         const void *k, const void *v, const iso_attention_shape *shape,
+                         const iso_attention_options *options) {
+    return c->w16 ? iso_attention_w16(o, q, k, v, c->type, shape, options, &run->context)
+                  : iso_attention_f32(o, q, k, v, shape, options, &run->context);
+}
+
+/* Attention of a part of a sequence to all that precedes it, in the cache. */
+static iso_attention_shape part_shape(const model_cache *c, const model_run *run,
+                                      const model_span *span) {
+    const model_stack *stack = &run->model->decoder;
+    const size_t dh = stack->dh, group = stack->H / stack->Hk, ldo = run->model->columns;
+    return (iso_attention_shape){.B = stack->Hk,
+                                 .H = group, /* the heads that share keys */
+                                 .Sq = span->T,
+                                 .Sk = span->S,
+                                 .dh = dh,
+                                 .q = {group * dh, dh, stack->qkv},
+                                 .k = {c->panels_t, 0, 0},
+                                 .v = {c->T * c->row, 0, c->row},
+                                 .o = {group * dh, dh, ldo}};
+}
+static iso_attention_options part_options(const model_stack *stack, const model_span *span,
+                                          size_t window) {
+    return (iso_attention_options){.size = sizeof(iso_attention_options),
+                                   .scale = stack->scale,
+                                   .causal = 1,
+                                   .past = span->S - span->T,
+                                   .key_panels = 1,
+                                   .window = window};
+}
+
+/* How many spans from the first one on are whole sequences. */
+static size_t whole_spans(const model_span *spans, size_t count) {
+    size_t n = 0;
+    while (n < count && spans[n].S == spans[n].T)
+        n++;
+    return n;
+}
+
+static iso_status self_workspace(model_run *run, const model_decoder_batch *b,
+                                 const model_cache *cache, const model_bias *bias) {
+    const model_stack *stack = &run->model->decoder;
+    const size_t ld = stack->qkv;
+    iso_status status = ISOBIT_OK;
+    for (size_t i = 0, n; i < b->count && !status; i += n ? n : 1) {
+        if ((n = whole_spans(b->self + i, b->count - i))) {
+            status = model_attend_workspace(run, stack, stack->Hk, ld, ld, b->self + i, n, 1, bias);
+            continue;
+        }
+        const iso_attention_shape shape = part_shape(cache, run, &b->self[i]);
+        const iso_attention_options options = part_options(stack, &b->self[i], 0);
+        size_t bytes;
+        status = attend_bytes(&bytes, cache, &shape, &options, &run->context);
+        status =
+            status ? model_run_fail(run, status, "workspace") : model_run_workspace(run, bytes);
+    }
+    return status;
+}
+
+/* Masked self-attention: position t sees 0 .. t. */
+static iso_status attend_self(model_run *run, const model_decoder_batch *b,
+                              const model_cache *cache, const size_t *places, size_t l,
+                              const model_bias *bias) {
+    const model_stack *stack = &run->model->decoder;
+    const size_t dh = stack->dh, inner = stack->H * dh, ld = stack->qkv, Hk = stack->Hk;
+    const size_t window = stack->layer[l].window;
+    float *const qkv = run->wide;
+    iso_status status = ISOBIT_OK;
+    for (size_t i = 0, n; i < b->count && !status; i += n ? n : 1) {
+        const model_span *span = &b->self[i];
+        if ((n = whole_spans(span, b->count - i))) {
+            status = model_attend_spans(run, stack, Hk, qkv, ld, qkv + inner, qkv + ld - Hk * dh,
+                                        ld, span, n, 1, window, bias);
+            continue;
+        }
+        const iso_attention_shape shape = part_shape(cache, run, span);
+        const iso_attention_options options = part_options(stack, span, window);
+        const size_t r = places[i] * cache->beams;
+        status = attend(run, cache, run->h + span->first_q * run->model->columns,
+                        qkv + span->first_q * ld, model_cache_self_k(cache, Hk, l, r, 0),
+                        model_cache_self_v(cache, Hk, l, r, 0), &shape, &options);
+        status = model_run_fail(run, status, "attention to a cache");
+        model_count(run, span->T, span->S, 2 * inner);
+        model_lap(run, ISOBIT_PROFILE_ATTENTION);
+    }
+    return status;
+}
+
 iso_status model_decode_whole(model_run *run, const model_decoder_batch *b,
                               struct model_cache *cache, const size_t *places) {
     const model_stack *stack = &run->model->decoder;
@@ -132,7 +229,7 @@ iso_status model_decode_whole(model_run *run, const model_decoder_batch *b,
         status = model_bias_make(&bias, run, stack, longest(b->self, b->count), 1);
     model_show(run, ISOBIT_ATTENTION_DECODER, run->shown ? run->shown->first : 0);
     if (!status)
-        status = model_attend_workspace(run, stack, stack->Hk, ld, ld, b->self, b->count, 1, &bias);
+        status = self_workspace(run, b, cache, &bias);
     model_show(run, ISOBIT_ATTENTION_CROSS, run->shown ? run->shown->first : 0);
     if (!status && b->cross)
         status = model_attend_workspace(run, stack, stack->H, inner, 2 * inner, b->cross, b->count,
@@ -146,11 +243,8 @@ iso_status model_decode_whole(model_run *run, const model_decoder_batch *b,
         if (cache && !status)
             status = model_cache_prompt(cache, places, run, b->self, b->count, l);
         model_show(run, ISOBIT_ATTENTION_DECODER, l);
-        /* masked self-attention: position t sees 0 .. t */
         if (!status)
-            status = model_attend_spans(run, stack, stack->Hk, qkv, ld, qkv + inner,
-                                        qkv + ld - stack->Hk * stack->dh, ld, b->self, b->count, 1,
-                                        layer->window, &bias);
+            status = attend_self(run, b, cache, places, l, &bias);
         if (!status && !b->cross) {
             status = end_layer(run, stack, l, &layer->self_out, &layer->self_norm, b->positions,
                                b->rows);
@@ -169,6 +263,17 @@ iso_status model_decode_whole(model_run *run, const model_decoder_batch *b,
             end_layer(run, stack, l, &layer->cross_out, &layer->cross_norm, b->positions, b->rows);
     }
     return status;
+}
+
+iso_status model_decode_part(model_cache *cache, model_run *run, uint32_t *ids, uint32_t *positions,
+                             size_t first, size_t count) {
+    const size_t place = 0;
+    model_span span = {0, count, 0, first + count};
+    const model_decoder_batch part = {
+        .ids = ids + first, .positions = positions, .self = &span, .count = 1, .rows = count};
+    for (size_t t = 0; t < count; t++)
+        positions[t] = (uint32_t)(first + t + run->model->config.position_offset);
+    return model_decode_whole(run, &part, cache, &place);
 }
 
 /* logits = x E^T + b: [rows][d] -> [rows][V] */
@@ -235,20 +340,6 @@ static iso_attention_options cross_options(const model_cache *c, const model_sta
                                    .weights = weights,
                                    .weights_strides = {stack->H * head, head, c->S},
                                    .key_panels = 1};
-}
-
-/* Attention to what the caches hold, in either form. */
-static iso_status attend_bytes(size_t *bytes, const model_cache *c,
-                               const iso_attention_shape *shape,
-                               const iso_attention_options *options, const iso_context *context) {
-    return c->w16 ? iso_attention_w16_workspace_bytes(bytes, shape, options, context)
-                  : iso_attention_f32_workspace_bytes(bytes, shape, options, context);
-}
-static iso_status attend(model_run *run, const model_cache *c, const float *q, const void *k,
-                         const void *v, const iso_attention_shape *shape,
-                         const iso_attention_options *options) {
-    return c->w16 ? iso_attention_w16(run->h, q, k, v, c->type, shape, options, &run->context)
-                  : iso_attention_f32(run->h, q, k, v, shape, options, &run->context);
 }
 
 iso_status model_cache_workspace(const model_cache *c, model_run *run, float *weights) {
@@ -319,7 +410,7 @@ iso_status model_decode_step(model_cache *cache, model_run *run, const uint32_t 
         status = model_cache_append(cache, run, l, rows);
         model_lap(run, ISOBIT_PROFILE_CACHE);
         if (!status)
-            status = attend(run, cache, qkv, model_cache_self_k(cache, stack->Hk, l, 0, 0),
+            status = attend(run, cache, run->h, qkv, model_cache_self_k(cache, stack->Hk, l, 0, 0),
                             model_cache_self_v(cache, stack->Hk, l, 0, 0), &self, &self_o);
         model_count(run, 1, keys, 2 * inner);
         model_lap(run, ISOBIT_PROFILE_ATTENTION);
@@ -334,7 +425,7 @@ iso_status model_decode_step(model_cache *cache, model_run *run, const uint32_t 
         if ((status = self_to_cross(run, layer, rows)))
             break;
         /* Attention over the encoder: the beams of a sentence are its query rows. */
-        status = attend(run, cache, q, model_cache_cross_k(cache, H, l, 0, 0),
+        status = attend(run, cache, run->h, q, model_cache_cross_k(cache, H, l, 0, 0),
                         model_cache_cross_v(cache, H, l, 0, 0), &cross, &cross_o);
         for (size_t b = 0; b < sentences; b++)
             model_count(run, cache->beams, cache->source_lengths[b], 2 * inner);

@@ -12,7 +12,11 @@ struct model_cache;
 /* transformer.c: run->x holds the result. */
 iso_status model_encode(model_run *run, const uint32_t *ids, const uint32_t *positions,
                         const model_span *spans, size_t count, size_t rows);
-/* Whole sequences of a decoder, [rows] in all, sequence i at self[i]. */
+/*
+ * Whole sequences of a decoder, [rows] in all, sequence i at self[i]. Or, with a cache and without
+ * an encoder, T tokens of it that follow others, S - T of them, whose keys and values the cache
+ * has.
+ */
 typedef struct model_decoder_batch {
     uint32_t *ids, *positions;
     model_span *self;
@@ -25,7 +29,7 @@ typedef struct model_decoder_batch {
 } model_decoder_batch;
 
 /* `cache`, if not NULL, receives the keys and values of sequence i for the first beam of sentence
- * places[i]. */
+ * places[i], behind those that it has. */
 iso_status model_decode_whole(model_run *run, const model_decoder_batch *batch,
                               struct model_cache *cache, const size_t *places);
 iso_status model_logits(model_run *run, float *logits, const float *x, size_t rows);
@@ -63,8 +67,8 @@ iso_status model_cache_make(model_cache *cache, model_run *run, size_t sentences
  * first + i. */
 iso_status model_cache_sources(model_cache *cache, model_run *run, size_t first,
                                const model_span *spans, size_t count, size_t rows);
-/* The keys and values of whole prompts, in run->wide, begin the caches of layer l: that at spans[i]
- * of the first beam of sentence places[i]. */
+/* The keys and values of prompts, or parts of them, in run->wide, join the caches of layer l: that
+ * at spans[i] the first beam of sentence places[i]. */
 iso_status model_cache_prompt(const model_cache *cache, const size_t *places, model_run *run,
                               const model_span *spans, size_t count, size_t l);
 /* Those of a step, in run->wide, join them. */
@@ -78,7 +82,17 @@ void *model_cache_cross_v(const model_cache *c, size_t H, size_t l, size_t b, si
 /* Rows of the self-attention caches; of a sentence all that there is. */
 void model_cache_copy_beam(model_cache *cache, const iso_model *model, size_t to, size_t from);
 void model_cache_copy_sentence(model_cache *cache, const iso_model *model, size_t to, size_t from);
-/* transformer.c. Workspace for every step. */
+/*
+ * Prompts, and other texts of a decoder alone, go through it so many rows at a time: enough for all
+ * threads to take rows on their own (run.c), while what they need is a small part of the weights
+ * and a step that waits for it is not long in coming.
+ */
+#define MODEL_PROMPT_ROWS 512
+/* transformer.c. Tokens [first, first + count) of a text, behind those that are in the cache of one
+ * sentence: run->x holds the result. positions: [count] scratch. */
+iso_status model_decode_part(model_cache *cache, model_run *run, uint32_t *ids, uint32_t *positions,
+                             size_t first, size_t count);
+/* Workspace for every step. */
 iso_status model_cache_workspace(const model_cache *cache, model_run *run, float *weights);
 /*
  * One step for sentences x beams rows, each at the position where its sentence is; the lengths grow

@@ -33,9 +33,15 @@ isobit_test_program(test_batch test_batch.c)
 target_include_directories(test_batch PRIVATE ${PROJECT_SOURCE_DIR}/model)
 target_link_options(test_batch PRIVATE LINKER:--wrap=aligned_alloc)
 isobit_test(batch test_batch)
+# Texts that go through a decoder in parts, and the memory that they take.
+isobit_test_program(test_long test_long.c model_files.c)
+target_link_libraries(test_long PRIVATE PkgConfig::JANSSON)
+target_include_directories(test_long PRIVATE ${PROJECT_SOURCE_DIR}/model)
+target_link_options(test_long PRIVATE LINKER:--wrap=aligned_alloc,--wrap=free)
+isobit_test(long test_long)
 # The model tests count allocations, and make each of them fail once.
 target_link_options(test_model PRIVATE
   LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc)
 if(CMAKE_CROSSCOMPILING)
-  set_tests_properties(model PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
+  set_tests_properties(model long PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
 endif()

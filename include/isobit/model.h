@@ -462,7 +462,9 @@ typedef struct iso_batch_options {
                                of the model serve */
     size_t max_cache_bytes; /* of keys and values: ISOBIT_E_LIMIT if max_sequences need more. 0: 1
                                GiB, or no limit where max_sequences is given */
-    size_t step_tokens; /* of sources that are read in one step, or one longer source; 0: 2048 */
+    size_t step_tokens; /* of prompts that are read in one step: of a longer one a part, the next
+                           part in the next step; 0: 512. Or of sources, or one longer source; 0:
+                           2048 */
     size_t attention;   /* 1: sequences may ask for cross-attention weights */
 } iso_batch_options;
 
@@ -483,7 +485,8 @@ ISOBIT_API iso_status iso_batch_add(iso_batch *batch, size_t *number, const uint
                                     size_t length, const iso_generate_options *options,
                                     iso_error *error);
 /*
- * One token of each running sequence, after those that wait have joined. *unfinished, if not NULL,
+ * One token of each running sequence, after those that wait have joined, or a part of their prompts
+ * has been read: a long one holds up the others for step_tokens at most. *unfinished, if not NULL,
  * receives how many run or wait then; nothing is done if there are none. Callbacks of sequences are
  * called from here, and must not use the batch; where one of them ends the call of iso_generate, it
  * ends its sequence, as iso_batch_cancel does, and this function goes on. ISOBIT_E_NOMEM where
