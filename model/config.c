@@ -152,6 +152,26 @@ static iso_status read_layer_types(const model_reader *r, model_config *c) {
     return ISOBIT_OK;
 }
 
+/* Layers with a window, and every so many one without. */
+static iso_status read_pattern(const model_reader *r, model_config *c) {
+    const char *const key = c->keys->window_pattern;
+    iso_status status = key ? model_read_size(r, key, &c->window_pattern, 1, MAX_SIZE) : ISOBIT_OK;
+    if (!status)
+        status = read_layer_types(r, c);
+    if (!status && !c->window_layers) {
+        char *layers = model_alloc(r->arena, c->decoder_layers, 1);
+        if (!layers)
+            return model_fail(r->error, ISOBIT_E_NOMEM, "out of memory");
+        for (size_t i = 0; i < c->decoder_layers; i++)
+            layers[i] = (i + 1) % c->window_pattern != 0;
+        c->window_layers = layers;
+    }
+    if (!status && !c->window && memchr(c->window_layers, 1, c->decoder_layers))
+        status = model_read_wrong(r, c->keys->window, json_object_get(r->root, c->keys->window),
+                                  "a number, since some layers have a window,");
+    return status;
+}
+
 /* How many keys a query sees; where the key is null, all of them. */
 static iso_status read_window(const model_reader *r, model_config *c) {
     const model_keys *keys = c->keys;
@@ -160,6 +180,8 @@ static iso_status read_window(const model_reader *r, model_config *c) {
     if (json_is_null(json_object_get(r->root, keys->window)))
         c->window = 0;
     if ((status = model_read_size(r, keys->window, &c->window, 1, MAX_SIZE)))
+        return status;
+    if (c->window_pattern && (status = read_pattern(r, c)))
         return status;
     if (keys->use_window &&
         ((status = model_read_flag(r, keys->use_window, &used)) ||
@@ -249,6 +271,8 @@ static iso_status read_architecture(const model_reader *r, model_config *c) {
         (keys->ffn_bias && (status = model_read_flag(r, keys->ffn_bias, &c->ffn_bias))) ||
         (keys->window && (status = read_window(r, c))) ||
         (keys->rope_theta && (status = model_read_rope(r, c))) ||
+        (keys->query_scalar &&
+         (status = model_read_real(r, keys->query_scalar, &c->query_scalar, 0, 1))) ||
         (status = read_scaled_logits(r, c)))
         return status;
     if (keys->norm_eps && (status = model_read_real(r, keys->norm_eps, &c->norm_eps, 0, 1)))
@@ -340,11 +364,41 @@ iso_status model_config_from(model_config *config, model_arena *arena, const mod
     return status;
 }
 
+/* Of a model of several parts the one that is meant, with the ids of tokens that stand beside it.
+ */
+static iso_status take_part(model_reader *r, const model_config *family, json_t **part) {
+    static const char *const beside[] = {"bos_token_id", "eos_token_id", "pad_token_id",
+                                         "tie_word_embeddings"};
+    const json_t *found = model_read_key(r, family->part);
+    if (!json_is_object(found))
+        return model_read_wrong(r, family->part, found, "an object");
+    json_t *copy = *part = json_copy(json_object_get(r->root, family->part));
+    int failed = !copy;
+    for (size_t i = 0; i < sizeof beside / sizeof *beside && !failed; i++) {
+        json_t *value = json_object_get(r->root, beside[i]);
+        if (value && !json_is_null(value))
+            failed = json_object_set(copy, beside[i], value) != 0;
+    }
+    if (failed)
+        return model_fail(r->error, ISOBIT_E_NOMEM, "out of memory");
+    r->root = copy;
+    const json_t *type = model_read_key(r, "model_type");
+    if (type &&
+        (!json_is_string(type) || strcmp(json_string_value(type), family->part_type) != 0)) {
+        char text[80];
+        return model_fail(r->error, ISOBIT_E_UNSUPPORTED,
+                          "%s: \"model_type\" of \"%s\" is %s; only %s is supported", r->file,
+                          family->part, model_json_describe(type, text, sizeof text),
+                          family->part_type);
+    }
+    return ISOBIT_OK;
+}
+
 iso_status model_config_read(model_config *config, model_arena *arena, const char *directory,
                              iso_error *error) {
     model_reader r = {"config.json", NULL, arena, error},
                  g = {"generation_config.json", NULL, arena, error};
-    json_t *root = NULL, *generation = NULL;
+    json_t *root = NULL, *generation = NULL, *part = NULL;
     model_quoted quoted;
     iso_error ignored;
     iso_status status = model_json_load(&root, directory, r.file, MAX_CONFIG_BYTES, error);
@@ -363,7 +417,10 @@ iso_status model_config_read(model_config *config, model_arena *arena, const cha
     }
     if (status)
         goto done;
-    if ((status = read_model(&r, config, family)) || (status = model_read_quantization(&r)))
+    /* That of the whole folder, also where a part of it is the model. */
+    if ((status = model_read_quantization(&r)) ||
+        (family->part && (status = take_part(&r, family, &part))) ||
+        (status = read_model(&r, config, family)))
         goto done;
     status = model_json_load(&generation, directory, g.file, MAX_CONFIG_BYTES, &ignored);
     if (status == ISOBIT_OK) {
@@ -382,6 +439,7 @@ iso_status model_config_read(model_config *config, model_arena *arena, const cha
         status = check_ids(&g, config);
 done:
     json_decref(generation);
+    json_decref(part);
     json_decref(root);
     return status;
 }

@@ -24,10 +24,10 @@ typedef enum model_position {
 typedef struct model_stack_names {
     const char *layers; /* what precedes the number of a layer and a dot; of it, the names follow */
     const char *self[4]; /* q, k, v, output; without k and v, q is one tensor for the three */
-    const char *self_norm;
+    const char *self_norm, *self_after;
     const char *head_norm[2]; /* of each head of queries, of keys */
     const char *cross[4], *cross_norm;
-    const char *fc1, *fc2, *ffn_norm;
+    const char *fc1, *fc2, *ffn_norm, *ffn_after;
     /* What stands in the place of fc1 where it is gated: gate, other factor; without the latter one
      * tensor for the two. */
     const char *gate[2];
@@ -56,6 +56,9 @@ typedef struct model_keys {
     const char *head_width, *buckets, *max_distance;
     const char *key_heads, *attention_bias, *ffn_bias, *rope_theta, *window;
     const char *use_window, *window_from; /* whether there is one, and from which layer on */
+    const char *window_pattern;           /* every so many layers there is none */
+    const char *local_theta;              /* rope_theta of layers with a window */
+    const char *query_scalar;             /* instead of the width of a head in attention's scale */
     const char *rotary_part;              /* of a head's elements that turn */
     const char *embedding_width;          /* must be that of the model */
 } model_keys;
@@ -132,6 +135,9 @@ typedef struct model_config {
     const char *family;
     const model_keys *keys;
     const model_names *names;
+    const model_names *other_names[2]; /* that a file may have instead, or NULL */
+    const char *part;                  /* the object in config.json that is meant, or NULL */
+    const char *part_type;             /* its model_type */
     const char *encoder_class; /* of an encoder alone of this family, as "architectures" says it */
     model_must must[4];
     /* Sizes; a stack without layers does not exist. */
@@ -147,6 +153,7 @@ typedef struct model_config {
     int norm_less_one;  /* weights of norms are stored less 1 */
     int head_norm;      /* RMS norms of each head of queries and keys */
     int pre_norm;       /* x + f(norm(x)) instead of norm(x + f(x)) */
+    int norms_after;    /* and another norm of f's result, before it is added */
     int embedding_norm; /* a norm on the sum of embedding and position */
     int final_norm;     /* a norm at the end of each stack */
     int attention_bias, ffn_bias;
@@ -156,6 +163,7 @@ typedef struct model_config {
     size_t head_width;      /* 0: d / heads */
     size_t key_heads;       /* of self-attention; 0: as many as heads, else a divisor of them */
     int unscaled_attention; /* scores are q k, not q k / sqrt(head width) */
+    double query_scalar;    /* or q k / sqrt(this), unless it is 0 */
     /* Self-attention with a bias that depends on head and distance: of the encoder's buckets half
      * are for keys before the query, half for those behind it. 0: there is none. */
     size_t buckets, max_distance;
@@ -172,8 +180,11 @@ typedef struct model_config {
     size_t types;               /* rows of a table of token types, of which 0 is used */
     size_t window;              /* the last keys that self-attention sees; 0: all */
     size_t window_from;         /* the first layer with a window */
+    size_t window_pattern;      /* every so many layers there is none; 0: see window_from */
     const char *window_layers;  /* [layers] or NULL: 1 for a layer with a window */
     double rope_theta;          /* base of rotary embeddings of queries and keys; 0: none */
+    double local_theta;         /* that of layers with a window, which are not stretched; 0: all
+                                   layers are alike */
     double rotary_part;         /* of a head's elements that turn, the first ones; 0: all */
     model_rope rope;
     int scale_embedding; /* times sqrt(d) */

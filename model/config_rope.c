@@ -131,6 +131,31 @@ static iso_status read_rotary_part(const model_reader *r, model_config *c) {
                : model_read_wrong(r, key, model_read_key(r, key), "a number of at most 1");
 }
 
+/* Layers with a window have a base of their own, and no scaling. transformers 5 writes an object
+ * for each type of layer: then *all becomes that of the layers without a window. */
+static iso_status read_local(const model_reader *r, model_config *c, const char *key,
+                             const json_t **all) {
+    const json_t *full = json_object_get(*all, "full_attention"),
+                 *local = json_object_get(*all, "sliding_attention");
+    model_reader in = {r->file, local, r->arena, r->error};
+    iso_status status = model_read_real(r, c->keys->local_theta, &c->local_theta, 1, 1);
+    if (status || strcmp(key, "rope_parameters") != 0)
+        return status;
+    if (!json_is_object(*all) || !json_is_object(full) || (local && !json_is_object(local)))
+        return model_read_wrong(r, key, *all, "an object with one for each type of layer");
+    *all = full;
+    if ((status = model_read_real(&in, c->keys->rope_theta, &c->local_theta, 1, 1)))
+        return status;
+    const json_t *type = model_read_key(&in, "rope_type");
+    char text[80];
+    return !type || (json_is_string(type) && strcmp(json_string_value(type), "default") == 0)
+               ? ISOBIT_OK
+               : model_fail(r->error, ISOBIT_E_UNSUPPORTED,
+                            "%s: \"%s\" of sliding_attention has the type %s; only default is "
+                            "supported",
+                            r->file, key, model_json_describe(type, text, sizeof text));
+}
+
 iso_status model_read_rope(const model_reader *r, model_config *c) {
     static const struct {
         const char *name;
@@ -144,8 +169,10 @@ iso_status model_read_rope(const model_reader *r, model_config *c) {
     const char *const key =
         model_read_key(r, "rope_parameters") ? "rope_parameters" : "rope_scaling";
     const json_t *scaling = model_read_key(r, key);
-    model_reader in = {r->file, scaling, r->arena, r->error};
     iso_status status = model_read_real(r, c->keys->rope_theta, &c->rope_theta, 1, 1);
+    if (!status && c->keys->local_theta)
+        status = read_local(r, c, key, &scaling);
+    model_reader in = {r->file, scaling, r->arena, r->error};
     if (!status)
         status = read_rotary_part(r, c);
     if (status || !scaling)

@@ -13,8 +13,8 @@
 #include <math.h>
 #include <string.h>
 
-iso_status model_normalize(model_run *run, float *y, size_t ldy, const float *x, size_t rows,
-                           const model_norm *norm) {
+static iso_status normalize(model_run *run, float *y, size_t ldy, const float *x, size_t ldx,
+                            size_t rows, const model_norm *norm) {
     const model_config *c = &run->model->config;
     const size_t d = c->d;
     iso_norm_options options = {.size = sizeof options,
@@ -22,10 +22,15 @@ iso_status model_normalize(model_run *run, float *y, size_t ldy, const float *x,
                                 .beta = norm->beta,
                                 .eps = (float)c->norm_eps};
     iso_status status = c->rms_norm
-                            ? iso_rmsnorm_f32(y, ldy, x, d, rows, d, &options, &run->context)
-                            : iso_layernorm_f32(y, ldy, x, d, rows, d, &options, &run->context);
+                            ? iso_rmsnorm_f32(y, ldy, x, ldx, rows, d, &options, &run->context)
+                            : iso_layernorm_f32(y, ldy, x, ldx, rows, d, &options, &run->context);
     model_lap(run, ISOBIT_PROFILE_NORM);
     return model_run_fail(run, status, "normalisation");
+}
+
+iso_status model_normalize(model_run *run, float *y, size_t ldy, const float *x, size_t rows,
+                           const model_norm *norm) {
+    return normalize(run, y, ldy, x, run->model->config.d, rows, norm);
 }
 
 /* Rows `ids` of a packed matrix, in run->h. */
@@ -160,10 +165,29 @@ static iso_status sublayer_begin(model_run *run, const float **in, size_t *ld,
     return model_normalize(run, run->h, *ld, run->x, rows, norm);
 }
 
-/* x = out(y) + x, then with post-norm its norm. */
-static iso_status sublayer_end(model_run *run, const float *y, size_t ldy, const model_linear *out,
-                               const model_norm *norm, size_t rows) {
+/* x = norm(out(y)) + x, in `room`, rows of ld. */
+static iso_status add_norm(model_run *run, const float *y, size_t ldy, const model_linear *out,
+                           const model_norm *norm, float *room, size_t ld, size_t rows) {
     const size_t d = run->model->config.d;
+    const iso_eltwise_options add = {.size = sizeof add, .residual = run->x, .ldr = d};
+    iso_status status = model_project(run, room, ld, y, ldy, out, rows, ISOBIT_ACT_NONE, NULL);
+    if (!status)
+        status = normalize(run, room, ld, room, ld, rows, norm);
+    if (!status) {
+        status = iso_eltwise_f32(run->x, d, room, ld, rows, d, &add, &run->context);
+        model_lap(run, ISOBIT_PROFILE_NORM);
+        status = model_run_fail(run, status, "residual");
+    }
+    return status;
+}
+
+/* x = out(y) + x, then with post-norm its norm. `after`, unless it is NULL: see add_norm. */
+static iso_status sublayer_end(model_run *run, const float *y, size_t ldy, const model_linear *out,
+                               const model_norm *norm, const model_norm *after, float *room,
+                               size_t ld, size_t rows) {
+    const size_t d = run->model->config.d;
+    if (after)
+        return add_norm(run, y, ldy, out, after, room, ld, rows);
     iso_status status = model_project(run, run->x, d, y, ldy, out, rows, ISOBIT_ACT_NONE, run->x);
     if (!status && !run->model->config.pre_norm)
         status = model_normalize(run, run->x, d, run->x, rows, norm);
@@ -188,7 +212,9 @@ static iso_status feed_forward(model_run *run, const model_layer *layer, size_t 
         status = model_run_fail(run, status, "gate");
     }
     if (!status) /* [rows][f] -> [rows][d] */
-        status = sublayer_end(run, hidden, ldh, &layer->fc2, &layer->ffn_norm, rows);
+        status = sublayer_end(run, hidden, ldh, &layer->fc2, &layer->ffn_norm,
+                              layer->ffn_after.gamma ? &layer->ffn_after : NULL, run->h,
+                              run->model->columns, rows);
     return status;
 }
 
@@ -208,12 +234,12 @@ static iso_status normalize_heads(model_run *run, const model_layer *layer, size
 }
 
 /* Queries and keys turn by their positions. */
-static iso_status rotate(model_run *run, const model_stack *stack, const uint32_t *positions,
-                         size_t rows) {
+static iso_status rotate(model_run *run, const model_stack *stack, const float *table,
+                         const uint32_t *positions, size_t rows) {
     iso_status status =
         iso_rope_f32(run->wide, stack->qkv, run->wide, stack->qkv, rows, stack->H + stack->Hk,
-                     stack->dh, stack->rotary, ISOBIT_ROPE_HALF, stack->rope, stack->rotary,
-                     positions, run->model->config.max_positions, &run->context);
+                     stack->dh, stack->rotary, ISOBIT_ROPE_HALF, table, stack->rotary, positions,
+                     run->model->config.max_positions, &run->context);
     model_lap(run, ISOBIT_PROFILE_EMBEDDING);
     return model_run_fail(run, status, "rotary embedding");
 }
@@ -226,7 +252,8 @@ iso_status model_positionwise_rows(model_run *run, const model_positionwise *p, 
     if (p->embed) /* [rows] -> [rows][d] */
         status = embed(run, p->embed, run->x, p->ids, p->positions, rows);
     if (!status && p->out)
-        status = sublayer_end(run, run->h, run->model->columns, p->out, p->out_norm, rows);
+        status = sublayer_end(run, run->h, run->model->columns, p->out, p->out_norm, p->out_after,
+                              run->hidden, d, rows);
     if (!status && p->feed_forward)
         status = feed_forward(run, p->feed_forward, rows);
     if (!status && p->next && !(status = sublayer_begin(run, &in, &ld, p->next_norm, rows)))
@@ -235,7 +262,7 @@ iso_status model_positionwise_rows(model_run *run, const model_positionwise *p, 
     if (!status && p->next && p->heads)
         status = normalize_heads(run, p->heads, rows);
     if (!status && p->next && p->rotate)
-        status = rotate(run, p->rotate, p->positions, rows);
+        status = rotate(run, p->rotate, p->rope, p->positions, rows);
     if (!status && p->last && p->last->gamma)
         status = model_normalize(run, run->x, d, run->x, rows, p->last);
     return status;

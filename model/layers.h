@@ -33,9 +33,11 @@ typedef struct model_positionwise {
     const model_stack *embed; /* the stack whose embeddings of `ids` at `positions` are x */
     const uint32_t *ids, *positions;
     const model_layer *heads;  /* the layer whose norms of queries and keys `next` needs */
-    const model_stack *rotate; /* the stack whose rotary embeddings turn what `next` gives */
-    const model_linear *out;   /* of the attention that run->h holds, with its norm */
+    const model_stack *rotate; /* the stack whose heads `next` gives, to be turned by this table: */
+    const float *rope;
+    const model_linear *out; /* of the attention that run->h holds, with its norm */
     const model_norm *out_norm;
+    const model_norm *out_after; /* of what it gives, or NULL */
     const model_layer *feed_forward;
     const model_linear *next; /* into the next attention, with its norm: to run->wide */
     const model_norm *next_norm;

@@ -79,13 +79,17 @@ static iso_status make_stack(iso_model *model, model_stack *stack, size_t layers
     stack->layers = layers;
     stack->H = H;
     stack->dh = model->config.head_width ? model->config.head_width : model->config.d / H;
-    stack->scale = model->config.unscaled_attention ? 1 : (float)(1.0 / sqrt((double)stack->dh));
+    const double scalar =
+        model->config.query_scalar > 0 ? model->config.query_scalar : (double)stack->dh;
+    stack->scale = model->config.unscaled_attention ? 1 : (float)(1.0 / sqrt(scalar));
     stack->Hk = model->config.key_heads ? model->config.key_heads : H;
     stack->qkv = (H + 2 * stack->Hk) * stack->dh;
     if (model->columns < H * stack->dh)
         model->columns = H * stack->dh;
     const size_t hidden = model->config.gated ? 2 * f : f;
     model->hidden = model->hidden > hidden ? model->hidden : hidden;
+    if (model->config.norms_after && model->hidden < model->config.d)
+        model->hidden = model->config.d; /* it holds what attention gives, too */
     stack->f = f;
     stack->V = V;
     stack->layer = model_alloc(&model->arena, layers, sizeof *stack->layer);
@@ -164,6 +168,22 @@ static iso_status open_model(iso_model *model, model_checkpoint *checkpoint, ggu
     return status;
 }
 
+/* The names that the file has, where there are several for a family. */
+static void choose_names(model_config *c, const model_checkpoint *checkpoint) {
+    char norm[MODEL_MAX_NAME];
+    for (size_t i = 0; i < sizeof c->other_names / sizeof *c->other_names; i++) {
+        const model_names *names = c->other_names[i];
+        if (!names)
+            continue;
+        (void)snprintf(norm, sizeof norm, "%s.weight", names->decoder.final_norm);
+        if (model_checkpoint_find(checkpoint, names->shared) ||
+            model_checkpoint_find(checkpoint, norm)) {
+            c->names = names;
+            return;
+        }
+    }
+}
+
 /* Maps the files of the weights. */
 static iso_status map_files(iso_model *model, model_source *source, const iso_context *context,
                             iso_error *error) {
@@ -200,6 +220,7 @@ static iso_status load(iso_model *model, const char *directory, const iso_load_o
         status = model_config_lengthen(&model->config, options->positions, error);
     if (!status) {
         limit_defaults(&model->config);
+        choose_names(&model->config, &checkpoint);
         source.prefix = c->names->prefix;
         model->columns = c->d;
         status = make_stack(model, &model->encoder, c->encoder_layers, c->encoder_heads,

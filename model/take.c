@@ -89,6 +89,10 @@ static iso_status take_layer(model_source *source, const model_config *c, const 
         (status = take_norm(source, c, &layer->self_norm, prefix, names->self_norm)))
         return status;
     layer_names joined;
+    if (c->norms_after &&
+        ((status = take_norm(source, c, &layer->self_after, prefix, names->self_after)) ||
+         (status = take_norm(source, c, &layer->ffn_after, prefix, names->ffn_after))))
+        return status;
     if (c->head_norm &&
         ((status = model_take_vector(source, &layer->q_norm,
                                      join(&joined, prefix, 1, names->head_norm, ".weight"), 1,
@@ -354,22 +358,32 @@ static iso_status scale_logits(model_source *source, const model_config *c,
                : status;
 }
 
+/* The weights of a norm, if it exists, plus 1. */
+static void add_one(const float *weights, size_t n) {
+    float *gamma;
+    memcpy(&gamma, &weights, sizeof gamma); /* ours, not yet read by anybody */
+    for (size_t j = 0; gamma && j < n; j++)
+        gamma[j] += 1;
+}
+
 /* Norms whose weights are stored less 1, as a file's decay of weights wants it. */
 static iso_status complete_norms(model_source *source, const model_config *c, model_stack *stack) {
     if (!source->load || !c->norm_less_one)
         return ISOBIT_OK;
     const iso_status status = model_source_finish(source);
-    for (size_t i = 0; i <= 2 * stack->layers && !status; i++) {
-        const model_layer *layer = &stack->layer[i / 2];
-        const float *const norm = i == 2 * stack->layers ? stack->final_norm.gamma
-                                  : i % 2                ? layer->ffn_norm.gamma
-                                                         : layer->self_norm.gamma;
-        float *gamma;
-        memcpy(&gamma, &norm, sizeof gamma); /* ours, not yet read by anybody */
-        for (size_t j = 0; j < c->d; j++)
-            gamma[j] += 1;
+    if (status)
+        return status;
+    for (size_t i = 0; i < stack->layers; i++) {
+        const model_layer *layer = &stack->layer[i];
+        add_one(layer->self_norm.gamma, c->d);
+        add_one(layer->self_after.gamma, c->d);
+        add_one(layer->ffn_norm.gamma, c->d);
+        add_one(layer->ffn_after.gamma, c->d);
+        add_one(layer->q_norm, stack->dh);
+        add_one(layer->k_norm, stack->dh);
     }
-    return status;
+    add_one(stack->final_norm.gamma, c->d);
+    return ISOBIT_OK;
 }
 
 static const double two_pi = 2 * 3.14159265358979323846;
@@ -453,11 +467,9 @@ static iso_status divide_rates(model_source *source, const model_stack_names *na
 }
 
 /* The angles of rotary embeddings for each position, [positions][rotary]: cosines, sines. */
-static iso_status make_rope(model_source *source, const model_config *c, model_stack *stack,
-                            const model_stack_names *names) {
+static iso_status make_table(model_source *source, const model_config *c, model_stack *stack,
+                             const model_stack_names *names, const float **made) {
     const size_t dh = model_rotary(c, stack->dh), rows = c->max_positions;
-    if (c->rope_theta == 0 || !stack->layers)
-        return ISOBIT_OK;
     if (dh % 2 || !dh)
         return dh == stack->dh
                    ? model_fail(source->error, ISOBIT_E_CONFIG,
@@ -483,7 +495,7 @@ static iso_status make_rope(model_source *source, const model_config *c, model_s
                           "out of memory for rotary embeddings of %zu positions", rows);
     for (size_t i = 0; i < dh / 2; i++)
         rates[i] = stretched(c, dh, i);
-    stack->rope = table;
+    *made = table;
     stack->rotary = dh;
     iso_status status = divide_rates(source, names, rates, dh / 2);
     if (status)
@@ -492,6 +504,27 @@ static iso_status make_rope(model_source *source, const model_config *c, model_s
     status = iso_rope_table_f32(table, dh, 0, rows, rates, dh, scaling, source->context);
     return status ? model_fail(source->error, status, "rotary embeddings: %s", iso_strerror(status))
                   : status;
+}
+
+/* One table for all layers, or one more for those with a window. */
+static iso_status make_rope(model_source *source, const model_config *c, model_stack *stack,
+                            const model_stack_names *names) {
+    const model_stack_names none = {NULL};
+    const float *table = NULL, *local = NULL;
+    iso_status status = ISOBIT_OK;
+    if (c->rope_theta == 0 || !stack->layers)
+        return ISOBIT_OK;
+    if (c->local_theta > 0) {
+        model_config plain = *c;
+        plain.rope_theta = c->local_theta;
+        plain.rope = (model_rope){.kind = MODEL_ROPE_PLAIN};
+        status = make_table(source, &plain, stack, &none, &local);
+    }
+    if (!status)
+        status = make_table(source, c, stack, names, &table);
+    for (size_t i = 0; i < stack->layers && !status; i++)
+        stack->layer[i].rope = local && c->window_layers[i] ? local : table;
+    return status;
 }
 
 iso_status model_take_all(iso_model *model, model_source *source) {

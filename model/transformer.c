@@ -38,7 +38,8 @@ static model_positionwise into(model_positionwise p, const model_stack *stack, s
         p.next = &stack->layer[l].self_qkv;
         p.next_norm = &stack->layer[l].self_norm;
         p.heads = stack->layer[l].q_norm ? &stack->layer[l] : NULL;
-        p.rotate = stack->rope ? stack : NULL;
+        p.rope = stack->layer[l].rope;
+        p.rotate = p.rope ? stack : NULL;
     } else {
         p.last = &stack->final_norm;
     }
@@ -57,8 +58,12 @@ static iso_status begin_stack(model_run *run, const model_stack *stack, const ui
 static iso_status end_layer(model_run *run, const model_stack *stack, size_t l,
                             const model_linear *out, const model_norm *norm,
                             const uint32_t *positions, size_t rows) {
-    const model_positionwise p = {
-        .positions = positions, .out = out, .out_norm = norm, .feed_forward = &stack->layer[l]};
+    const model_layer *layer = &stack->layer[l];
+    const model_positionwise p = {.positions = positions,
+                                  .out = out,
+                                  .out_norm = norm,
+                                  .out_after = layer->self_after.gamma ? &layer->self_after : NULL,
+                                  .feed_forward = layer};
     const model_positionwise all = into(p, stack, l + 1);
     return model_between(run, &all, rows);
 }

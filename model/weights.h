@@ -38,12 +38,13 @@ typedef struct model_table {
 typedef struct model_layer {
     model_linear self_qkv; /* d -> q | k | v */
     model_linear self_out;
-    model_norm self_norm;
+    model_norm self_norm, self_after;
     const float *q_norm, *k_norm;              /* [dh] of each head, or NULL */
+    const float *rope;                         /* [max_positions][rotary], or NULL */
     model_linear cross_q, cross_kv, cross_out; /* decoder only */
     model_norm cross_norm;
     model_linear fc1, fc2;
-    model_norm ffn_norm;
+    model_norm ffn_norm, ffn_after;
     const float *relative; /* [buckets of the model][H] the bias of self-attention, or NULL */
     size_t window;         /* how many keys a query of self-attention sees, its own too; 0: all */
 } model_layer;
@@ -52,7 +53,6 @@ typedef struct model_stack {
     size_t layers, H, dh, f, V; /* 0 layers: there is no such stack */
     size_t Hk;                  /* heads of keys and values of self-attention: each for H / Hk */
     size_t qkv;                 /* width of q | k | v: (H + 2 Hk) dh */
-    const float *rope;          /* [max_positions][rotary], or NULL */
     size_t rotary;              /* how many elements of a head turn */
     float scale;                /* of the scores of attention */
     model_layer *layer;

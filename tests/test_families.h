@@ -63,6 +63,12 @@ void test_prompts(void **state);
 void test_samples_of_prompts(void **state);
 void test_decoder_arguments(void **state);
 
+/* gemma.c */
+void test_gemma3_config(void **state);
+void test_gemma3_words(void **state);
+void test_gemma3_wide_window(void **state);
+void test_gemma3_names(void **state);
+
 /* t5.c */
 void test_first_distances(void **state);
 void check_configs(const changed_config *cases, size_t count);

@@ -36,7 +36,9 @@ const char *const golden[] = {"marian-swish",
                               "phi3-bf16",
                               "phi3-longrope",
                               "gemma-bf16",
-                              "opt-f16"};
+                              "opt-f16",
+                              "gemma3-bf16",
+                              "gemma3-part"};
 const size_t golden_count = sizeof golden / sizeof *golden;
 void ok(iso_status status, const iso_error *error) {
     if (status)

@@ -270,6 +270,8 @@ static void print_model(const struct about *about) {
     printf("  in the files   %s\n", info->weight_types);
     print_stack("encoder", info->encoder_layers, info->encoder_heads, info->encoder_ffn);
     print_stack("decoder", info->decoder_layers, info->decoder_heads, info->decoder_ffn);
+    if (strcmp(info->family, "gemma3") == 0)
+        puts("  images         the part for them is not read");
     printf("  width          %zu\n", info->d);
     printf("  vocabulary     %zu source, %zu target tokens\n", info->source_vocabulary,
            info->target_vocabulary);

@@ -33,7 +33,8 @@ from isobit import _c
 LOGITS = 2e-5
 IDS = {"bos_token_id": 2, "eos_token_id": 2, "pad_token_id": 1}
 SEQ2SEQ = ("marian", "bart", "mbart", "pegasus", "m2m_100", "t5", "mt5")
-DECODERS = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "phi3", "gemma", "opt")
+DECODERS = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "phi3", "gemma", "gemma3_text",
+            "opt")
 ENCODERS = ("bert", "roberta", "distilbert", "t5-encoder")
 
 
@@ -118,6 +119,21 @@ def config_of(family, r):
             config["attention_bias"] = r.random() < 0.5
             if act == "gelu":  # transformers 4.51 takes it at its word
                 config["hidden_act"] = "gelu_pytorch_tanh"
+        elif family in ("gemma2", "gemma3_text"):
+            del config["hidden_act"]
+            # transformers 5.24 takes "gelu" at its word in these
+            config["hidden_activation"] = "gelu_pytorch_tanh" if act == "gelu" else act
+            config["head_dim"] = r.choice([width, 2 * width])
+            config["attention_bias"] = r.random() < 0.5
+            config["query_pre_attn_scalar"] = r.randrange(4, 40)
+            config["sliding_window"] = r.choice([2, 3, 8, 20, 100])
+            if r.random() < 0.5:
+                config["layer_types"] = [r.choice(["full_attention", "sliding_attention"])
+                                         for _ in range(layers)]
+            if family == "gemma3_text":
+                config["sliding_window_pattern"] = r.choice([1, 2, 3, 6])
+                config["rope_local_base_freq"] = r.choice([50.0, 10000.0])
+                config["rope_scaling"] = r.choice([None, {"rope_type": "linear", "factor": 8.0}])
         elif family == "mistral":
             config["sliding_window"] = r.choice([None, 3, 8, 20])
             config["head_dim"] = r.choice([width, 2 * width])

@@ -188,8 +188,9 @@ def from_pretrained(kind, directory):
 def randomize(model, rng, last_norm):
     """Random weights like those of weights(), whatever the family calls them."""
     from transformers.pytorch_utils import Conv1D
-    d = model.config.hidden_size
-    embedding = EMBEDDING_STD * (1 if getattr(model.config, "scale_embedding", False)
+    config = model.config.get_text_config()
+    d = config.hidden_size
+    embedding = EMBEDDING_STD * (1 if getattr(config, "scale_embedding", False)
                                  else math.sqrt(d))
     for name, module in model.named_modules():
         for part, p in module.named_parameters(recurse=False):
@@ -207,7 +208,8 @@ def randomize(model, rng, last_norm):
             if p.dim() == 1 and part == "weight":
                 signs = torch.randint(0, 2, p.shape, generator=rng) * 2.0 - 1
                 p.data = signs * (1 + 3 * p.data)
-    less = 1 if model.config.model_type == "gemma" else 0  # its norms add 1 to their weights
+    # norms of Gemma add 1 to their weights
+    less = 1 if model.config.model_type.startswith("gemma") else 0
     if last_norm:
         weight = model.get_submodule(last_norm).weight
         weight.data *= LAST_NORM_GAIN / (embedding * math.sqrt(d))

@@ -273,7 +273,7 @@ def make_decoder_once(name, seed, out, config, generation, dtype, last_norm):
     model.generation_config = GenerationConfig(**generation)
     model.to(DTYPES[dtype]).save_pretrained(directory)
     reference = Decoder(directory)
-    prompts = [torch.randint(3, config.vocab_size, (n,), generator=rng).tolist()
+    prompts = [torch.randint(3, config.get_text_config().vocab_size, (n,), generator=rng).tolist()
                for n in (1, 5, 9, 6)]
     if not is_varied([reference.greedy(p, {}) for p in prompts]):
         return False
@@ -560,6 +560,24 @@ def main():
                  dict(llama, model_type="qwen2", num_hidden_layers=3, use_sliding_window=True,
                       sliding_window=4, max_window_layers=1, **ids),
                  dict(ids, max_new_tokens=12), "F32", "model.norm")
+    # By transformers 5.24, too.  Every third layer sees all keys, and turns otherwise.
+    gemma3 = {"vocab_size": 50, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 4,
+              "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 12,
+              "max_position_embeddings": 40, "sliding_window": 5, "sliding_window_pattern": 3,
+              "rope_theta": 1000.0, "rope_local_base_freq": 50.0, "query_pre_attn_scalar": 10,
+              "rope_scaling": {"rope_type": "linear", "factor": 4.0}}
+    make_decoder("gemma3-bf16", out, dict(gemma3, model_type="gemma3_text", **ids),
+                 dict(ids, max_new_tokens=12), "BF16", "model.norm")
+    # With a part for images, which is not read.
+    make_decoder("gemma3-part", out,
+                 dict(ids, model_type="gemma3", mm_tokens_per_image=4, image_token_index=49,
+                      boi_token_index=47, eoi_token_index=48,
+                      text_config=dict(gemma3, num_hidden_layers=2, num_key_value_heads=1,
+                                       sliding_window_pattern=2, hidden_size=24),
+                      vision_config={"hidden_size": 8, "intermediate_size": 8,
+                                     "num_hidden_layers": 1, "num_attention_heads": 2,
+                                     "image_size": 4, "patch_size": 2}),
+                 dict(ids, max_new_tokens=12), "F32", "model.language_model.norm")
 
 
 if __name__ == "__main__":

@@ -41,6 +41,24 @@ static const model_keys mistral_keys = {LLAMA_KEYS, .window = "sliding_window"};
 static const model_keys phi3_keys = {LLAMA_KEYS, .window = "sliding_window",
                                      .rotary_part = "partial_rotary_factor"};
 static const model_keys gemma_keys = {LLAMA_KEYS, .attention_bias = "attention_bias"};
+static const model_keys gemma3_keys = {
+    .d = "hidden_size",
+    .decoder_layers = "num_hidden_layers",
+    .decoder_heads = "num_attention_heads",
+    .decoder_ffn = "intermediate_size",
+    .source_vocabulary = "vocab_size",
+    .max_positions = "max_position_embeddings",
+    .activation = "hidden_activation",
+    .norm_eps = "rms_norm_eps",
+    .head_width = "head_dim",
+    .key_heads = "num_key_value_heads",
+    .attention_bias = "attention_bias",
+    .rope_theta = "rope_theta",
+    .window = "sliding_window",
+    .window_pattern = "sliding_window_pattern",
+    .local_theta = "rope_local_base_freq",
+    .query_scalar = "query_pre_attn_scalar",
+};
 static const model_keys opt_keys = {
     .d = "hidden_size",
     .decoder_layers = "num_hidden_layers",
@@ -73,6 +91,27 @@ static const model_names llama_names = {
     .shared = "model.embed_tokens.weight",
     .head = "lm_head.weight",
 };
+/* Of Gemma 2 and 3; a model of texts and images has its decoder behind one of two prefixes. */
+#define GEMMA_NAMES(before, model, top)                                                            \
+    {                                                                                              \
+        .prefix = before model,                                                                    \
+        .decoder = {.layers = before model "layers.",                                              \
+                    .self = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",           \
+                             "self_attn.o_proj"},                                                  \
+                    .self_norm = "input_layernorm",                                                \
+                    .self_after = "post_attention_layernorm",                                      \
+                    .head_norm = {"self_attn.q_norm", "self_attn.k_norm"},                         \
+                    .gate = {"mlp.gate_proj", "mlp.up_proj"},                                      \
+                    .fc2 = "mlp.down_proj",                                                        \
+                    .ffn_norm = "pre_feedforward_layernorm",                                       \
+                    .ffn_after = "post_feedforward_layernorm",                                     \
+                    .final_norm = before model "norm"},                                            \
+        .shared = before model "embed_tokens.weight", .head = top "lm_head.weight",                \
+    }
+static const model_names gemma_names = GEMMA_NAMES("", "model.", ""),
+                         gemma_part_names =
+                             GEMMA_NAMES("language_model.", "model.", "language_model."),
+                         gemma_other_names = GEMMA_NAMES("model.", "language_model.", "");
 static const model_names phi3_names = {
     .prefix = "model.",
     .decoder = {.layers = "model.layers.",
@@ -101,6 +140,19 @@ static const model_names opt_names = {
 #define FROM_LLAMA                                                                                 \
     .names = &llama_names, LLAMA_LAYERS, .d = 4096, .decoder_layers = 32, .decoder_heads = 32,     \
     .activation_name = "silu", .norm_eps = 1e-6, .pad = MODEL_NO_ID
+
+#define GEMMA3                                                                                     \
+    .keys = &gemma3_keys, .names = &gemma_names, .rms_norm = 1, .norm_less_one = 1, .pre_norm = 1, \
+    .norms_after = 1, .head_norm = 1, .final_norm = 1, .gated = 1, .rope_theta = 1000000,          \
+    .local_theta = 10000, .share_embeddings = 1, .start = MODEL_NO_ID, .unk = MODEL_NO_ID,         \
+    .norm_eps = 1e-6,                                                                              \
+    .must = {{"use_bidirectional_attention", "false"},                                             \
+             {"attn_logit_softcapping", "null"},                                                   \
+             {"final_logit_softcapping", "null"}},                                                 \
+    .d = 2304, .decoder_layers = 26, .decoder_heads = 8, .key_heads = 4, .head_width = 256,        \
+    .query_scalar = 256, .activation_name = "gelu_pytorch_tanh", .decoder_ffn = 9216,              \
+    .source_vocabulary = 262208, .max_positions = 131072, .window = 4096, .window_pattern = 6,     \
+    .scale_embedding = 1, .tie_logits = 1, .pad = 0, .bos = 2, .eos = {(const uint32_t[]){1}, 1}
 
 static const model_config rows[] = {
     /* Radford et al. 2019, "Language Models are Unsupervised Multitask Learners". */
@@ -215,6 +267,13 @@ static const model_config rows[] = {
      .pad = 0,
      .bos = 2,
      .eos = {(const uint32_t[]){1}, 1}},
+    /* Gemma Team 2025, arXiv 2503.19786; and the decoder of those that see images, too. */
+    {.family = "gemma3_text", GEMMA3},
+    {.family = "gemma3",
+     GEMMA3,
+     .part = "text_config",
+     .part_type = "gemma3_text",
+     .other_names = {&gemma_part_names, &gemma_other_names}},
     /* Zhang et al. 2022, arXiv 2205.01068. */
     {.family = "opt",
      .keys = &opt_keys,
