@@ -210,9 +210,19 @@ void iso_oracle_attention(double *o, double *bound, double *weights, double *wei
             dot += product;
             mag += fabs(product);
         }
-        s[j] = t->scale * dot + (t->bias ? (double)t->bias[j] : 0);
-        ds[j] = gamma_n((double)dh + 2) *
-                (fabs(t->scale) * mag + (t->bias ? fabs((double)t->bias[j]) : 0));
+        s[j] = t->scale * dot;
+        if (t->softcap > 0) {
+            /* what the sum may be off, through the function, and its own error */
+            const double c = t->softcap, x = s[j];
+            const double e = isfinite(x) ? gamma_n((double)dh + 3) * fabs(t->scale) * mag : 0;
+            s[j] = c * tanh(x / c);
+            ds[j] = larger(fabs(c * tanh((x + e) / c) - s[j]), fabs(s[j] - c * tanh((x - e) / c))) +
+                    gamma_n(4) * (fabs(s[j]) + (t->bias ? fabs((double)t->bias[j]) : 0));
+        } else {
+            ds[j] = gamma_n((double)dh + 2) *
+                    (fabs(t->scale) * mag + (t->bias ? fabs((double)t->bias[j]) : 0));
+        }
+        s[j] += t->bias ? (double)t->bias[j] : 0;
         unsure = larger(unsure, ds[j]);
         poisoned |= isnan(s[j]) || (isinf(s[j]) && s[j] > 0);
         if (s[j] > max)

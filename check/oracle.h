@@ -48,6 +48,7 @@ struct iso_oracle_attention {
     size_t ldv;
     size_t nk, dh;
     double scale;
+    double softcap; /* 0: none */
     const float *bias;
     size_t lanes, key_block; /* keys between two updates of the running maximum; 1: any */
 };

@@ -120,6 +120,7 @@ static void run_block(const struct job *t, size_t task, size_t at, size_t place,
         .see = opt->past + i + 1,
         .window = opt->window,
         .scale = t->scale,
+        .softcap = opt->softcap,
         .scratch = t->scratch + task * t->scratch_task,
         .heads = heads,
         .q_head = s->q.head,
@@ -246,7 +247,7 @@ static iso_status check(const struct job *t) {
     const iso_attention_shape *s = t->s;
     const iso_attention_options *opt = t->opt;
     size_t work;
-    if (t->w16 && !iso_is_w16((iso_w16)t->type16))
+    if ((t->w16 && !iso_is_w16((iso_w16)t->type16)) || !(opt->softcap >= 0) || isinf(opt->softcap))
         return ISOBIT_E_OPTION;
     if (s->dh > MAX_HEAD_WIDTH)
         return ISOBIT_E_DIM;
@@ -420,7 +421,7 @@ static iso_status attention_call(struct job *t, iso_attention_options *own,
         status = iso_context_kernels(&t->kernels, context);
     if (status || !shape->B || !shape->H || !shape->Sq || !shape->dh)
         return status;
-    t->scale = t->opt->scale;
+    t->scale = t->opt->softcap > 0 ? t->opt->scale / t->opt->softcap : t->opt->scale;
 
     size_t floats;
     float *scratch;
@@ -495,9 +496,10 @@ static iso_status traced_call(struct job t, const iso_attention_options *options
         if (x->window)
             snprintf(window, sizeof window, ":window%zu", x->window);
         iso_verbose_end(begin, end, t.w16 ? "attention_w16" : "attention_f32", context, status, way,
-                        "B%zuH%zuSq%zuSk%zudh%zu:ldq%zu:ldk%zu:ldv%zu:ldo%zu%s%s%s%s%s%s", s->B,
+                        "B%zuH%zuSq%zuSk%zudh%zu:ldq%zu:ldk%zu:ldv%zu:ldo%zu%s%s%s%s%s%s%s", s->B,
                         s->H, s->Sq, s->Sk, s->dh, s->q.seq, s->k.seq, s->v.seq, s->o.seq, past,
-                        window, x->key_lengths ? ":key_lengths" : "", x->bias ? ":bias" : "",
+                        window, x->softcap != 0 ? ":softcap" : "",
+                        x->key_lengths ? ":key_lengths" : "", x->bias ? ":bias" : "",
                         x->weights ? ":weights" : "", x->key_panels ? ":key_panels" : "");
     }
     return status;

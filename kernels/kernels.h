@@ -299,6 +299,7 @@ struct iso_norm {
  *   as many values of v_after are prefetched into L2: those of the next head.
  *   Query i sees keys below min(nk, see + i) when causal (see >= 1), else below nk; with a window,
  *   unless it is 0, only the last `window` of them.
+ *   softcap: 0, or scores are softcap * tanh(scale * (q, k)).
  *   bias [nq][ldb] and weights [nq][ldw] may be NULL; weights has nk_weights columns (>= nk),
  *   those that are not visible are written as 0. ldb -1: that of query i and key j is bias[j - i].
  *   scratch: ISO_ATTENTION_SCRATCH(nq, dh) floats. nq <= ISO_QUERY_BLOCKS * ISO_QUERY_BLOCK: as
@@ -338,7 +339,7 @@ struct iso_attention {
     const float *k_after, *v_after;
     int causal;
     size_t see, window;
-    float scale;
+    float scale, softcap;
     const float *bias;
     ptrdiff_t ldb;
     float *weights;

@@ -203,7 +203,8 @@ static void attention_has_the_bits_of_f32(void **unused) {
                                      .k = {H * Sk * dh, Sk * dh, dh},
                                      .v = {H * Sk * dh, Sk * dh, dh},
                                      .o = {Sq * ldo, dh, ldo}};
-            iso_attention_options p = {.size = sizeof p, .scale = 0.3f};
+            iso_attention_options p = {
+                .size = sizeof p, .scale = 0.3f, .softcap = of % 5 == 2 ? 1.7f : 0};
             if (of & 4)
                 p.causal = 1, p.past = Sk > Sq ? Sk - Sq : 0, p.window = of % 3 ? 0 : Sk / 2 + 1;
             else

@@ -340,6 +340,7 @@ int main(int argc, char **argv) {
         TEST(attention_takes_views_of_one_buffer),
         TEST(attention_by_steps_equals_the_whole),
         TEST(attention_window_is_a_bias),
+        TEST(attention_softcap_is_as_written),
         TEST(alignment_changes_nothing),
         TEST(embeddings_are_right_every_way),
         TEST(rope_rotates_pairs_every_way),

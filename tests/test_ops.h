@@ -53,6 +53,7 @@ struct attention_case {
     size_t past;
     int lengths, bias, weights; /* bias 2: broadcast over heads, 3: over all, 4: by distance */
     size_t window;
+    float softcap;
 };
 
 struct attention_data {
@@ -128,6 +129,7 @@ void attention_does_not_see_the_batch(void **state);
 void attention_takes_views_of_one_buffer(void **state);
 void attention_by_steps_equals_the_whole(void **state);
 void attention_window_is_a_bias(void **state);
+void attention_softcap_is_as_written(void **state);
 
 /* embed.c */
 void embeddings_are_right_every_way(void **state);

@@ -244,6 +244,7 @@ static void attention_rows(void **unused) {
                                          .nk = nk,
                                          .dh = dh,
                                          .scale = 0.375,
+                                         .softcap = round % 3 ? 0 : 2.5,
                                          .bias = round % 2 ? bias : NULL,
                                          .lanes = ISO_LANES,
                                          .key_block = ISO_KEY_BLOCK};
@@ -253,7 +254,12 @@ static void attention_rows(void **unused) {
             long double s = 0;
             for (size_t c = 0; c < dh; c++)
                 s += (long double)q[c] * (long double)k[j * dh + c];
-            p[j] = expl(0.375L * s + (a.bias ? (long double)bias[j] : 0));
+            s *= 0.375L;
+            if (a.softcap > 0) { /* by another formula */
+                const long double e = expl(2 * s / 2.5L);
+                s = 2.5L * (e - 1) / (e + 1);
+            }
+            p[j] = expl(s + (a.bias ? (long double)bias[j] : 0));
             sum += p[j];
         }
         for (size_t j = 0; j < nk; j++)

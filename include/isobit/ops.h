@@ -336,7 +336,8 @@ ISOBIT_API iso_status iso_gate_f32(float *y, size_t ldy, const float *a, size_t 
 
 /*
  * o = softmax(scale q k^T + bias) v for each batch item and head, by blocks with an online
- * softmax: memory O(S dh), never S x S.
+ * softmax: memory O(S dh), never S x S. With a soft cap o = softmax(softcap tanh(scale q k^T /
+ * softcap) + bias) v.
  *   q, o: element (b, h, i, c) lies at b*batch + h*head + i*seq + c of its strides; the same for v
  *   and k with key index j, unless key_panels is set.
  * Tensors may be views of anything as long as dh is contiguous; o must not overlap the inputs.
@@ -376,6 +377,7 @@ typedef struct iso_attention_options {
      */
     int key_panels;
     size_t window; /* 0, or each query sees only the last `window` of the keys it would see */
+    float softcap; /* 0: none; else above 0 and finite (ISOBIT_E_OPTION) */
 } iso_attention_options;
 
 ISOBIT_API iso_status iso_attention_f32(float *o, const float *q, const float *k, const float *v,

@@ -4,6 +4,7 @@
  * Rabe and Staats 2021; Dao et al. 2022). For query i and key block b, keys ascending:
  *
  *   s_j = scale * (chain over dh of q_i, k_j) [+ bias_ij];  -Inf for keys that i does not see
+ *         with a soft cap: cap * tanh(scale * (chain)) [+ bias_ij], scale being divided by it
  *   m' = max(m, s_j);  p_j = exp(s_j - m');  c = exp(m - m')         m = -Inf at the beginning
  *   l = fma(l, c, (t0 + t2) + (t1 + t3)),  t_r = ascending sum of p_j with j mod 4 = r
  *   o = o * c + (chain over j of p_j, v_j)
@@ -201,6 +202,27 @@ ISO_INLINE vf attention_scale(float *s, vf top, vf scale, const float *limit, co
     return top;
 }
 
+/* s = cap tanh(scale s), of n vectors of scores `step` floats apart, and of `tail` scores behind
+ * them. */
+static ISO_ONE_COPY void softcap_scores(float *s, size_t n, size_t step, size_t tail, float scale,
+                                        float cap) {
+    const vf f = vf_set1(scale), c = vf_set1(cap);
+    vf v[VF_TOGETHER];
+    for (; n >= VF_TOGETHER; n -= VF_TOGETHER, s += VF_TOGETHER * step) {
+        ISO_UNROLLED (r, VF_TOGETHER)
+            v[r] = vf_mul(f, vf_load(s + r * step));
+        vf_tanhs(v, v, VF_TOGETHER);
+        ISO_UNROLLED (r, VF_TOGETHER)
+            vf_store(s + r * step, vf_mul(c, v[r]));
+    }
+    for (size_t r = 0; r < n + (tail > 0); r++, s += step) {
+        const size_t w = r < n ? VF_N : tail;
+        *v = vf_mul(f, load_w(s, w));
+        vf_tanhs(v, v, 1);
+        store_w(s, vf_mul(c, *v), w);
+    }
+}
+
 /* A block of queries in the lanes, and what it keeps from one block of keys to the next. */
 struct columns {
     size_t q0, nq, lanes, k0, nk;
@@ -255,10 +277,10 @@ ISO_INLINE void bias_add(float *s, const float *bias, vf scale, int careful) {
  * whose score is NaN; else such a score is left to show up in the output.
  */
 static ISO_ONE_COPY void columns_bias(const struct columns *b, const struct iso_attention *t,
-                                      size_t j0, size_t n, float *s, int careful) {
+                                      size_t j0, size_t n, float *s, float factor, int careful) {
     const size_t q0 = b->q0, nq = b->nq;
     const float *bias = t->bias + (ptrdiff_t)q0 * t->ldb + j0;
-    const vf scale = vf_set1(t->scale);
+    const vf scale = vf_set1(factor);
     float transposed[VF_TRANSPOSED * VF_N], line[ISO_KEY_BLOCK + ISO_QUERY_BLOCK] = {0};
     float *const zero = line + ISO_KEY_BLOCK; /* key j of query j */
     if (t->ldb == -1) {
@@ -299,7 +321,7 @@ static ISO_ONE_COPY void columns_block(const struct columns *b, const struct iso
     float *s = scratch, *c = s + ISO_QUERY_BLOCK * ISO_KEY_BLOCK, *limit = c + ISO_QUERY_BLOCK;
     float *acc = limit + ISO_QUERY_BLOCK;
     const vf minus_inf = vf_set1(-__builtin_inff());
-    vf scale = vf_set1(t->scale);
+    float to_scale = t->scale; /* of scores that are not scaled yet; then 1 */
     const size_t nk_all = keys_seen(t, q0);
     const size_t n = nk - j0 < ISO_KEY_BLOCK ? nk - j0 : ISO_KEY_BLOCK, after = nk - j0 - n;
     const float *panels = t->key_panels ? t->key_panels + j0 * dh : NULL, *v = t->v + j0 * t->ldv;
@@ -330,10 +352,17 @@ static ISO_ONE_COPY void columns_block(const struct columns *b, const struct iso
         if (!after && j < nq)
             prefetch_rows(t->o + (q0 + j) * t->ldo, t->ldo, nq - j < rows ? nq - j : rows, dh);
     }
-    if (t->bias) {
-        columns_bias(b, t, j0, n, s, careful);
-        scale = vf_set1(1.0f); /* it is done */
+    if (t->softcap != 0) {
+        for (size_t i = 0; i < lanes; i += VF_N)
+            softcap_scores(s + i, lane_sees(t, q0, nq, i + VF_N - 1, j0, n), ISO_QUERY_BLOCK, 0,
+                           to_scale, t->softcap);
+        to_scale = 1;
     }
+    if (t->bias) {
+        columns_bias(b, t, j0, n, s, to_scale, careful);
+        to_scale = 1;
+    }
+    const vf scale = vf_set1(to_scale);
     for (size_t i = 0; partial && i < lanes; i++)
         limit[i] = (float)lane_sees(t, q0, nq, i, j0, n);
     for (size_t i = 0; begins && i < lanes + VF_N; i++)
@@ -556,13 +585,17 @@ static ISO_ONE_COPY float attention_row(struct row *row, float *s, size_t n, siz
  * what sums before them are multiplied with. Returns whether any of it is not 1. */
 ISO_INLINE int attention_block(const struct iso_attention *t, size_t q0, size_t nq, size_t j0,
                                size_t n, float *s, struct row *rows, float *c, uint64_t *seen) {
+    const int capped = t->softcap != 0;
     int rescale = 0;
     for (size_t i = 0; i < nq; i++) {
-        c[i] = attention_row(rows + i, s + i * ISO_KEY_BLOCK, n, hidden_of(t, q0 + i, j0, n),
-                             seen_of(t, q0 + i, j0, n), t->scale,
-                             t->bias ? t->bias + (ptrdiff_t)(q0 + i) * t->ldb + j0 : NULL,
-                             t->weights ? t->weights + (q0 + i) * t->ldw + j0 : NULL,
-                             seen ? seen + i : NULL);
+        const size_t visible = seen_of(t, q0 + i, j0, n);
+        if (capped)
+            softcap_scores(s + i * ISO_KEY_BLOCK, visible / VF_N, VF_N, visible % VF_N, t->scale,
+                           t->softcap);
+        c[i] = attention_row(
+            rows + i, s + i * ISO_KEY_BLOCK, n, hidden_of(t, q0 + i, j0, n), visible,
+            capped ? 1 : t->scale, t->bias ? t->bias + (ptrdiff_t)(q0 + i) * t->ldb + j0 : NULL,
+            t->weights ? t->weights + (q0 + i) * t->ldw + j0 : NULL, seen ? seen + i : NULL);
         rescale |= c[i] != 1.0f;
     }
     return rescale;
@@ -693,8 +726,12 @@ static ISO_ONE_COPY int attention_heads(const struct iso_attention *t, int caref
             heads_scores(s + j, t, k + j * t->ldk, n - j < keys ? n - j : keys);
         int rescale = 0;
         for (size_t h = 0; h < heads; h++) {
+            if (t->softcap != 0)
+                softcap_scores(s + h * ISO_KEY_BLOCK, n / VF_N, VF_N, n % VF_N, t->scale,
+                               t->softcap);
             c[h] = attention_row(rows + h, s + h * ISO_KEY_BLOCK, n, hidden_of(t, 0, j0, n), n,
-                                 t->scale, t->bias ? t->bias + h * t->bias_head + j0 : NULL,
+                                 t->softcap != 0 ? 1 : t->scale,
+                                 t->bias ? t->bias + h * t->bias_head + j0 : NULL,
                                  t->weights ? t->weights + h * t->weights_head + j0 : NULL,
                                  careful ? seen + h : NULL);
             rescale |= c[h] != 1.0f;

@@ -146,6 +146,7 @@ class iso_attention_options(ctypes.Structure):
         ("weights_strides", iso_strides),
         ("key_panels", c_int),
         ("window", c_size_t),
+        ("softcap", c_float),
     ]
 
 

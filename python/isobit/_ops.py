@@ -335,6 +335,7 @@ def attention(
     key_lengths: Optional[npt.ArrayLike] = None,
     bias: Optional[npt.ArrayLike] = None,
     window: Optional[int] = None,
+    softcap: Optional[float] = None,
     return_weights: Literal[False] = False,
     out: Optional[Floats] = None,
 ) -> Floats: ...
@@ -352,6 +353,7 @@ def attention(
     key_lengths: Optional[npt.ArrayLike] = None,
     bias: Optional[npt.ArrayLike] = None,
     window: Optional[int] = None,
+    softcap: Optional[float] = None,
     return_weights: Literal[True],
     out: Optional[Floats] = None,
 ) -> Tuple[Floats, Floats]: ...
@@ -368,6 +370,7 @@ def attention(
     key_lengths: Optional[npt.ArrayLike] = None,
     bias: Optional[npt.ArrayLike] = None,
     window: Optional[int] = None,
+    softcap: Optional[float] = None,
     return_weights: bool = False,
     out: Optional[Floats] = None,
 ) -> Union[Floats, Tuple[Floats, Floats]]:
@@ -380,6 +383,7 @@ def attention(
     unless given. causal: query i sees the keys 0 ... past + i. key_lengths [batch]: keys beyond
     are never read. bias is added to the scores and broadcast to [batch][head][Sq][Sk]; -inf
     removes a key. window: each query sees only that many of the keys it would see, the last ones.
+    softcap: scores are softcap tanh(scale q k^T / softcap) before the bias is added.
     A query that sees no key gives 0. With return_weights the result is the pair of the output and
     the weights [batch][head][Sq][Sk].
     """
@@ -429,9 +433,12 @@ def attention(
         bias=added.address if added else None,
         weights=w.address if w else None,
         window=0 if window is None else size("window", window),
+        softcap=0.0 if softcap is None else number("softcap", softcap),
     )
     if window is not None and not options.window:
         raise ValueError("window: 1 at least, or None; got 0")
+    if softcap is not None and not 0.0 < options.softcap < float("inf"):
+        raise ValueError(f"softcap: above 0 and finite, or None; got {softcap}")
     if added:
         options.bias_strides = added.strides
     if w:

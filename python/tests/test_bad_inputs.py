@@ -71,6 +71,11 @@ def test_what_is_no_array():
             window="1")
     refuses(ValueError, "window: 1 at least, or None; got 0", isobit.attention, *[f(2, 2)] * 3,
             window=0)
+    refuses(TypeError, "softcap: a number expected, got str", isobit.attention, *[f(2, 2)] * 3,
+            softcap="50")
+    for cap in (0, -1, float("nan"), float("inf")):
+        refuses(ValueError, "softcap: above 0 and finite, or None", isobit.attention,
+                *[f(2, 2)] * 3, softcap=cap)
     refuses(TypeError, "lengths: integers expected, got float64", isobit.softmax, f(2, 2),
             lengths=[1.0, 2.0])
     refuses(TypeError, "mask: bool or uint8 expected, got float32", isobit.softmax, f(2, 2),

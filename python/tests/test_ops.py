@@ -269,6 +269,22 @@ def test_attention_window(rng, isa, Sq, Sk, past, window):
     assert same_bits(isobit.attention(q, k, v, window=None), isobit.attention(q, k, v))
 
 
+@pytest.mark.parametrize("softcap", [0.3, 2.0, 50.0])
+@pytest.mark.parametrize("Sq, Sk", [(1, 130), (70, 130), (5, 7)])
+def test_attention_softcap(rng, isa, Sq, Sk, softcap):
+    q, k, v = (normal(rng, 2, 2, n, 16) for n in (Sq, Sk, Sk))
+    q = np.float32(4) * q
+    cap = np.float64(np.float32(softcap))
+    scores = cap * np.tanh(q.astype(np.float64) @ k.astype(np.float64).swapaxes(2, 3) / 4 / cap)
+    weights = np.exp(scores - scores.max(axis=3, keepdims=True))
+    weights /= weights.sum(axis=3, keepdims=True)
+    got, w = isobit.attention(q, k, v, softcap=softcap, return_weights=True)
+    np.testing.assert_allclose(w, weights, rtol=1e-4, atol=1e-7)
+    np.testing.assert_allclose(got, weights @ v.astype(np.float64), rtol=1e-4, atol=1e-5)
+    assert same_bits(isobit.attention(q, k, v, softcap=softcap), got)
+    assert same_bits(isobit.attention(q, k, v, softcap=None), isobit.attention(q, k, v))
+
+
 def test_attention_without_batch_or_head(rng):
     q, k, v = normal(rng, 1, 2, 5, 8), normal(rng, 1, 2, 6, 8), normal(rng, 1, 2, 6, 8)
     wanted = isobit.attention(q, k, v)

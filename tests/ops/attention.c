@@ -20,7 +20,8 @@ void attention_make(struct attention_data *d, const struct attention_case *c) {
                                          .scale = 0.25f,
                                          .causal = c->causal,
                                          .past = c->past,
-                                         .window = c->window};
+                                         .window = c->window,
+                                         .softcap = c->softcap};
     if (c->lengths) {
         d->lengths = guarded(c->B * sizeof *d->lengths);
         for (size_t b = 0; b < c->B; b++)
@@ -85,6 +86,7 @@ static void attention_judge(const struct attention_data *d) {
                     .nk = seen - from,
                     .dh = s->dh,
                     .scale = (double)d->options.scale,
+                    .softcap = (double)d->options.softcap,
                     .bias = bias,
                     .lanes = ISO_LANES,
                     .key_block = ISO_KEY_BLOCK};
@@ -109,25 +111,28 @@ static void attention_judge(const struct attention_data *d) {
 }
 
 const struct attention_case attention_cases[] = {
-    {1, 1, 1, 1, 8, 0, 0, 0, 0, 1, 0},       {2, 3, 5, 7, 16, 0, 0, 0, 0, 1, 0},
-    {2, 2, 63, 64, 32, 1, 0, 0, 0, 0, 0},    {1, 2, 64, 65, 64, 1, 1, 0, 1, 1, 0},
-    {1, 2, 65, 127, 48, 1, 62, 0, 2, 0, 0},  {3, 2, 129, 129, 16, 1, 0, 1, 0, 1, 0},
-    {3, 2, 20, 130, 80, 0, 0, 1, 3, 1, 0},   {2, 1, 1, 200, 64, 1, 199, 0, 0, 1, 0},
-    {4, 1, 3, 66, 128, 1, 63, 1, 0, 0, 0},   {1, 1, 130, 1, 1, 0, 0, 0, 0, 0, 0},
-    {1, 3, 66, 70, 96, 1, 2, 0, 3, 0, 0},    {1, 1, 3, 5, 512, 0, 0, 0, 0, 0, 0},
-    {2, 1, 4, 0, 8, 0, 0, 0, 0, 0, 0},       {2, 2, 17, 65, 17, 1, 100, 1, 1, 1, 0},
-    {2, 3, 514, 530, 20, 1, 9, 1, 0, 0, 0},  {1, 2, 520, 257, 512, 1, 3, 0, 0, 0, 0},
-    {2, 3, 1, 150, 20, 0, 0, 1, 1, 1, 0},    {3, 4, 1, 77, 64, 1, 40, 0, 0, 0, 0},
-    {1, 40, 1, 20, 4, 0, 0, 0, 1, 1, 0},     {2, 5, 1, 830, 64, 0, 0, 0, 3, 1, 0},
-    {4, 8, 1, 70, 64, 1, 69, 1, 0, 0, 0},    {4, 8, 3, 70, 64, 0, 0, 1, 1, 1, 0},
-    {2, 2, 150, 150, 16, 1, 0, 0, 0, 0, 37}, {1, 2, 130, 200, 20, 1, 70, 0, 0, 1, 64},
-    {3, 2, 5, 200, 8, 0, 0, 1, 0, 1, 20},    {2, 3, 1, 300, 20, 1, 299, 0, 1, 1, 65},
-    {2, 4, 1, 300, 20, 0, 0, 1, 0, 0, 100},  {1, 2, 514, 600, 16, 1, 86, 0, 0, 0, 200},
-    {1, 2, 40, 90, 16, 1, 50, 0, 2, 1, 1},   {2, 3, 65, 130, 16, 0, 0, 1, 4, 0, 0},
-    {2, 2, 70, 70, 24, 1, 0, 0, 4, 0, 0},    {2, 3, 66, 129, 16, 1, 63, 1, 1, 0, 0},
-    {1, 3, 3, 77, 20, 1, 74, 0, 4, 1, 0},    {2, 5, 1, 90, 16, 1, 89, 0, 4, 1, 0},
-    {1, 1, 300, 280, 300, 1, 9, 0, 4, 0, 0}, {2, 3, 65, 130, 16, 1, 65, 1, 4, 0, 40},
-    {1, 2, 70, 150, 24, 1, 80, 0, 1, 0, 33}};
+    {1, 1, 1, 1, 8, 0, 0, 0, 0, 1, 0, 0},       {2, 3, 5, 7, 16, 0, 0, 0, 0, 1, 0, 0},
+    {2, 2, 63, 64, 32, 1, 0, 0, 0, 0, 0, 0},    {1, 2, 64, 65, 64, 1, 1, 0, 1, 1, 0, 0},
+    {1, 2, 65, 127, 48, 1, 62, 0, 2, 0, 0, 0},  {3, 2, 129, 129, 16, 1, 0, 1, 0, 1, 0, 0},
+    {3, 2, 20, 130, 80, 0, 0, 1, 3, 1, 0, 0},   {2, 1, 1, 200, 64, 1, 199, 0, 0, 1, 0, 0},
+    {4, 1, 3, 66, 128, 1, 63, 1, 0, 0, 0, 0},   {1, 1, 130, 1, 1, 0, 0, 0, 0, 0, 0, 0},
+    {1, 3, 66, 70, 96, 1, 2, 0, 3, 0, 0, 0},    {1, 1, 3, 5, 512, 0, 0, 0, 0, 0, 0, 0},
+    {2, 1, 4, 0, 8, 0, 0, 0, 0, 0, 0, 0},       {2, 2, 17, 65, 17, 1, 100, 1, 1, 1, 0, 0},
+    {2, 3, 514, 530, 20, 1, 9, 1, 0, 0, 0, 0},  {1, 2, 520, 257, 512, 1, 3, 0, 0, 0, 0, 0},
+    {2, 3, 1, 150, 20, 0, 0, 1, 1, 1, 0, 0},    {3, 4, 1, 77, 64, 1, 40, 0, 0, 0, 0, 0},
+    {1, 40, 1, 20, 4, 0, 0, 0, 1, 1, 0, 0},     {2, 5, 1, 830, 64, 0, 0, 0, 3, 1, 0, 0},
+    {4, 8, 1, 70, 64, 1, 69, 1, 0, 0, 0, 0},    {4, 8, 3, 70, 64, 0, 0, 1, 1, 1, 0, 0},
+    {2, 2, 150, 150, 16, 1, 0, 0, 0, 0, 37, 0}, {1, 2, 130, 200, 20, 1, 70, 0, 0, 1, 64, 0},
+    {3, 2, 5, 200, 8, 0, 0, 1, 0, 1, 20, 0},    {2, 3, 1, 300, 20, 1, 299, 0, 1, 1, 65, 0},
+    {2, 4, 1, 300, 20, 0, 0, 1, 0, 0, 100, 0},  {1, 2, 514, 600, 16, 1, 86, 0, 0, 0, 200, 0},
+    {1, 2, 40, 90, 16, 1, 50, 0, 2, 1, 1, 0},   {2, 3, 65, 130, 16, 0, 0, 1, 4, 0, 0, 0},
+    {2, 2, 70, 70, 24, 1, 0, 0, 4, 0, 0, 0},    {2, 3, 66, 129, 16, 1, 63, 1, 1, 0, 0, 0},
+    {1, 3, 3, 77, 20, 1, 74, 0, 4, 1, 0, 0},    {2, 5, 1, 90, 16, 1, 89, 0, 4, 1, 0, 0},
+    {1, 1, 300, 280, 300, 1, 9, 0, 4, 0, 0, 0}, {2, 3, 65, 130, 16, 1, 65, 1, 4, 0, 40, 0},
+    {1, 2, 70, 150, 24, 1, 80, 0, 1, 0, 33, 0}, {2, 2, 70, 130, 24, 1, 60, 0, 1, 1, 0, 1.5f},
+    {2, 3, 1, 150, 20, 0, 0, 1, 0, 0, 0, 50},   {1, 2, 514, 600, 16, 1, 86, 0, 0, 0, 200, 0.7f},
+    {2, 4, 3, 70, 64, 0, 0, 1, 4, 1, 0, 2},     {2, 5, 1, 90, 16, 1, 89, 0, 4, 1, 40, 30},
+    {1, 3, 66, 70, 96, 1, 2, 0, 3, 0, 0, 0.2f}};
 const size_t attention_case_count = sizeof attention_cases / sizeof *attention_cases;
 
 /* The keys of d as panels, one head after the other. */
@@ -337,5 +342,28 @@ void attention_window_is_a_bias(void **state) {
                 assert_same("window", o, DH, whole, DH, S, DH);
             }
         }
+    }
+}
+
+/* A soft cap has the bits of the written steps: one query and key whose value is the score. */
+void attention_softcap_is_as_written(void **state) {
+    (void)state;
+    enum { N = 200 };
+    float *q = random_floats(N), *score = floats(N), *o = floats(N), *weights = floats(2 * N);
+    const float one[2] = {1, 0}, v[2] = {1, 0}, cap = 3.3f, scale = 7;
+    const iso_attention_shape s = {N, 1, 1, 2, 1, {1, 1, 1}, {0, 0, 1}, {0, 0, 1}, {1, 1, 1}};
+    iso_attention_options p = {.size = sizeof p, .scale = scale, .softcap = cap};
+    /* score = cap tanh((scale / cap) q), from the public operations */
+    const iso_eltwise_options tanhs = {.size = sizeof tanhs, .act = ISOBIT_ACT_TANH};
+    assert_ok(iso_axpby_f32(score, N, q, N, 1, N, scale / cap, 0, NULL));
+    assert_ok(iso_eltwise_f32(score, N, score, N, 1, N, &tanhs, NULL));
+    assert_ok(iso_axpby_f32(score, N, score, N, 1, N, cap, 0, NULL));
+    p.weights = weights, p.weights_strides = (iso_strides){2, 2, 2};
+    for (size_t w = 0; w < isa_ways; w++) {
+        assert_ok(iso_attention_f32(o, q, one, v, &s, &p, &ways[w].context));
+        const iso_attention_options plain = {.size = sizeof plain, .scale = 1};
+        float *expect = floats(N);
+        assert_ok(iso_attention_f32(expect, score, one, v, &s, &plain, &ways[w].context));
+        assert_same("softcap", o, N, expect, N, 1, N);
     }
 }

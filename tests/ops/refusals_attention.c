@@ -77,7 +77,15 @@ void attention_refuses(void **state) {
     refuses(ISOBIT_E_LD, ATTENTION(ec, ea, eb, er));
     p.weights = ec + 10, p.weights_strides = (iso_strides){24, 12, 4};
     refuses(ISOBIT_E_ALIAS, ATTENTION(ec, ea, eb, er));
-    p.weights = NULL, p.size = 8;
+    p.weights = NULL;
+    static const float caps[] = {-1, NAN, INFINITY, -INFINITY};
+    for (size_t i = 0; i < sizeof caps / sizeof *caps; i++) {
+        p.softcap = caps[i];
+        refuses(ISOBIT_E_OPTION, ATTENTION(ec, ea, eb, er));
+    }
+    p.softcap = 0.5f;
+    assert_ok(ATTENTION(ec, ea, eb, er));
+    p.softcap = 0, p.size = 8;
     refuses(ISOBIT_E_SIZE, ATTENTION(ec, ea, eb, er));
 #undef ATTENTION
     /* nothing to do */

@@ -22,7 +22,8 @@
  * where the bias has its -Inf for all queries. fill is that of q and k. gap: behind all rows, twice
  * that behind those of q and weights; the others: more. poison + ROWS: keys are rows, and queries
  * those of heads that share them; they see the same. poison + 2 ROWS: keys are rows.
- * see + WINDOW w: and each query sees only the last w of those keys.
+ * see + WINDOW w: and each query sees only the last w of those keys. weights + CAP i: with soft cap
+ * i.
  */
 enum {
     A_NQ,
@@ -38,7 +39,7 @@ enum {
     A_BGAP,
     A_WGAP
 };
-enum { ROWS = 8, DISTANCE = 16, WINDOW = 4096 };
+enum { ROWS = 8, DISTANCE = 16, WINDOW = 4096, CAP = 2 };
 enum { A_O, A_Q, A_KEYS, A_V, A_BIAS_AT, A_WEIGHTS_AT, A_SCRATCH, A_ROWS_AT };
 
 static void add_attention(struct iso_check_cases *l, unsigned thin, unsigned flags, unsigned fill,
@@ -255,6 +256,34 @@ static void window_cases(struct iso_check_cases *l) {
     }
 }
 
+/* Scores with a soft cap: each way, each edge of it. */
+static void cap_cases(struct iso_check_cases *l) {
+    static const unsigned fills[] = {ISO_CHECK_FILL_NORMAL, ISO_CHECK_FILL_ZERO,
+                                     ISO_CHECK_FILL_EQUAL,  ISO_CHECK_FILL_RISING,
+                                     ISO_CHECK_FILL_TINY,   ISO_CHECK_FILL_INTEGER};
+    static const size_t biases[] = {0, 1, 2, 0, 3, DISTANCE + 1, 8};
+    size_t t = 0;
+    for (size_t nq = 1; nq <= 140; nq += nq < 34 ? 1 : 15)
+        for (size_t i = 0; i < iso_count(nks); i++, t++) {
+            const size_t nk = nks[i], cap = CAP * (1 + t % 3), bias = biases[t % 7];
+            const size_t see = t % 3 == 0 ? 0 : t % 3 == 1 ? 1 + t % 9 : nk > nq ? nk - nq + 1 : 1;
+            add_attention(l, 12, bias < 3 ? ISO_CHECK_CASE_TRAPLESS : 0, ISO_CHECK_FILL_UNIFORM, nq,
+                          nk, 3 + t % 30, see + (t % 5 == 4 ? WINDOW * (1 + nk / 2) : 0), bias,
+                          cap + (nq < 70 && t % 4 == 1), t % 3, 0);
+            add_attention(l, 24, 0, ISO_CHECK_FILL_UNIFORM, nq, nk, 16, see, bias % 4, cap, 0,
+                          t % 5 + (nq > ISO_QUERIES_FEW && t % 2 ? 2 * ROWS : 0));
+        }
+    for (size_t heads = 1; heads <= ISO_HEADS; heads++)
+        iso_add(l, 6, ISO_CHECK_FILL_UNIFORM, 0, heads, nks[heads % iso_count(nks)], heads % 13 + 1,
+                0, heads % 4, CAP + heads % 3, heads % 2, ROWS + heads % 5);
+    for (size_t f = 0; f < iso_count(fills); f++)
+        for (size_t nq = 1; nq < 40; nq += 19)
+            add_attention(l, 6, 0, fills[f], nq, 130, 24, 0, f % 2, CAP * (1 + f % 3), 0, 0);
+    for (size_t spot = 0; spot < 15 + 1 + 2 * 5 * 66; spot += 5) /* q, keys and values */
+        ISO_EACH_POINT_FILL(fill)
+    iso_add_at(l, 60, fill, 0, spot, 3, 66, 5, spot % 2 ? 40 : 0, 0, CAP + spot % 2, 1, 0);
+}
+
 static void attention_cases(struct iso_check_cases *l) {
     if (l->plan == ISO_CHECK_PLAN_BENCH) {
         add_attention(l, 1, 0, ISO_CHECK_FILL_NORMAL, 64, 128, 64, 0, 0, 0, 0, 0);
@@ -271,6 +300,12 @@ static void attention_cases(struct iso_check_cases *l) {
     block_cases(l);
     bias_cases(l);
     window_cases(l);
+    cap_cases(l);
+}
+
+static float attention_cap(const struct iso_check_case *c) {
+    static const float caps[] = {0, 1.5f, 50, 0.3f};
+    return caps[c->p[A_WEIGHTS] / CAP];
 }
 
 static float attention_scale(const struct iso_check_case *c) {
@@ -349,7 +384,7 @@ static void attention_setup(struct iso_check_operands *o, const struct iso_check
     } else {
         iso_check_absent(o, "bias");
     }
-    if (c->p[A_WEIGHTS])
+    if (c->p[A_WEIGHTS] % CAP)
         /* more columns than keys */
         iso_check_out(o, "weights", nq, nk + gap % 16, nk + 2 * gap + c->p[A_WGAP]);
     else
@@ -396,12 +431,15 @@ static void attention_call(const void *table, const struct iso_check_case *c,
                               .see = c->p[A_SEE] % WINDOW,
                               .window = c->p[A_SEE] / WINDOW,
                               .scale = attention_scale(c),
+                              .softcap = attention_cap(c),
                               .bias = v[A_BIAS_AT].at,
                               .ldb = (ptrdiff_t)v[A_BIAS_AT].ld,
                               .weights = v[A_WEIGHTS_AT].at,
                               .ldw = v[A_WEIGHTS_AT].ld,
                               .nk_weights = v[A_WEIGHTS_AT].cols,
                               .scratch = v[A_SCRATCH].at};
+    if (a.softcap != 0)
+        a.scale /= a.softcap;
     if (by_distance(c))
         a.bias += a.nq - (a.nq > 0), a.ldb = -1;
     if (c->p[A_POISON] >= ROWS)
@@ -418,7 +456,7 @@ static void attention_reference(struct iso_check_operands *o, const struct iso_c
     double *expect = iso_check_expect(o, A_O), *bound = iso_check_bound(o, A_O), *w = NULL,
            *wb = NULL;
     size_t columns = o->v[A_WEIGHTS_AT].cols;
-    if (c->p[A_WEIGHTS]) {
+    if (c->p[A_WEIGHTS] % CAP) {
         w = iso_check_expect(o, A_WEIGHTS_AT);
         wb = iso_check_bound(o, A_WEIGHTS_AT);
         for (size_t i = 0; i < nq * columns; i++)
@@ -449,6 +487,7 @@ static void attention_reference(struct iso_check_operands *o, const struct iso_c
                                          .nk = seen,
                                          .dh = dh,
                                          .scale = (double)attention_scale(c),
+                                         .softcap = (double)attention_cap(c),
                                          .bias = window ? row : bias,
                                          .lanes = ISO_LANES,
                                          .key_block = ISO_KEY_BLOCK};
@@ -476,9 +515,10 @@ static double attention_bytes(const struct iso_check_case *c) {
 }
 
 static const char *attention_group(const struct iso_check_case *c) {
-    return c->p[A_SEE] >= WINDOW ? "window"
-           : c->p[A_WEIGHTS]     ? "weights"
-                                 : iso_check_fill_class(c->fill);
+    return c->p[A_WEIGHTS] >= CAP  ? "softcap"
+           : c->p[A_SEE] >= WINDOW ? "window"
+           : c->p[A_WEIGHTS]       ? "weights"
+                                   : iso_check_fill_class(c->fill);
 }
 
 static void attention_random(struct iso_check_case *c, struct iso_check_random *r) {
@@ -518,6 +558,8 @@ static void attention_random(struct iso_check_case *c, struct iso_check_random *
         c->p[A_POISON] += ROWS;
     else if (heads > ISO_QUERIES_FEW && !c->p[A_WEIGHTS])
         c->p[A_POISON] += 2 * ROWS * iso_check_random_below(r, 2);
+    if (iso_check_random_below(r, 4) == 0)
+        c->p[A_WEIGHTS] += CAP * (1 + iso_check_random_below(r, 3));
 }
 
 const struct iso_check_suite iso_kernel_suite_attention = {

@@ -16,9 +16,10 @@
  * 2: with -Inf here and there, 3: some rows all -Inf, 4: with NaN and +Inf in some rows; +
  * DISTANCE: it depends on the distance alone. poison 1: NaN in the last value, 2: in the last key,
  * 3: +-Inf in a value in the middle, 4: NaN in the keys and values that the bias takes from all
- * queries. fill is that of q and k. gap: behind all rows, those of values in steps of 32.
+ * queries. fill is that of q and k. gap: behind all rows, those of values in steps of 32. cap: 0,
+ * or the number of a soft cap.
  */
-enum { A_NQ, A_NK, A_DH, A_SEE, A_BIAS, A_WEIGHTS, A_GAP, A_POISON, A_TYPE };
+enum { A_NQ, A_NK, A_DH, A_SEE, A_BIAS, A_WEIGHTS, A_GAP, A_POISON, A_TYPE, A_CAP };
 enum { A_O, A_Q, A_KEYS, A_V, A_BIAS_AT, A_WEIGHTS_AT, A_SCRATCH };
 enum { DISTANCE = 16, WINDOW = 4096, WIDE = ISO_HALF_PANEL };
 
@@ -40,6 +41,11 @@ static bool key_removed(const struct iso_check_case *c, size_t j) {
 
 static float scale_of(const struct iso_check_case *c) {
     return c->p[A_DH] > 40 ? 0.125f : c->p[A_DH] > 10 ? 0.25f : 0.625f;
+}
+
+static float cap_of(const struct iso_check_case *c) {
+    static const float caps[] = {0, 1.5f, 50, 0.3f};
+    return caps[c->p[A_CAP]];
 }
 
 static void setup_bias(struct iso_check_operands *o, const struct iso_check_case *c) {
@@ -124,12 +130,15 @@ static void call(const void *table, const struct iso_check_case *c,
                               .see = c->p[A_SEE] % WINDOW,
                               .window = c->p[A_SEE] / WINDOW,
                               .scale = scale_of(c),
+                              .softcap = cap_of(c),
                               .bias = v[A_BIAS_AT].at,
                               .ldb = (ptrdiff_t)v[A_BIAS_AT].ld,
                               .weights = v[A_WEIGHTS_AT].at,
                               .ldw = v[A_WEIGHTS_AT].ld,
                               .nk_weights = v[A_WEIGHTS_AT].cols,
                               .scratch = v[A_SCRATCH].at};
+    if (a.softcap != 0)
+        a.scale /= a.softcap;
     if (by_distance(c))
         a.bias += a.nq - (a.nq > 0), a.ldb = -1;
     t->attention_w16(&a);
@@ -174,6 +183,7 @@ static void reference(struct iso_check_operands *o, const struct iso_check_case 
                                          .nk = seen,
                                          .dh = dh,
                                          .scale = (double)scale_of(c),
+                                         .softcap = (double)cap_of(c),
                                          .bias = window ? row : bias,
                                          .lanes = ISO_LANES,
                                          .key_block = ISO_KEY_BLOCK};
@@ -185,9 +195,10 @@ static void reference(struct iso_check_operands *o, const struct iso_check_case 
 }
 
 static const char *group(const struct iso_check_case *c) {
-    return c->p[A_SEE] >= WINDOW ? "window"
-           : c->p[A_WEIGHTS]     ? "weights"
-                                 : iso_check_fill_class(c->fill);
+    return c->p[A_CAP]             ? "softcap"
+           : c->p[A_SEE] >= WINDOW ? "window"
+           : c->p[A_WEIGHTS]       ? "weights"
+                                   : iso_check_fill_class(c->fill);
 }
 
 static double flops(const void *table, const struct iso_check_case *c) {
@@ -276,6 +287,11 @@ static void cases(struct iso_check_cases *l) {
     add(l, 20, ISO_CHECK_CASE_TRAPLESS, ISO_CHECK_FILL_UNIFORM, 7, 129, 512, 97, 0, 1, 0, 0);
     add(l, 3, ISO_CHECK_CASE_ALIGN, ISO_CHECK_FILL_UNIFORM, 1, 67, 20, 0, 1, 1, 1, 0);
     add(l, 3, ISO_CHECK_CASE_ALIGN, ISO_CHECK_FILL_UNIFORM, 5, 67, 20, 61, 0, 1, 1, 0);
+    for (size_t nk = 0; nk <= 140; nk++)
+        for (size_t type = 0; type < 2; type++)
+            iso_add(l, 15, ISO_CHECK_FILL_UNIFORM, 0, 1 + nk % 17, nk, 3 + nk % 40,
+                    (nk % 2 ? 1 + nk / 2 : 0) + (nk % 5 ? 0 : WINDOW * (1 + nk / 3)), nk % 4,
+                    nk % 3 == 0, nk % 2, nk % 7 < 5 ? nk % 7 : 0, type, 1 + nk % 3);
 }
 
 static void random_case(struct iso_check_case *c, struct iso_check_random *r) {
@@ -299,6 +315,7 @@ static void random_case(struct iso_check_case *c, struct iso_check_random *r) {
     p[A_GAP] = iso_check_random_gap(r);
     p[A_POISON] = iso_check_random_below(r, 2) ? 0 : iso_check_random_below(r, 5);
     p[A_TYPE] = iso_check_random_below(r, 2);
+    p[A_CAP] = iso_check_random_below(r, 4) ? 0 : 1 + iso_check_random_below(r, 3);
     c->fill =
         p[A_POISON] ? ISO_CHECK_FILL_UNIFORM : fills[iso_check_random_below(r, iso_count(fills))];
     const bool plain = c->fill == ISO_CHECK_FILL_UNIFORM || c->fill == ISO_CHECK_FILL_NORMAL;
@@ -307,7 +324,7 @@ static void random_case(struct iso_check_case *c, struct iso_check_random *r) {
 
 const struct iso_check_suite iso_kernel_suite_attention_w16 = {
     .name = "attention_w16",
-    .params = "nq nk dh see bias weights gap poison type",
+    .params = "nq nk dh see bias weights gap poison type cap",
     .cases = cases,
     .setup = setup,
     .call = call,

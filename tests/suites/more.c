@@ -38,7 +38,7 @@ static void epilogue_cases(struct iso_check_cases *l) {
     }
 }
 
-typedef size_t way[8]; /* nq nk dh see bias weights gap poison */
+typedef size_t way[10]; /* nq nk dh see bias weights gap poison, and of attention_w16 type cap */
 
 /* Each of the ways that attention goes, so many times. */
 static void add_ways(struct iso_check_cases *l, const way *ways, size_t count) {
@@ -48,7 +48,8 @@ static void add_ways(struct iso_check_cases *l, const way *ways, size_t count) {
             iso_check_cases_add(
                 l,
                 (struct iso_check_case){.p = {ways[w][0], ways[w][1], ways[w][2], ways[w][3],
-                                              ways[w][4], ways[w][5], ways[w][6], ways[w][7]},
+                                              ways[w][4], ways[w][5], ways[w][6], ways[w][7],
+                                              ways[w][8], ways[w][9]},
                                         .fill = ISO_CHECK_FILL_NORMAL,
                                         .flags = FLAGS,
                                         .seed = 1 + i * count + w},
@@ -85,6 +86,32 @@ static void window_cases(struct iso_check_cases *l) {
     add_ways(l, ways, iso_count(ways));
 }
 
+/* weights + 2, 4, 6: with soft caps of 1.5, 50 and 0.3, as attention.c has it. */
+static void softcap_cases(struct iso_check_cases *l) {
+    static const way ways[] = {{64, 640, 8, 0, 0, 2},                  /* queries in the lanes */
+                               {64, 650, 8, 577, 0, 4},                /* causal */
+                               {200, 650, 8, WINDOW(128) + 451, 0, 2}, /* blocks of queries */
+                               {4, 330, 8, 0, 2, 3},                   /* few, bias, weights */
+                               {1, 333, 8, 0, 0, 4},                   /* one: a step */
+                               {8, 330, 8, 0, 0, 2, 0, 8},             /* heads that share keys */
+                               {32, 330, 8, 0, 1, 7},                  /* many, bias, weights */
+                               {16, 200, 8, 0, 0, 6, 0, 16},           /* keys as rows */
+                               {64, 640, 8, 577, 17, 2},               /* bias of distances */
+                               {16, 330, 8, 0, 0, 4, 0, 3},            /* an infinity */
+                               {4, 330, 8, 0, 4, 2, 0, 4}};            /* NaN that none sees */
+    add_ways(l, ways, iso_count(ways));
+}
+
+static void softcap_w16_cases(struct iso_check_cases *l) {
+    static const way ways[] = {{1, 333, 8, 0, 0, 0, 0, 0, 0, 2},
+                               {1, 333, 8, 0, 0, 0, 0, 0, 1, 1},
+                               {7, 330, 40, WINDOW(100) + 324, 0, 0, 0, 0, 0, 1},
+                               {5, 330, 40, 0, 1, 1, 0, 0, 1, 3},
+                               {33, 330, 8, 298, 0, 0, 0, 0, 0, 2},
+                               {12, 330, 8, 0, 2, 0, 0, 4, 1, 1}};
+    add_ways(l, ways, iso_count(ways));
+}
+
 /* first count d layout: so far out that the last bits of the angle, a double, count */
 static void positions_cases(struct iso_check_cases *l) {
     const size_t d = share(l, 8192, 512);
@@ -117,6 +144,7 @@ static void no_reference(struct iso_check_operands *o, const struct iso_check_ca
 #define rmsnorm_parameters layernorm_parameters
 #define gemm_epilogue_parameters "m n alpha# beta# bias act residual"
 #define attention_parameters "nq nk dh see bias weights gap poison"
+#define attention_w16_parameters attention_parameters " type cap"
 #define positions_parameters "first count d layout"
 MORE(layernorm_more, layernorm, norm_cases)
 MORE(rmsnorm_more, rmsnorm, norm_cases)
@@ -124,3 +152,5 @@ MORE(gemm_epilogue_more, gemm_epilogue, epilogue_cases)
 MORE(attention_more, attention, attention_cases)
 MORE(positions_more, positions, positions_cases)
 MORE(attention_window, attention, window_cases)
+MORE(attention_softcap, attention, softcap_cases)
+MORE(attention_w16_softcap, attention_w16, softcap_w16_cases)

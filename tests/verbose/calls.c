@@ -27,7 +27,7 @@ static const iso_attention_shape heads = {.B = 1,
                                           .o = STRIDES(11)};
 
 static const char all_masks[] = "attention_f32,scalar,B1H2Sq3Sk5dh4:ldq8:ldk9:ldv10:ldo11:causal"
-                                ":past2:window4:key_lengths:bias:weights:key_panels,thr1";
+                                ":past2:window4:softcap:key_lengths:bias:weights:key_panels,thr1";
 
 /* Each operation plain, then with all its options. NULL: no more. */
 static const char *const each_line[] = {
@@ -126,7 +126,8 @@ static int each_call(void) {
                                      .weights = other,
                                      .weights_strides = {30, 15, 5},
                                      .key_panels = 1,
-                                     .window = 4};
+                                     .window = 4,
+                                     .softcap = 50};
     const uint32_t ids[] = {3, 0}, rows[] = {1, 2};
     static const uint16_t halves[20];
     static const iso_q_format q8_0 = {8, 32, ISOBIT_SCALE_F16}, q4_0 = {4, 32, ISOBIT_SCALE_F16},
