@@ -193,6 +193,15 @@ static iso_status read_window(const model_reader *r, model_config *c) {
     return ISOBIT_OK;
 }
 
+/* A soft cap; where the key is null there is none. */
+static iso_status read_cap(const model_reader *r, const char *key, double *cap) {
+    if (!key)
+        return ISOBIT_OK;
+    if (json_is_null(json_object_get(r->root, key)))
+        *cap = 0;
+    return model_read_real(r, key, cap, 0, 1);
+}
+
 /* Of grouped queries several heads share keys and values. */
 static iso_status check_key_heads(const model_reader *r, const model_config *c, size_t H) {
     return !c->key_heads || H % c->key_heads == 0
@@ -273,6 +282,8 @@ static iso_status read_architecture(const model_reader *r, model_config *c) {
         (keys->rope_theta && (status = model_read_rope(r, c))) ||
         (keys->query_scalar &&
          (status = model_read_real(r, keys->query_scalar, &c->query_scalar, 0, 1))) ||
+        (status = read_cap(r, keys->attention_cap, &c->attention_cap)) ||
+        (status = read_cap(r, keys->logits_cap, &c->logits_cap)) ||
         (status = read_scaled_logits(r, c)))
         return status;
     if (keys->norm_eps && (status = model_read_real(r, keys->norm_eps, &c->norm_eps, 0, 1)))

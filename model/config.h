@@ -59,8 +59,9 @@ typedef struct model_keys {
     const char *window_pattern;           /* every so many layers there is none */
     const char *local_theta;              /* rope_theta of layers with a window */
     const char *query_scalar;             /* instead of the width of a head in attention's scale */
-    const char *rotary_part;              /* of a head's elements that turn */
-    const char *embedding_width;          /* must be that of the model */
+    const char *attention_cap, *logits_cap;
+    const char *rotary_part;     /* of a head's elements that turn */
+    const char *embedding_width; /* must be that of the model */
 } model_keys;
 
 /* A key that must be absent or have this value: true, false, or a text. */
@@ -164,6 +165,8 @@ typedef struct model_config {
     size_t key_heads;       /* of self-attention; 0: as many as heads, else a divisor of them */
     int unscaled_attention; /* scores are q k, not q k / sqrt(head width) */
     double query_scalar;    /* or q k / sqrt(this), unless it is 0 */
+    /* cap tanh(x / cap) of scores, and of logits; 0: none */
+    double attention_cap, logits_cap;
     /* Self-attention with a bias that depends on head and distance: of the encoder's buckets half
      * are for keys before the query, half for those behind it. 0: there is none. */
     size_t buckets, max_distance;

@@ -19,5 +19,5 @@ const model_config *model_family_find(const char *model_type) {
 const char *model_family_names(void) {
     return "isobit-transformer, marian, bart, mbart, pegasus, m2m_100, t5, mt5, umt5, bert, "
            "roberta, xlm-roberta, camembert, distilbert, gpt2, llama, mistral, qwen2, qwen3, phi3, "
-           "gemma, gemma3_text, gemma3, opt";
+           "gemma, gemma2, gemma3_text, gemma3, opt";
 }

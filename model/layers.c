@@ -299,6 +299,7 @@ static piece make_piece(const model_run *run, const model_stack *stack, size_t H
                          .o = {span->T * ldo, dh, ldo}},
                .options = {.size = sizeof(iso_attention_options),
                            .scale = stack->scale,
+                           .softcap = stack->softcap,
                            .causal = causal,
                            .window = window}};
     if (bias && bias->values) {

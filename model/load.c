@@ -81,6 +81,7 @@ static iso_status make_stack(iso_model *model, model_stack *stack, size_t layers
     stack->dh = model->config.head_width ? model->config.head_width : model->config.d / H;
     const double scalar =
         model->config.query_scalar > 0 ? model->config.query_scalar : (double)stack->dh;
+    stack->softcap = (float)model->config.attention_cap;
     stack->scale = model->config.unscaled_attention ? 1 : (float)(1.0 / sqrt(scalar));
     stack->Hk = model->config.key_heads ? model->config.key_heads : H;
     stack->qkv = (H + 2 * stack->Hk) * stack->dh;

@@ -341,18 +341,21 @@ static iso_status take_embeddings(model_source *source, iso_model *model) {
     return ISOBIT_OK;
 }
 
-/* Tied logits times 1 / sqrt(d): the weights of the norm before them take the factor in. */
+/* Tied logits times 1 / sqrt(d), or logits that are divided by their soft cap: the weights of the
+ * norm before them take the factor in. */
 static iso_status scale_logits(model_source *source, const model_config *c,
                                const model_stack *stack) {
-    if (!source->load || !stack->layers || !c->scale_tied_logits || !c->tie_logits)
+    double factor = c->scale_tied_logits && c->tie_logits ? 1 / sqrt((double)c->d) : 1;
+    if (c->logits_cap > 0)
+        factor /= c->logits_cap;
+    if (!source->load || !stack->layers || factor == 1)
         return ISOBIT_OK;
     float *gamma;
     memcpy(&gamma, &stack->final_norm.gamma, sizeof gamma); /* ours, not yet read by anybody */
     iso_status status = model_source_finish(source);
     if (status)
         return status;
-    status = iso_axpby_f32(gamma, c->d, gamma, c->d, 1, c->d, (float)(1 / sqrt((double)c->d)), 0,
-                           source->context);
+    status = iso_axpby_f32(gamma, c->d, gamma, c->d, 1, c->d, (float)factor, 0, source->context);
     return status
                ? model_fail(source->error, status, "scale of the logits: %s", iso_strerror(status))
                : status;
@@ -538,8 +541,8 @@ iso_status model_take_all(iso_model *model, model_source *source) {
         (status = take_stack(source, c, decoder, &names->decoder)) ||
         (status = take_relative(source, c, encoder, &names->encoder, c->buckets / 2)) ||
         (status = take_relative(source, c, decoder, &names->decoder, c->buckets)) ||
-        (status = scale_logits(source, c, decoder)) ||
         (status = complete_norms(source, c, decoder)) ||
+        (status = scale_logits(source, c, decoder)) ||
         (status = take_positions(source, c, encoder, &names->encoder, NULL)) ||
         (status = make_rope(source, c, decoder, &names->decoder)))
         return status;

@@ -157,6 +157,7 @@ static iso_attention_options part_options(const model_stack *stack, const model_
                                           size_t window) {
     return (iso_attention_options){.size = sizeof(iso_attention_options),
                                    .scale = stack->scale,
+                                   .softcap = stack->softcap,
                                    .causal = 1,
                                    .past = span->S - span->T,
                                    .key_panels = 1,
@@ -281,11 +282,19 @@ iso_status model_decode_part(model_cache *cache, model_run *run, uint32_t *ids, 
     return model_decode_whole(run, &part, cache, &place);
 }
 
-/* logits = x E^T + b: [rows][d] -> [rows][V] */
+/* logits = x E^T + b: [rows][d] -> [rows][V], or cap tanh(x E^T + b); the last norm has divided x
+ * by the cap. */
 iso_status model_logits(model_run *run, float *logits, const float *x, size_t rows) {
     const model_linear *linear = &run->model->logits;
-    return model_project(run, logits, linear->w.n, x, run->model->config.d, linear, rows,
-                         ISOBIT_ACT_NONE, NULL);
+    const size_t V = linear->w.n;
+    const float cap = (float)run->model->config.logits_cap;
+    iso_status status = model_project(run, logits, V, x, run->model->config.d, linear, rows,
+                                      cap > 0 ? ISOBIT_ACT_TANH : ISOBIT_ACT_NONE, NULL);
+    if (status || !(cap > 0))
+        return status;
+    status = iso_axpby_f32(logits, V, logits, V, rows, V, cap, 0, &run->context);
+    model_lap(run, ISOBIT_PROFILE_LOGITS);
+    return model_run_fail(run, status, "cap of the logits");
 }
 
 /* ------------------------------------------------------------------- decoder, step by step */
@@ -324,6 +333,7 @@ static iso_attention_options self_options(const model_cache *c, const model_stac
                                           size_t past) {
     iso_attention_options o = {.size = sizeof(iso_attention_options),
                                .scale = stack->scale,
+                               .softcap = stack->softcap,
                                .causal = stack->Hk == stack->H,
                                .past = past,
                                .key_panels = 1,
@@ -341,6 +351,7 @@ static iso_attention_options cross_options(const model_cache *c, const model_sta
     const size_t head = c->beams * c->S;
     return (iso_attention_options){.size = sizeof(iso_attention_options),
                                    .scale = stack->scale,
+                                   .softcap = stack->softcap,
                                    .key_lengths = c->source_lengths,
                                    .weights = weights,
                                    .weights_strides = {stack->H * head, head, c->S},

@@ -54,7 +54,7 @@ typedef struct model_stack {
     size_t Hk;                  /* heads of keys and values of self-attention: each for H / Hk */
     size_t qkv;                 /* width of q | k | v: (H + 2 Hk) dh */
     size_t rotary;              /* how many elements of a head turn */
-    float scale;                /* of the scores of attention */
+    float scale, softcap;       /* of the scores of attention; 0: no soft cap */
     model_layer *layer;
     const uint32_t *first_distance; /* [buckets] of each bucket of one direction, or NULL */
     size_t buckets;

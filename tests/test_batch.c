@@ -26,7 +26,7 @@ static const char *const families[] = {
     "paper",      "bart",      "marian-swish", "mbart-f16",      "pegasus-bf16", "m2m-100",
     "t5",         "mt5-f16",   "umt5",         "gpt2",           "llama",        "llama3-bf16",
     "qwen2-f16",  "mistral",   "flan-t5-bf16", "mistral-window", "qwen2-window", "qwen3-bf16",
-    "llama-yarn", "phi3-bf16", "gemma-bf16",   "opt-f16",        "gemma3-bf16",
+    "llama-yarn", "phi3-bf16", "gemma-bf16",   "opt-f16",        "gemma2-bf16",  "gemma3-bf16",
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 

@@ -66,6 +66,7 @@ void test_decoder_arguments(void **state);
 /* gemma.c */
 void test_gemma3_config(void **state);
 void test_gemma3_words(void **state);
+void test_gemma2_words(void **state);
 void test_gemma3_wide_window(void **state);
 void test_gemma3_names(void **state);
 

@@ -124,6 +124,7 @@ static const folder folders[] = {
     {"qwen3-bf16", "{}", ROTARY},
     {"phi3-bf16", "{\"sliding_window\": 513}", ROTARY},
     {"gemma-bf16", "{}", ROTARY},
+    {"gemma2-bf16", "{\"sliding_window\": 100}", ROTARY},
     {"gemma3-bf16", "{\"sliding_window\": 350}", ROTARY},
 };
 enum { FOLDERS = sizeof folders / sizeof *folders };

@@ -37,6 +37,7 @@ const char *const golden[] = {"marian-swish",
                               "phi3-longrope",
                               "gemma-bf16",
                               "opt-f16",
+                              "gemma2-bf16",
                               "gemma3-bf16",
                               "gemma3-part"};
 const size_t golden_count = sizeof golden / sizeof *golden;

@@ -33,7 +33,7 @@ from isobit import _c
 LOGITS = 2e-5
 IDS = {"bos_token_id": 2, "eos_token_id": 2, "pad_token_id": 1}
 SEQ2SEQ = ("marian", "bart", "mbart", "pegasus", "m2m_100", "t5", "mt5")
-DECODERS = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "phi3", "gemma", "gemma3_text",
+DECODERS = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "phi3", "gemma", "gemma2", "gemma3_text",
             "opt")
 ENCODERS = ("bert", "roberta", "distilbert", "t5-encoder")
 
@@ -130,6 +130,9 @@ def config_of(family, r):
             if r.random() < 0.5:
                 config["layer_types"] = [r.choice(["full_attention", "sliding_attention"])
                                          for _ in range(layers)]
+            config["final_logit_softcapping"] = r.choice([None, 2.0, 30.0])
+            if family == "gemma2":
+                config["attn_logit_softcapping"] = r.choice([None, 0.5, 2.0, 50.0])
             if family == "gemma3_text":
                 config["sliding_window_pattern"] = r.choice([1, 2, 3, 6])
                 config["rope_local_base_freq"] = r.choice([50.0, 10000.0])

@@ -568,6 +568,14 @@ def main():
               "rope_scaling": {"rope_type": "linear", "factor": 4.0}}
     make_decoder("gemma3-bf16", out, dict(gemma3, model_type="gemma3_text", **ids),
                  dict(ids, max_new_tokens=12), "BF16", "model.norm")
+    # Every second layer sees all keys; scores and logits have soft caps.
+    make_decoder("gemma2-bf16", out,
+                 dict({k: v for k, v in gemma3.items()
+                       if k not in ("sliding_window_pattern", "rope_local_base_freq",
+                                    "rope_scaling")},
+                      model_type="gemma2", attn_logit_softcapping=2.0, final_logit_softcapping=6.0,
+                      **ids),
+                 dict(ids, max_new_tokens=12), "BF16", "model.norm")
     # With a part for images, which is not read.
     make_decoder("gemma3-part", out,
                  dict(ids, model_type="gemma3", mm_tokens_per_image=4, image_token_index=49,

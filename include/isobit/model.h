@@ -115,8 +115,9 @@ typedef struct iso_load_options {
  *                     "m2m_100" (M2M100, NLLB-200), "t5" (FLAN-T5, MADLAD-400 too), "mt5", "umt5"
  *   encoders          "bert" (MiniLM too), "roberta", "xlm-roberta", "camembert", "distilbert"
  *   decoders          "gpt2", "llama" (2 and 3 too), "mistral", "qwen2", "qwen3",
- *                     "phi3" (Phi-3, Phi-4-mini), "gemma" (the first one), "gemma3_text",
- *                     "gemma3" (what it makes of texts: the part for images is not read), "opt"
+ *                     "phi3" (Phi-3, Phi-4-mini), "gemma" (the first one), "gemma2",
+ *                     "gemma3_text", "gemma3" (what it makes of texts: the part for images is not
+ *                     read), "opt"
  * Of "opt" the one of 350 million parameters is refused: it has norms behind its layers, and
  * narrower embeddings.
  * Of "gemma" the hidden_act "gelu" is the approximation by tanh, as its makers meant it and

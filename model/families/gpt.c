@@ -41,24 +41,17 @@ static const model_keys mistral_keys = {LLAMA_KEYS, .window = "sliding_window"};
 static const model_keys phi3_keys = {LLAMA_KEYS, .window = "sliding_window",
                                      .rotary_part = "partial_rotary_factor"};
 static const model_keys gemma_keys = {LLAMA_KEYS, .attention_bias = "attention_bias"};
-static const model_keys gemma3_keys = {
-    .d = "hidden_size",
-    .decoder_layers = "num_hidden_layers",
-    .decoder_heads = "num_attention_heads",
-    .decoder_ffn = "intermediate_size",
-    .source_vocabulary = "vocab_size",
-    .max_positions = "max_position_embeddings",
-    .activation = "hidden_activation",
-    .norm_eps = "rms_norm_eps",
-    .head_width = "head_dim",
-    .key_heads = "num_key_value_heads",
-    .attention_bias = "attention_bias",
-    .rope_theta = "rope_theta",
-    .window = "sliding_window",
-    .window_pattern = "sliding_window_pattern",
-    .local_theta = "rope_local_base_freq",
-    .query_scalar = "query_pre_attn_scalar",
-};
+#define GEMMA_KEYS                                                                                 \
+    .d = "hidden_size", .decoder_layers = "num_hidden_layers",                                     \
+    .decoder_heads = "num_attention_heads", .decoder_ffn = "intermediate_size",                    \
+    .source_vocabulary = "vocab_size", .max_positions = "max_position_embeddings",                 \
+    .activation = "hidden_activation", .norm_eps = "rms_norm_eps", .head_width = "head_dim",       \
+    .key_heads = "num_key_value_heads", .attention_bias = "attention_bias",                        \
+    .rope_theta = "rope_theta", .window = "sliding_window",                                        \
+    .query_scalar = "query_pre_attn_scalar", .logits_cap = "final_logit_softcapping"
+static const model_keys gemma2_keys = {GEMMA_KEYS, .attention_cap = "attn_logit_softcapping"};
+static const model_keys gemma3_keys = {GEMMA_KEYS, .window_pattern = "sliding_window_pattern",
+                                       .local_theta = "rope_local_base_freq"};
 static const model_keys opt_keys = {
     .d = "hidden_size",
     .decoder_layers = "num_hidden_layers",
@@ -141,18 +134,19 @@ static const model_names opt_names = {
     .names = &llama_names, LLAMA_LAYERS, .d = 4096, .decoder_layers = 32, .decoder_heads = 32,     \
     .activation_name = "silu", .norm_eps = 1e-6, .pad = MODEL_NO_ID
 
+/* What Gemma 2 and 3 share. */
+#define GEMMA_LAYERS                                                                               \
+    .names = &gemma_names, .rms_norm = 1, .norm_less_one = 1, .pre_norm = 1, .norms_after = 1,     \
+    .final_norm = 1, .gated = 1, .share_embeddings = 1, .start = MODEL_NO_ID, .unk = MODEL_NO_ID,  \
+    .norm_eps = 1e-6, .d = 2304, .decoder_layers = 26, .decoder_heads = 8, .key_heads = 4,         \
+    .head_width = 256, .query_scalar = 256, .activation_name = "gelu_pytorch_tanh",                \
+    .decoder_ffn = 9216, .window = 4096, .scale_embedding = 1, .tie_logits = 1, .pad = 0,          \
+    .bos = 2, .eos = {(const uint32_t[]){1}, 1}
 #define GEMMA3                                                                                     \
-    .keys = &gemma3_keys, .names = &gemma_names, .rms_norm = 1, .norm_less_one = 1, .pre_norm = 1, \
-    .norms_after = 1, .head_norm = 1, .final_norm = 1, .gated = 1, .rope_theta = 1000000,          \
-    .local_theta = 10000, .share_embeddings = 1, .start = MODEL_NO_ID, .unk = MODEL_NO_ID,         \
-    .norm_eps = 1e-6,                                                                              \
-    .must = {{"use_bidirectional_attention", "false"},                                             \
-             {"attn_logit_softcapping", "null"},                                                   \
-             {"final_logit_softcapping", "null"}},                                                 \
-    .d = 2304, .decoder_layers = 26, .decoder_heads = 8, .key_heads = 4, .head_width = 256,        \
-    .query_scalar = 256, .activation_name = "gelu_pytorch_tanh", .decoder_ffn = 9216,              \
-    .source_vocabulary = 262208, .max_positions = 131072, .window = 4096, .window_pattern = 6,     \
-    .scale_embedding = 1, .tie_logits = 1, .pad = 0, .bos = 2, .eos = {(const uint32_t[]){1}, 1}
+    .keys = &gemma3_keys, GEMMA_LAYERS, .head_norm = 1, .rope_theta = 1000000,                     \
+    .local_theta = 10000, .source_vocabulary = 262208, .max_positions = 131072,                    \
+    .window_pattern = 6,                                                                           \
+    .must = {{"use_bidirectional_attention", "false"}, {"attn_logit_softcapping", "null"}}
 
 static const model_config rows[] = {
     /* Radford et al. 2019, "Language Models are Unsupervised Multitask Learners". */
@@ -267,6 +261,17 @@ static const model_config rows[] = {
      .pad = 0,
      .bos = 2,
      .eos = {(const uint32_t[]){1}, 1}},
+    /* Gemma Team 2024, arXiv 2408.00118. */
+    {.family = "gemma2",
+     .keys = &gemma2_keys,
+     GEMMA_LAYERS,
+     .must = {{"use_bidirectional_attention", "false"}},
+     .attention_cap = 50,
+     .logits_cap = 30,
+     .rope_theta = 10000,
+     .source_vocabulary = 256000,
+     .max_positions = 8192,
+     .window_pattern = 2},
     /* Gemma Team 2025, arXiv 2503.19786; and the decoder of those that see images, too. */
     {.family = "gemma3_text", GEMMA3},
     {.family = "gemma3",

@@ -5,9 +5,10 @@
 #include "test_families.h"
 
 static const char *const decoders[] = {
-    "gpt2",          "gpt2-untied-f16", "llama",          "llama3-bf16",  "qwen2-f16",  "mistral",
-    "llama-yarn",    "llama-longrope",  "mistral-window", "qwen2-window", "qwen3-bf16", "phi3-bf16",
-    "phi3-longrope", "gemma-bf16",      "opt-f16",        "gemma3-bf16",  "gemma3-part"};
+    "gpt2",        "gpt2-untied-f16", "llama",          "llama3-bf16",    "qwen2-f16",
+    "mistral",     "llama-yarn",      "llama-longrope", "mistral-window", "qwen2-window",
+    "qwen3-bf16",  "phi3-bf16",       "phi3-longrope",  "gemma-bf16",     "opt-f16",
+    "gemma2-bf16", "gemma3-bf16",     "gemma3-part"};
 #define DECODERS (sizeof decoders / sizeof *decoders)
 
 void test_decoders(void **state) {

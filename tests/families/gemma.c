@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gemma 3: layers with a window and a base of their own, the part of a configuration that is meant,
- * and the names of tensors around it.
+ * Gemma 2 and 3: layers with a window and a base of their own, soft caps, the part of a
+ * configuration that is meant, and the names of tensors around it.
  */
 #include "test_families.h"
 
@@ -37,6 +37,14 @@ void test_gemma3_config(void **state) {
         {"gemma3-bf16", "query_pre_attn_scalar", "0", ISOBIT_E_CONFIG, "a number above 0"},
         {"gemma3-bf16", "query_pre_attn_scalar", "\"256\"", ISOBIT_E_CONFIG, "pre_attn_scalar"},
         {"gemma3-bf16", "attn_logit_softcapping", "50", ISOBIT_E_UNSUPPORTED, "only null"},
+        {"gemma3-bf16", "final_logit_softcapping", "30", ISOBIT_OK, ""},
+        {"gemma2-bf16", "final_logit_softcapping", "0", ISOBIT_E_CONFIG, "a number above 0"},
+        {"gemma2-bf16", "attn_logit_softcapping", "-50", ISOBIT_E_CONFIG, "attn_logit_soft"},
+        {"gemma2-bf16", "attn_logit_softcapping", "\"50\"", ISOBIT_E_CONFIG, "attn_logit_soft"},
+        {"gemma2-bf16", "layer_types", "[]", ISOBIT_E_CONFIG, "a list with the type of each layer"},
+        {"gemma2-bf16", "sliding_window", "null", ISOBIT_E_CONFIG, "since some layers have"},
+        {"gemma2-bf16", "use_bidirectional_attention", "true", ISOBIT_E_UNSUPPORTED, "only false"},
+        {"gemma2-bf16", "model_type", "\"gemma3_text\"", ISOBIT_E_UNSUPPORTED, "softcapping"},
         {"gemma3-bf16", "use_bidirectional_attention", "true", ISOBIT_E_UNSUPPORTED, "only false"},
         {"gemma3-bf16", "hidden_activation", "\"nonsense\"", ISOBIT_E_UNSUPPORTED, "nonsense"},
         {"gemma3-bf16", "head_dim", "13", ISOBIT_E_SHAPE, "q_proj.weight"},
@@ -100,6 +108,36 @@ void test_gemma3_words(void **state) {
         if ((memcmp(want, y, sizeof y) == 0) != cases[i].same)
             fail_msg("%s: logits are %s", cases[i].changes, cases[i].same ? "others" : "the same");
     }
+    (void)state;
+}
+
+/* Null means that there is no cap; where a key is absent it is 50, or 30. */
+void test_gemma2_words(void **state) {
+    static const struct {
+        const char *a, *b;
+        int same;
+    } cases[] = {
+        {"{\"layer_types\":null}", "{}", 1},
+        {"{\"sliding_window_pattern\":3}", "{}", 1}, /* which nobody reads */
+        {"{\"attn_logit_softcapping\":null}", "{}", 0},
+        {"{\"attn_logit_softcapping\":null}", "{\"attn_logit_softcapping\":50}", 0},
+        {"{\"final_logit_softcapping\":null}", "{}", 0},
+        {"{\"final_logit_softcapping\":30}", "{}", 0},
+        {"{\"layer_types\":[\"full_attention\",\"full_attention\",\"full_attention\","
+         "\"full_attention\"]}",
+         "{}", 0},
+    };
+    static float a[LENGTH * V], b[LENGTH * V];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        logits_as(a, "gemma2-bf16", cases[i].a);
+        logits_as(b, "gemma2-bf16", cases[i].b);
+        if ((memcmp(a, b, sizeof a) == 0) != cases[i].same)
+            fail_msg("%s: logits are %s", cases[i].a, cases[i].same ? "others" : "the same");
+    }
+    /* No logit is beyond the cap. */
+    logits_as(a, "gemma2-bf16", "{\"final_logit_softcapping\":0.25}");
+    for (size_t i = 0; i < LENGTH * V; i++)
+        assert_true(fabsf(a[i]) <= 0.25f);
     (void)state;
 }
 

@@ -24,8 +24,10 @@ void test_phi3_gemma_opt_config(void **state) {
         {"gemma-bf16", "use_bidirectional_attention", "null", ISOBIT_OK, ""},
         {"gemma-bf16", "head_dim", NULL, ISOBIT_E_SHAPE, "q_proj.weight"}, /* 256 */
         {"gemma-bf16", "attention_bias", "true", ISOBIT_E_MISSING, "q_proj.bias"},
-        {"gemma-bf16", "model_type", "\"gemma2\"", ISOBIT_E_UNSUPPORTED,
-         "model_type \"gemma2\" is not one of"},
+        {"gemma-bf16", "model_type", "\"gemma3n\"", ISOBIT_E_UNSUPPORTED,
+         "model_type \"gemma3n\" is not one of"},
+        {"gemma-bf16", "model_type", "\"gemma2\"", ISOBIT_E_MISSING,
+         "post_feedforward_layernorm.weight"},
         {"opt-f16", "word_embed_proj_dim", "12", ISOBIT_E_UNSUPPORTED,
          "\"word_embed_proj_dim\" is 12; only the value of \"hidden_size\", 24"},
         {"opt-f16", "word_embed_proj_dim", "0", ISOBIT_E_CONFIG, "word_embed_proj_dim"},
