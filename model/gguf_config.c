@@ -29,6 +29,20 @@ static const model_names llama_names = {
     .shared = "token_embd.weight",
     .head = "output.weight",
 };
+static const model_names gemma_names = {
+    .prefix = "",
+    .decoder = {.layers = "blk.",
+                LAYER,
+                .self_norm = "attn_norm",
+                .self_after = "post_attention_norm",
+                .head_norm = {"attn_q_norm", "attn_k_norm"},
+                .gate = {"ffn_gate", "ffn_up"},
+                .ffn_norm = "ffn_norm",
+                .ffn_after = "post_ffw_norm",
+                .final_norm = "output_norm"},
+    .shared = "token_embd.weight",
+    .head = "output.weight",
+};
 static const model_names gpt2_names = {
     .prefix = "",
     .decoder = {.layers = "blk.",
@@ -93,6 +107,14 @@ static const model_keys llama_keys = {ROPE_KEYS("llama"), .attention_bias = ATTE
                                       .ffn_bias = FFN_BIAS};
 static const model_keys qwen2_keys = {ROPE_KEYS("qwen2")};
 static const model_keys qwen3_keys = {ROPE_KEYS("qwen3"), .attention_bias = ATTENTION_BIAS};
+static const model_keys gemma_keys = {ROPE_KEYS("gemma")};
+static const model_keys gemma2_keys = {ROPE_KEYS("gemma2"),
+                                       .window_pattern = "gemma2.attention.sliding_window_pattern",
+                                       .attention_cap = "gemma2.attn_logit_softcapping",
+                                       .logits_cap = "gemma2.final_logit_softcapping"};
+static const model_keys gemma3_keys = {
+    ROPE_KEYS("gemma3"), .window_pattern = "gemma3.attention.sliding_window_pattern",
+    .local_theta = "gemma3.rope.freq_base_swa", .logits_cap = "gemma3.final_logit_softcapping"};
 static const model_keys gpt2_keys = {DECODER_KEYS("gpt2"),
                                      .norm_eps = "gpt2.attention.layer_norm_epsilon"};
 static const model_keys bert_keys = {.d = "bert.embedding_length",
@@ -120,17 +142,22 @@ typedef struct architecture {
     const model_keys *keys;
     const model_names *names;
     int pairs; /* rotary embeddings turn neighbours: rows of q and k lie in that order */
+    /* That of so many layers has scores of q k / sqrt(d / heads), whatever the width of a head. */
+    size_t layers_by_width;
 } architecture;
 
 /* Llama is also what Mistral's files say; T5 those of mT5 and umT5. */
 static const architecture architectures[] = {
-    {"llama", "llama", &llama_keys, &llama_names, 1},
-    {"qwen2", "qwen2", &qwen2_keys, &llama_names, 0},
-    {"qwen3", "qwen3", &qwen3_keys, &llama_names, 0},
-    {"gpt2", "gpt2", &gpt2_keys, &gpt2_names, 0},
-    {"bert", "bert", &bert_keys, &bert_names, 0},
-    {"t5", "t5", &t5_keys, &t5_names, 0},
-    {"t5encoder", "t5", &t5encoder_keys, &t5_names, 0},
+    {"llama", "llama", &llama_keys, &llama_names, 1, 0},
+    {"qwen2", "qwen2", &qwen2_keys, &llama_names, 0, 0},
+    {"qwen3", "qwen3", &qwen3_keys, &llama_names, 0, 0},
+    {"gemma", "gemma", &gemma_keys, &llama_names, 0, 0},
+    {"gemma2", "gemma2", &gemma2_keys, &gemma_names, 0, 46},
+    {"gemma3", "gemma3_text", &gemma3_keys, &gemma_names, 0, 62},
+    {"gpt2", "gpt2", &gpt2_keys, &gpt2_names, 0, 0},
+    {"bert", "bert", &bert_keys, &bert_names, 0, 0},
+    {"t5", "t5", &t5_keys, &t5_names, 0, 0},
+    {"t5encoder", "t5", &t5encoder_keys, &t5_names, 0, 0},
 };
 enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
 
@@ -156,8 +183,8 @@ static iso_status find_architecture(const model_gguf *g, const architecture **fo
     size_t bytes;
     const char *at = v->data, *name = model_gguf_string(&at, &bytes);
     return model_fail(g->error, ISOBIT_E_UNSUPPORTED,
-                      "%s: the architecture %s is not one of llama, qwen2, qwen3, gpt2, bert, t5, "
-                      "t5encoder",
+                      "%s: the architecture %s is not one of llama, qwen2, qwen3, gemma, gemma2, "
+                      "gemma3, gpt2, bert, t5, t5encoder",
                       g->file, model_quote(&quoted, name, bytes));
 }
 
@@ -181,11 +208,21 @@ static int is_zero(const gguf_value *v) {
 /* What would compute something else, in keys and in tensors. */
 static iso_status refuse_others(const model_gguf *g, const architecture *a, const model_config *row,
                                 const model_checkpoint *checkpoint) {
-    static const char *const zero[] = {
-        "expert_count",          "attention.clamp_kqv",    "attention.max_alibi_bias",
-        "use_parallel_residual", "attn_logit_softcapping", "final_logit_softcapping",
-        "logit_scale",           "embedding_scale",        "residual_scale",
-        "attention.scale"};
+    const model_keys *keys = a->keys;
+    const struct {
+        const char *name;
+        int fine; /* it is read */
+    } zero[] = {{"expert_count", 0},
+                {"attention.clamp_kqv", 0},
+                {"attention.max_alibi_bias", 0},
+                {"use_parallel_residual", 0},
+                {"attn_logit_softcapping", keys->attention_cap != NULL},
+                {"final_logit_softcapping", keys->logits_cap != NULL},
+                {"rope.freq_base_swa", keys->local_theta != NULL},
+                {"logit_scale", 0},
+                {"embedding_scale", 0},
+                {"residual_scale", 0},
+                {"attention.scale", 0}};
     const gguf_value *scaling = find_own(g, a, "rope.scaling.type");
     const int longrope = a->keys->rope_theta && scaling && model_gguf_is(scaling, "longrope");
     const struct {
@@ -197,11 +234,11 @@ static iso_status refuse_others(const model_gguf *g, const architecture *a, cons
         {"blk.0.attn_norm_2.weight", 0},        {"blk.0.attn_q_norm.weight", row->head_norm},
         {"rope_factors_long.weight", longrope}, {"rope_factors_short.weight", longrope}};
     for (size_t i = 0; i < sizeof zero / sizeof *zero; i++) {
-        const gguf_value *v = find_own(g, a, zero[i]);
+        const gguf_value *v = zero[i].fine ? NULL : find_own(g, a, zero[i].name);
         if (v && !is_zero(v))
             return model_fail(g->error, ISOBIT_E_UNSUPPORTED,
                               "%s: \"%s.%s\" is not 0; isobit has nothing for it", g->file, a->name,
-                              zero[i]);
+                              zero[i].name);
     }
     const gguf_value *causal = find_own(g, a, "attention.causal");
     if (causal && is_zero(causal) != (a->keys->encoder_layers != NULL))
@@ -520,15 +557,24 @@ static void mark_pairs(model_checkpoint *checkpoint, const model_config *c, size
         }
 }
 
-/* The family, with the names of such files; without one window that they do not have. */
-static model_config make_row(const architecture *a, const model_checkpoint *checkpoint) {
+/* The family, with the names of such files; without one window that they do not have. Norms have
+ * their weights as they are. */
+static model_config make_row(const model_gguf *g, const architecture *a,
+                             const model_checkpoint *checkpoint) {
+    const gguf_value *window = find_own(g, a, "attention.sliding_window");
     const int in_each = model_checkpoint_find(checkpoint, "enc.blk.1.attn_rel_b.weight") ||
                         model_checkpoint_find(checkpoint, "dec.blk.1.attn_rel_b.weight");
     model_config row = *model_family_find(in_each && a->names == &t5_names ? "umt5" : a->family);
     row.keys = a->keys;
     row.names = a->names;
     row.linear_in_out = 0;
-    row.window = row.window_from = 0;
+    row.window_from = 0;
+    if (a->keys->local_theta && (!window || is_zero(window)))
+        row.window_pattern = 0; /* Gemma 3 whose layers are all alike */
+    if (!row.window_pattern || a->keys->local_theta)
+        row.window = 0;
+    row.norm_less_one = 0;
+    row.query_scalar = 0;
     row.pad = row.bos = row.unk = row.start = MODEL_NO_ID;
     row.eos = (model_ids){NULL, 0};
     return row;
@@ -540,17 +586,21 @@ iso_status model_gguf_config(const model_gguf *g, model_checkpoint *checkpoint,
     iso_status status = find_architecture(g, &a);
     if (status)
         return status;
-    const model_config row = make_row(a, checkpoint);
+    const model_config row = make_row(g, a, checkpoint);
     if ((status = refuse_others(g, a, &row, checkpoint)) || (status = require(g, a->keys)))
         return status;
     json_t *root = json_object();
     status = root ? make_json(g, a, &row, checkpoint, root) : no_memory(g);
+    if (!status && !row.window_pattern && a->keys->local_theta) /* it may be 0 */
+        (void)json_object_del(root, a->keys->window);
     if (!status)
         status = model_config_from(config, arena, &row, g->file, root, g->error);
     json_decref(root);
     if (status)
         return status;
     set_sentence(g, a, config);
+    if (a->layers_by_width && config->decoder_layers == a->layers_by_width)
+        config->query_scalar = (double)(config->d / config->decoder_heads);
     const size_t H = config->decoder_layers ? config->decoder_heads : config->encoder_heads;
     const size_t width = config->head_width ? config->head_width : config->d / H;
     if ((status = check_width(g, a, "attention.key_length", width)) ||

@@ -517,7 +517,7 @@ static iso_status make_rope(model_source *source, const model_config *c, model_s
     iso_status status = ISOBIT_OK;
     if (c->rope_theta == 0 || !stack->layers)
         return ISOBIT_OK;
-    if (c->local_theta > 0) {
+    if (c->local_theta > 0 && c->window_layers) {
         model_config plain = *c;
         plain.rope_theta = c->local_theta;
         plain.rope = (model_rope){.kind = MODEL_ROPE_PLAIN};

@@ -138,9 +138,9 @@ int main(void) {
         cmocka_unit_test(test_long_metadata), cmocka_unit_test(test_places),
         cmocka_unit_test(test_config),        cmocka_unit_test(test_t5),
         cmocka_unit_test(test_pairs),         cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_llama3),        cmocka_unit_test(test_sentences),
-        cmocka_unit_test(test_text),          cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_mutations),
+        cmocka_unit_test(test_gemma3),        cmocka_unit_test(test_llama3),
+        cmocka_unit_test(test_sentences),     cmocka_unit_test(test_text),
+        cmocka_unit_test(test_faults),        cmocka_unit_test(test_mutations),
     };
     json_set_alloc_funcs(__wrap_malloc, free);
     return cmocka_run_group_tests_name("gguf", tests, NULL, NULL);

@@ -48,6 +48,7 @@ void test_same_bits(void **state);
 void test_llama3(void **state);
 void test_t5(void **state);
 void test_config(void **state);
+void test_gemma3(void **state);
 void test_sentences(void **state);
 void test_text(void **state);
 

@@ -48,6 +48,10 @@ MODELS = {
     "t5": ("t5", "f32", {}),
     "flan-t5": ("flan-t5-bf16", "bf16", {}),
     "umt5": ("umt5", "f32", {}),
+    # The conversion writes neither bases of Gemma nor its patterns, but for the global base of Gemma 3.
+    "gemma": ("gemma-bf16", "bf16", {}),
+    "gemma2": ("gemma2-bf16", "bf16", {}),
+    "gemma3": ("gemma3-bf16", "bf16", {}),
     "t5encoder": ("t5-encoder-bf16", "f32", {"relative_attention_max_distance": 128}),
 }
 TOKENIZERS = {
@@ -155,6 +159,10 @@ def convert_one(convert, source, out, kind, changes, vocabulary):
         known = json.loads(config.read_text()) if config.exists() else {}
         config.write_text(json.dumps({**known, **changes}))
         architecture = {**known, **changes}["architectures"][0]
+        if known.get("model_type") == "gemma3_text":  # it counts tokens
+            vocabulary_of = {"model": {"vocab": {str(i): i for i in range(known["vocab_size"])}},
+                             "added_tokens": []}
+            (copy / "tokenizer.json").write_text(json.dumps(vocabulary_of))
         cls = find_class(convert, architecture)
         names = {"f32": "ALL_F32", "f16": "MOSTLY_F16", "bf16": "MOSTLY_BF16"}
         ftype = getattr(convert.gguf.LlamaFileType, names[kind])
@@ -164,6 +172,10 @@ def convert_one(convert, source, out, kind, changes, vocabulary):
         model.tensor_map = convert.gguf.get_tensor_name_map(model.model_arch, layers)
         if "short_factor" in (known.get("rope_scaling") or {}):
             add_factors(model)
+        if known.get("model_type") == "gemma3_text":
+            # What llama.cpp reads where it is there, and the conversion leaves to defaults.
+            model.gguf_writer.add_sliding_window_pattern(3)
+            model.gguf_writer.add_rope_freq_base_swa(50.0)
         model.write_vocab() if vocabulary else model.write()
 
 

@@ -136,15 +136,15 @@ typedef struct iso_load_options {
  *
  * `directory` may also be the path of a .gguf file, or a directory that has exactly one
  * and no config.json: GGUF of version 2 or 3, little-endian, in one file, of the architectures
- * llama (that is Mistral too), qwen2, qwen3, gpt2, bert, t5 and t5encoder, with tensors of F32,
- * F16, BF16 or F64, or of the blocks Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K,
- * IQ4_NL and IQ4_XS. A weight of these is scale * number, or that plus or minus an offset, as ggml
- * defines it: the product is exact and the sum rounded to f32 once. A scale or offset that is not
- * finite is ISOBIT_E_RANGE. Tensors of other types are ISOBIT_E_UNSUPPORTED, with the name of the
- * tensor and its type, and so is what else isobit lacks. The logits have the bits of the folder
- * that the file was made from; where Llama 3 stretches its rotary embeddings, the file has rounded
- * numbers for that. A generation ends with the file's eos, eot or eom token; it has no other
- * defaults for generation, and no head for masked tokens.
+ * llama (that is Mistral too), qwen2, qwen3, gemma, gemma2, gemma3, gpt2, bert, t5 and t5encoder,
+ * with tensors of F32, F16, BF16 or F64, or of the blocks Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K,
+ * Q4_K, Q5_K, Q6_K, IQ4_NL and IQ4_XS. A weight of these is scale * number, or that plus or minus
+ * an offset, as ggml defines it: the product is exact and the sum rounded to f32 once. A scale or
+ * offset that is not finite is ISOBIT_E_RANGE. Tensors of other types are ISOBIT_E_UNSUPPORTED,
+ * with the name of the tensor and its type, and so is what else isobit lacks. The logits have the
+ * bits of the folder that the file was made from; where Llama 3 stretches its rotary embeddings,
+ * the file has rounded numbers for that. A generation ends with the file's eos, eot or eom token;
+ * it has no other defaults for generation, and no head for masked tokens.
  *
  * Where tie_word_embeddings is true (of t5 and umt5 the default), T5 and its kind
  * scale their logits, and an lm_head.weight in the file is not used. Position tables that are

@@ -5,6 +5,8 @@
  */
 #include "../test_gguf.h"
 
+#include <jansson.h>
+
 enum { LENGTH = 7 };
 static const uint32_t ids[LENGTH] = {7, 11, 5, 2, 49, 0, 23};
 
@@ -47,28 +49,74 @@ static void same_info(const char *path, const char *other) {
     iso_model_free(b);
 }
 
+/* One file of a folder, or nothing. */
+static blob read_file(const char *folder, const char *name) {
+    char path[600], buffer[4096];
+    blob b = {0};
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "rb");
+    for (size_t n; file && (n = fread(buffer, 1, sizeof buffer, file)) > 0;)
+        blob_add(&b, buffer, n);
+    if (file)
+        (void)fclose(file);
+    return b;
+}
+
+/* Of a folder with other keys in its configuration. */
+static void numbers_as(const char *folder, const char *changes, float *to, size_t length) {
+    files f;
+    blob config = read_file(folder, "config.json"),
+         weights = read_file(folder, "model.safetensors");
+    json_t *root = json_loadb((const char *)config.bytes, config.count, 0, NULL);
+    json_t *more = json_loads(changes, 0, NULL);
+    assert_true(root && more);
+    assert_int_equal(json_object_update(root, more), 0);
+    char *text = json_dumps(root, 0);
+    files_make(&f);
+    files_text(&f, "config.json", text);
+    files_write(&f, "model.safetensors", weights.bytes, weights.count);
+    numbers_of(f.directory, to, length);
+    remove_all(&f);
+    free(text);
+    json_decref(root);
+    json_decref(more);
+    blob_free(&config);
+    blob_free(&weights);
+}
+
+/* What files of Gemma do not say: that of llama.cpp. Scores are divided by sqrt(width of a head).
+ */
+#define GEMMA_BASE "\"rope_theta\":10000"
+#define GEMMA_SCALE "\"query_pre_attn_scalar\":12"
+
 void test_same_bits(void **state) {
     static const struct {
         const char *path, *folder;
         size_t length;
+        const char *changes; /* in the folder */
     } pairs[] = {
-        {DATA "/gguf/llama.gguf", DATA "/models/llama", LENGTH},
-        {DATA "/gguf/yarn.gguf", DATA "/models/llama-yarn", LENGTH},
-        {DATA "/gguf/longrope.gguf", DATA "/models/llama-longrope", LENGTH},
-        {DATA "/gguf/qwen2.gguf", DATA "/models/qwen2-f16", LENGTH},
-        {DATA "/gguf/qwen3.gguf", DATA "/models/qwen3-bf16", LENGTH},
-        {DATA "/gguf/gpt2.gguf", DATA "/models/gpt2", LENGTH},
-        {DATA "/gguf/bert.gguf", DATA "/models/bert", LENGTH},
-        {DATA "/gguf/t5.gguf", DATA "/models/t5", LENGTH},
-        {DATA "/gguf/flan-t5.gguf", DATA "/models/flan-t5-bf16", LENGTH},
-        {DATA "/gguf/umt5.gguf", DATA "/models/umt5", LENGTH},
+        {DATA "/gguf/gemma.gguf", DATA "/models/gemma-bf16", LENGTH, "{" GEMMA_BASE "}"},
+        {DATA "/gguf/gemma2.gguf", DATA "/models/gemma2-bf16", LENGTH,
+         "{\"rope_parameters\":null," GEMMA_BASE "," GEMMA_SCALE "}"},
+        {DATA "/gguf/gemma3.gguf", DATA "/models/gemma3-bf16", LENGTH, "{" GEMMA_SCALE "}"},
+        {DATA "/gguf/llama.gguf", DATA "/models/llama", LENGTH, NULL},
+        {DATA "/gguf/yarn.gguf", DATA "/models/llama-yarn", LENGTH, NULL},
+        {DATA "/gguf/longrope.gguf", DATA "/models/llama-longrope", LENGTH, NULL},
+        {DATA "/gguf/qwen2.gguf", DATA "/models/qwen2-f16", LENGTH, NULL},
+        {DATA "/gguf/qwen3.gguf", DATA "/models/qwen3-bf16", LENGTH, NULL},
+        {DATA "/gguf/gpt2.gguf", DATA "/models/gpt2", LENGTH, NULL},
+        {DATA "/gguf/bert.gguf", DATA "/models/bert", LENGTH, NULL},
+        {DATA "/gguf/t5.gguf", DATA "/models/t5", LENGTH, NULL},
+        {DATA "/gguf/flan-t5.gguf", DATA "/models/flan-t5-bf16", LENGTH, NULL},
+        {DATA "/gguf/umt5.gguf", DATA "/models/umt5", LENGTH, NULL},
         /* The largest distance of that folder is not the one of all files; it is not reached. */
-        {DATA "/gguf/t5encoder.gguf", DATA "/models/t5-encoder-bf16", 2},
+        {DATA "/gguf/t5encoder.gguf", DATA "/models/t5-encoder-bf16", 2, NULL},
     };
     static float got[LENGTH * MOST], expected[LENGTH * MOST];
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         numbers_of(pairs[i].path, got, pairs[i].length);
-        numbers_of(pairs[i].folder, expected, pairs[i].length);
+        numbers_as(pairs[i].folder, pairs[i].changes ? pairs[i].changes : "{}", expected,
+                   pairs[i].length);
         /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): bits are meant */
         if (memcmp(got, expected, sizeof got) != 0)
             fail_msg("%s has other bits", pairs[i].path);
@@ -211,6 +259,42 @@ void test_config(void **state) {
     assert_int_equal(c.max_positions, 40);
     c = config_of("yarn.gguf", "llama.rope.scaling.yarn_attn_factor", two);
     assert_true(c.rope.scaling == 2);
+    (void)state;
+}
+
+/* gemma3.gguf with another window: 0 is none, and then no layer has a base of its own. */
+void test_gemma3(void **state) {
+    static const char key[] = "gemma3.attention.sliding_window";
+    static const struct {
+        unsigned char window;
+        const char *changes;
+    } rows[] = {{0, "{" GEMMA_SCALE ",\"layer_types\":[\"full_attention\",\"full_attention\","
+                    "\"full_attention\",\"full_attention\"]}"},
+                {4, "{" GEMMA_SCALE ",\"sliding_window\":4}"}};
+    static float got[LENGTH * MOST], expected[LENGTH * MOST];
+    static const char sixty[4] = {62, 0, 0, 0}, many[4] = {46, 0, 0, 0};
+    char path[160];
+    files f;
+    files_make(&f);
+    files_path(&f, NAME, path, sizeof path);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        blob all = read_file(DATA "/gguf", "gemma3.gguf");
+        size_t at = 0; /* the key with its end, and the type of a number of 4 bytes */
+        while (memcmp(all.bytes + at, key, sizeof key - 1) != 0 ||
+               all.bytes[at + sizeof key - 1] != GGUF_U32)
+            at++;
+        all.bytes[at + sizeof key - 1 + 4] = rows[i].window;
+        files_write(&f, NAME, all.bytes, all.count);
+        numbers_of(path, got, LENGTH);
+        numbers_as(DATA "/models/gemma3-bf16", rows[i].changes, expected, LENGTH);
+        assert_memory_equal(got, expected, sizeof got);
+        blob_free(&all);
+    }
+    remove_all(&f);
+    /* The largest ones divide by another width. */
+    assert_true(config_of("gemma3.gguf", "gemma3.block_count", sixty).query_scalar == 32 / 4);
+    assert_true(config_of("gemma2.gguf", "gemma2.block_count", many).query_scalar == 32 / 4);
+    assert_true(config_of("gemma2.gguf", "gemma2.block_count", sixty).query_scalar == 0);
     (void)state;
 }
 

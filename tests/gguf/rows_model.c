@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Architectures. */
-static void gemma(gguf_maker *m) { gguf_text(m, "general.architecture", "gemma"); }
+static void gemma3n(gguf_maker *m) { gguf_text(m, "general.architecture", "gemma3n"); }
 static void number(gguf_maker *m) { gguf_u32(m, "general.architecture", 1); }
 static void adapter(gguf_maker *m) { gguf_text(m, "general.type", "adapter"); }
 static void list_of_heads(gguf_maker *m) {
@@ -28,6 +28,9 @@ static void listed_experts(gguf_maker *m) {
 static void text_of_experts(gguf_maker *m) { gguf_text(m, "llama.expert_count", ""); }
 static void softcap(gguf_maker *m) {
     gguf_number(m, "llama.final_logit_softcapping", F32, ONE_F32, 4);
+}
+static void local_base(gguf_maker *m) {
+    gguf_number(m, "llama.rope.freq_base_swa", F32, ONE_F32, 4);
 }
 static void not_causal(gguf_maker *m) { gguf_number(m, "llama.attention.causal", BOOL, 0, 1); }
 static void causal(gguf_maker *m) { gguf_number(m, "llama.attention.causal", BOOL, 1, 1); }
@@ -173,8 +176,8 @@ static const gguf_row rows[] = {
     {"architecture a number", ISOBIT_E_CONFIG, "\"general.architecture\" is a 32-bit number",
      .skip = "general.architecture", .add = number},
     {"another architecture", ISOBIT_E_UNSUPPORTED,
-     "the architecture \"gemma\" is not one of llama, qwen2, qwen3, gpt2, bert, t5",
-     .skip = "general.architecture", .add = gemma},
+     "the architecture \"gemma3n\" is not one of llama, qwen2, qwen3, gemma, gemma2, gemma3, gpt2",
+     .skip = "general.architecture", .add = gemma3n},
     {"adapter", ISOBIT_E_UNSUPPORTED, "\"general.type\" is not \"model\"", .add = adapter},
     {"no layers", ISOBIT_E_MISSING, "model.gguf has no key \"llama.block_count\"",
      .skip = "llama.block_count"},
@@ -201,6 +204,8 @@ static const gguf_row rows[] = {
     {"no experts", ISOBIT_OK, "", .add = no_experts},
     {"soft caps", ISOBIT_E_UNSUPPORTED, "\"llama.final_logit_softcapping\" is not 0",
      .add = softcap},
+    {"a base for windows", ISOBIT_E_UNSUPPORTED, "\"llama.rope.freq_base_swa\" is not 0",
+     .add = local_base},
     {"not causal", ISOBIT_E_UNSUPPORTED, "\"llama.attention.causal\" is not as", .add = not_causal},
     {"causal", ISOBIT_OK, "", .add = causal},
     {"norms of q", ISOBIT_E_UNSUPPORTED, "tensor \"blk.0.attn_q_norm.weight\" is of a variant",
