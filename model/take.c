@@ -512,7 +512,7 @@ static iso_status make_table(model_source *source, const model_config *c, model_
 /* One table for all layers, or one more for those with a window. */
 static iso_status make_rope(model_source *source, const model_config *c, model_stack *stack,
                             const model_stack_names *names) {
-    const model_stack_names none = {NULL};
+    static const model_stack_names none;
     const float *table = NULL, *local = NULL;
     iso_status status = ISOBIT_OK;
     if (c->rope_theta == 0 || !stack->layers)

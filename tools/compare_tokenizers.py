@@ -163,10 +163,34 @@ def sequence(size: int) -> Tokenizer:
     return made
 
 
+def gemma(size: int) -> Tokenizer:
+    """Spaces are bars within words, bytes spell what is unknown, breaks of lines are added."""
+    def dressed(model: Any) -> Tokenizer:
+        made = Tokenizer(model)
+        made.normalizer = normalizers.Replace(" ", "\u2581")
+        made.pre_tokenizer = pre_tokenizers.Split(" ", behavior="merged_with_previous", invert=False)
+        made.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(),
+                                          decoders.Fuse()])
+        return made
+    trained = train(dressed(models.BPE()), trainers.BpeTrainer(
+        vocab_size=size, limit_alphabet=size // 3, show_progress=False))
+    text = json.loads(trained.to_str())["model"]
+    specials = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"]
+    tokens = specials + [f"<0x{b:02X}>" for b in range(256)] + list(text["vocab"])
+    made = dressed(models.BPE({t: i for i, t in enumerate(tokens)}, [tuple(m) for m in text["merges"]],
+                              unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    made.add_special_tokens([*specials, "<start_of_turn>", "<end_of_turn>"])
+    made.add_tokens([AddedToken(t, normalized=False)
+                     for t in ("\n", "\n\n", "\n\n\n", "\t", "\u2581\u2581", "\u2581\u2581\u2581", "<b>")])
+    made.post_processor = processors.TemplateProcessing(single="<bos> $A",
+                                                        special_tokens=[("<bos>", 2)])
+    return made
+
+
 def makers() -> dict[str, Any]:
     return {"gpt2": gpt2, "roberta": roberta, "prefix-space": prefix_space, "llama3": llama3,
             "qwen2": qwen2, "bert": lambda n: bert(n, True), "bert-cased": lambda n: bert(n, False),
-            "sequence": sequence}
+            "sequence": sequence, "gemma": gemma}
 
 
 def write(directory: Path, made: Tokenizer, config: dict[str, Any], old: bool) -> None:
@@ -243,7 +267,8 @@ def pipelines(library: ctypes.CDLL, lines: list[str], work: Path) -> list[Compar
     results = []
     for name, make in makers().items():
         made = make(2000)
-        write(work / name, made, {"tokenizer_class": "PreTrainedTokenizerFast"}, False)
+        kind = "GemmaTokenizer" if name == "gemma" else "PreTrainedTokenizerFast"
+        write(work / name, made, {"tokenizer_class": kind}, False)
         forms = [(name, work / name)]
         config = old_config(name)
         if config:
