@@ -336,6 +336,8 @@ for part in 'encoder none' 'at most 12 tokens after the prompt' 'commands genera
 done
 works 'info of a limit with the prompt' "$@" info --model "$models/qwen2-f16"
 grep -q 'at most 30 tokens with the prompt' "$work/out" || problem 'info: no limit with the prompt'
+works 'info of a part' "$@" info --model "$models/gemma3-part"
+grep -q 'images *the part for them is not read' "$work/out" || problem 'info of a part'
 
 # --------------------------------------------------------------------------------------- bench
 
