@@ -142,7 +142,7 @@ static void test_transformers(void **state) {
     static const char *const names[] = {
         "marian-swish", "bart",        "m2m-100",         "t5",   "umt5",  "flan-t5-bf16",
         "bert",         "roberta-f16", "distilbert-bf16", "gpt2", "llama", "qwen2-f16",
-        "mistral"};
+        "mistral",      "gemma2-bf16"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char path[512];
         (void)snprintf(path, sizeof path, "%s/models/%s/attention.json", ISOBIT_TEST_DATA,

@@ -19,7 +19,7 @@ from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelF
 MODELS = Path(__file__).resolve().parent.parent / "tests" / "data" / "models"
 PAIRS = ("marian-swish", "bart", "m2m-100", "t5", "umt5", "flan-t5-bf16")
 ENCODERS = ("bert", "roberta-f16", "distilbert-bf16")
-DECODERS = ("gpt2", "llama", "qwen2-f16", "mistral")
+DECODERS = ("gpt2", "llama", "qwen2-f16", "mistral", "gemma2-bf16")  # the last by transformers 5.24
 SOURCE = [7, 9, 21, 30, 31, 12, 33, 5, 40, 8, 2]
 TARGET = [11, 6, 25, 34, 13, 17]
 
