@@ -16,30 +16,19 @@
 /* ---------------------------------------------------------------------------- architectures */
 
 #define LAYER .self = {"attn_q", "attn_k", "attn_v", "attn_output"}, .fc2 = "ffn_down"
+#define GATED                                                                                      \
+    .layers = "blk.", LAYER, .self_norm = "attn_norm",                                             \
+    .head_norm = {"attn_q_norm", "attn_k_norm"}, .gate = {"ffn_gate", "ffn_up"},                   \
+    .ffn_norm = "ffn_norm", .final_norm = "output_norm"
 static const model_names llama_names = {
     .prefix = "",
-    .decoder = {.layers = "blk.",
-                LAYER,
-                .self_norm = "attn_norm",
-                .head_norm = {"attn_q_norm", "attn_k_norm"},
-                .gate = {"ffn_gate", "ffn_up"},
-                .ffn_norm = "ffn_norm",
-                .final_norm = "output_norm",
-                .rope_divisors = "rope_freqs.weight"},
+    .decoder = {GATED, .rope_divisors = "rope_freqs.weight"},
     .shared = "token_embd.weight",
     .head = "output.weight",
 };
 static const model_names gemma_names = {
     .prefix = "",
-    .decoder = {.layers = "blk.",
-                LAYER,
-                .self_norm = "attn_norm",
-                .self_after = "post_attention_norm",
-                .head_norm = {"attn_q_norm", "attn_k_norm"},
-                .gate = {"ffn_gate", "ffn_up"},
-                .ffn_norm = "ffn_norm",
-                .ffn_after = "post_ffw_norm",
-                .final_norm = "output_norm"},
+    .decoder = {GATED, .self_after = "post_attention_norm", .ffn_after = "post_ffw_norm"},
     .shared = "token_embd.weight",
     .head = "output.weight",
 };

@@ -4,8 +4,8 @@
  * given target) or, without an encoder, parts of them, and one position at a time through caches of
  * keys and values (cache.c). All give the same bits, because every op gives a row the same bits
  * whatever rows are around it, and because keys and values that caches hold in 16 bits are rounded
- * over whole targets, too. The keys
- * and values of a sentence are computed once, and its beams are query rows of one attention call.
+ * over whole targets, too. The keys and values of a sentence are computed once, and its beams are
+ * query rows of one attention call.
  */
 #include "transformer.h"
 

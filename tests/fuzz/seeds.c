@@ -176,6 +176,15 @@ static void config(void) {
         "{\"model_type\":\"t5\",\"architectures\":[\"T5EncoderModel\"],\"num_layers\":2}",
         "{\"model_type\":\"umt5\",\"is_encoder_decoder\":false}",
         "{\"model_type\":\"mistral\",\"sliding_window\":null}",
+        "{\"model_type\":\"gemma2\",\"num_hidden_layers\":3,\"attn_logit_softcapping\":null,"
+        "\"final_logit_softcapping\":6.5,\"query_pre_attn_scalar\":9}",
+        "{\"model_type\":\"gemma3_text\",\"num_hidden_layers\":3,\"sliding_window\":9,"
+        "\"sliding_window_pattern\":2,\"rope_local_base_freq\":50,\"rope_parameters\":{"
+        "\"full_attention\":{\"rope_type\":\"linear\",\"factor\":8,\"rope_theta\":99},"
+        "\"sliding_attention\":{\"rope_type\":\"default\",\"rope_theta\":7}}}",
+        "{\"model_type\":\"gemma3\",\"eos_token_id\":[1,2],\"text_config\":{\"model_type\":"
+        "\"gemma3_text\",\"num_hidden_layers\":2,\"layer_types\":[\"full_attention\","
+        "\"sliding_attention\"]},\"vision_config\":{}}",
         "{\"model_type\":\"llama\",\"hidden_size\":8,\"num_attention_heads\":2,"
         "\"original_max_position_embeddings\":9,\"rope_parameters\":{\"type\":\"longrope\","
         "\"attention_factor\":1.5,\"short_factor\":[1,2],\"long_factor\":[3,4.5]}}"};
