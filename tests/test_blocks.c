@@ -43,7 +43,8 @@ static const model_block_type *type_of(const char *name) {
 
 static void same_floats(const float *got, const float *expected, size_t n, const char *name) {
     for (size_t i = 0; i < n; i++)
-        if (memcmp(&got[i], &expected[i], sizeof *got) != 0) /* also of zeros */
+        /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): bits are meant, of zeros too */
+        if (memcmp(&got[i], &expected[i], sizeof *got) != 0)
             fail_msg("%s: element %zu is %a, not %a", name, i, (double)got[i], (double)expected[i]);
 }
 
@@ -158,7 +159,7 @@ static void matrix(blocks_maker *b, const char *name, size_t n, size_t k) {
     unsigned char bytes[256];
     float weights[256];
     gguf_tensor(&b->m, name, b->wide ? 0 : kind->type, 2, sizes, 0);
-    for (size_t i = 0; i < n * k / kind->elements; i++) {
+    for (size_t done = 0; done < n * k; done += kind->elements) {
         block_make(bytes, weights, kind, BLOCK_PLAIN, &b->state);
         if (!b->wide)
             blob_add(&b->m.data, bytes, kind->bytes);
@@ -219,6 +220,7 @@ static void logits(float *to, const files *f, size_t length, size_t widen, int s
 
 static void same_logits(const float *got, const float *expected, size_t length, const char *name) {
     for (size_t i = 0; i < length * WORDS; i++)
+        /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): bits are meant */
         if (memcmp(&got[i], &expected[i], sizeof *got) != 0 &&
             !(got[i] != got[i] && expected[i] != expected[i]))
             fail_msg("%s: logit %zu is %a, not %a", name, i, (double)got[i], (double)expected[i]);

@@ -33,7 +33,7 @@ static size_t factors(const iso_q_format *f) { return has_offset(f) ? 2 : 1; }
 static size_t scale_bytes(const iso_q_format *f) { return is_f32(f) ? 4 : 2; }
 static size_t block_of(const iso_q_format *f) { return is_i8(f) ? 256 : f->group; }
 static size_t block_bytes(const iso_q_format *f) {
-    const size_t small = is_i8(f) ? 256 / f->group : 0;
+    const size_t small = is_i8(f) && f->group ? 256 / f->group : 0;
     return factors(f) * (scale_bytes(f) + small) + block_of(f) * f->bits / 8;
 }
 
