@@ -114,6 +114,37 @@ static void limit_defaults(model_config *c) {
         s->max_length = c->max_positions + 1;
 }
 
+/* The names that the file has, where there are several for a family. */
+static void choose_names(model_config *c, const model_checkpoint *checkpoint) {
+    char norm[MODEL_MAX_NAME];
+    for (size_t i = 0; i < sizeof c->other_names / sizeof *c->other_names; i++) {
+        const model_names *names = c->other_names[i];
+        if (!names)
+            continue;
+        (void)snprintf(norm, sizeof norm, "%s.weight", names->decoder.final_norm);
+        if (model_checkpoint_find(checkpoint, names->shared) ||
+            model_checkpoint_find(checkpoint, norm)) {
+            c->names = names;
+            return;
+        }
+    }
+}
+
+/* What is there before the first weight: the stacks, and how names begin. */
+static iso_status make_stacks(iso_model *model, model_source *source) {
+    const model_config *c = &model->config;
+    limit_defaults(&model->config);
+    choose_names(&model->config, source->checkpoint);
+    source->prefix = c->names->prefix;
+    model->columns = c->d;
+    const iso_status status =
+        make_stack(model, &model->encoder, c->encoder_layers, c->encoder_heads, c->encoder_ffn,
+                   c->source_vocabulary, source->error);
+    return status ? status
+                  : make_stack(model, &model->decoder, c->decoder_layers, c->decoder_heads,
+                               c->decoder_ffn, c->target_vocabulary, source->error);
+}
+
 /*
  * The weights in the first form that the directory has. Safetensors come first, as a directory that
  * has both forms was converted from the other one.
@@ -150,6 +181,14 @@ static iso_status open_weights(model_checkpoint *checkpoint, const char *directo
                       model_quote(&quoted, directory, strlen(directory)));
 }
 
+static iso_status open_folder(iso_model *model, model_checkpoint *checkpoint, const char *path,
+                              size_t limit, iso_error *error) {
+    iso_status status = model_config_read(&model->config, &model->arena, path, error);
+    if (!status)
+        status = model_sentence_read(&model->config, &model->arena, path, error);
+    return status ? status : open_weights(checkpoint, path, limit, error);
+}
+
 /* The configuration, and the weights opened: of a GGUF file, or of a directory of others. */
 static iso_status open_model(iso_model *model, model_checkpoint *checkpoint, gguf_place *place,
                              const char *path, size_t limit, iso_error *error) {
@@ -160,29 +199,9 @@ static iso_status open_model(iso_model *model, model_checkpoint *checkpoint, ggu
         if (!status)
             status = model_gguf_config(&gguf, checkpoint, &model->config, &model->arena);
     } else if (!status) {
-        status = model_config_read(&model->config, &model->arena, path, error);
-        if (!status)
-            status = model_sentence_read(&model->config, &model->arena, path, error);
-        if (!status)
-            status = open_weights(checkpoint, path, limit, error);
+        status = open_folder(model, checkpoint, path, limit, error);
     }
     return status;
-}
-
-/* The names that the file has, where there are several for a family. */
-static void choose_names(model_config *c, const model_checkpoint *checkpoint) {
-    char norm[MODEL_MAX_NAME];
-    for (size_t i = 0; i < sizeof c->other_names / sizeof *c->other_names; i++) {
-        const model_names *names = c->other_names[i];
-        if (!names)
-            continue;
-        (void)snprintf(norm, sizeof norm, "%s.weight", names->decoder.final_norm);
-        if (model_checkpoint_find(checkpoint, names->shared) ||
-            model_checkpoint_find(checkpoint, norm)) {
-            c->names = names;
-            return;
-        }
-    }
 }
 
 /* Maps the files of the weights. */
@@ -201,9 +220,32 @@ static iso_status map_files(iso_model *model, model_source *source, const iso_co
     return ISOBIT_OK;
 }
 
+iso_status model_check(iso_model *model, model_checkpoint *checkpoint, model_source *source,
+                       const char *directory, iso_error *error) {
+    gguf_place place;
+    iso_status status = model_gguf_locate(&place, directory, error);
+    if (!status && place.name)
+        status = model_fail(error, ISOBIT_E_UNSUPPORTED,
+                            "%s is a GGUF file; the folder that it was made from is expected",
+                            place.name);
+    model_arena_free(&place.arena);
+    if (!status)
+        status = open_folder(model, checkpoint, directory, MAX_HEADER_BYTES, error);
+    if (!status)
+        status = make_stacks(model, source);
+    source->logits = &model->logits;
+    if (!status) {
+        source->uses = model_alloc(&source->scratch, checkpoint->header.count, 1);
+        if (!source->uses)
+            return model_fail(error, ISOBIT_E_NOMEM, "out of memory");
+        memset(source->uses, 0, checkpoint->header.count);
+        status = model_take_all(model, source);
+    }
+    return status;
+}
+
 static iso_status load(iso_model *model, const char *directory, const iso_load_options *options,
                        const iso_context *context, iso_error *error) {
-    const model_config *c = &model->config;
     model_checkpoint checkpoint = {.file.fd = -1};
     size_t limit =
         options && options->max_header_bytes ? options->max_header_bytes : MAX_HEADER_BYTES;
@@ -219,17 +261,8 @@ static iso_status load(iso_model *model, const char *directory, const iso_load_o
     iso_status status = open_model(model, &checkpoint, &place, directory, limit, error);
     if (!status && options)
         status = model_config_lengthen(&model->config, options->positions, error);
-    if (!status) {
-        limit_defaults(&model->config);
-        choose_names(&model->config, &checkpoint);
-        source.prefix = c->names->prefix;
-        model->columns = c->d;
-        status = make_stack(model, &model->encoder, c->encoder_layers, c->encoder_heads,
-                            c->encoder_ffn, c->source_vocabulary, error);
-    }
     if (!status)
-        status = make_stack(model, &model->decoder, c->decoder_layers, c->decoder_heads,
-                            c->decoder_ffn, c->target_vocabulary, error);
+        status = make_stacks(model, &source);
     if (!status && options && options->map)
         status = map_files(model, &source, context, error);
     if (!status)

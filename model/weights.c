@@ -79,6 +79,11 @@ static iso_status find_checked(const model_source *source, const model_tensor **
     return ISOBIT_OK;
 }
 
+static void use(const model_source *source, const model_tensor *t, unsigned as) {
+    if (source->uses)
+        source->uses[t - source->checkpoint->header.tensors] |= (unsigned char)as;
+}
+
 /* Buffers of a thread will have room for 16 rows of k elements; one more take is to come. */
 static iso_status plan_take(model_source *source, size_t k) {
     size_t need;
@@ -446,6 +451,9 @@ static iso_status take_stacked(model_source *source, model_linear *out, const ch
         if (take.tensors[part]->dtype == MODEL_I8 &&
             (status = model_int8_find_scales(source, take.tensors[part], own, &scales[part])))
             return status;
+        use(source, take.tensors[part],
+            MODEL_USE_MATRIX | (in_out ? MODEL_USE_TURNED : 0U) |
+                (out == source->logits ? MODEL_USE_LOGITS : 0U));
         elements += own * k;
         if (!source->load)
             source->of_type[take.tensors[part]->dtype] += own * k;
@@ -525,6 +533,8 @@ static iso_status take_vectors(model_source *source, const float **out, const ch
         const size_t own = part ? other_n : n;
         status = find_checked(source, &take.tensors[part], names[part], leading_one ? 1 : own,
                               leading_one ? own : 0, 0);
+        if (!status)
+            use(source, take.tensors[part], MODEL_USE_VECTOR);
         if (!status && !source->load) {
             source->parameters += own;
             source->of_type[take.tensors[part]->dtype] += own;
@@ -557,6 +567,7 @@ static iso_status take_rows(model_source *source, model_table *out, const char *
         status = model_int8_find_scales(source, take.tensors[0], n, &scales);
     if (status)
         return status;
+    use(source, take.tensors[0], table ? MODEL_USE_TABLE : MODEL_USE_VECTOR);
     float *mapped = table ? find_mapped(source, take.tensors[0]) : NULL;
     if (table)
         take.form = form_of(source, take.tensors, 1, 1);

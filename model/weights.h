@@ -80,6 +80,15 @@ struct iso_model {
     model_arena arena;
 };
 
+/* What a tensor is taken as; one may be several of them. */
+enum {
+    MODEL_USE_VECTOR = 1, /* floats, whatever the file has */
+    MODEL_USE_MATRIX = 2,
+    MODEL_USE_TURNED = 4, /* a matrix that is stored [in][out] */
+    MODEL_USE_LOGITS = 8, /* a matrix, maybe a table as well */
+    MODEL_USE_TABLE = 16
+};
+
 /* Where weights come from while a model is loaded. */
 typedef struct model_source {
     const model_checkpoint *checkpoint;
@@ -100,9 +109,11 @@ typedef struct model_source {
     model_arena scratch;
     struct model_take *takes; /* [take_count] to be read; there is room for take_limit */
     size_t take_count, take_limit;
-    size_t chunk_floats; /* of a thread that reads: */
-    float *chunk;        /* [chunk_floats] */
-    unsigned char *raw;  /* [2 chunk_floats] bytes as the file has them */
+    size_t chunk_floats;        /* of a thread that reads: */
+    float *chunk;               /* [chunk_floats] */
+    unsigned char *raw;         /* [2 chunk_floats] bytes as the file has them */
+    unsigned char *uses;        /* of each tensor of the checkpoint, MODEL_USE_...; or NULL */
+    const model_linear *logits; /* where uses is not NULL, the model's */
 } model_source;
 
 #define MODEL_MAX_NAME 192
@@ -142,5 +153,11 @@ iso_status model_take_table(model_source *source, model_table *out, const char *
 iso_status model_source_finish(model_source *source);
 
 iso_status model_take_all(iso_model *model, model_source *source); /* take.c */
+
+/* load.c: opens the files of a folder that is no GGUF, checks all that loading would check before
+ * the first weight, and notes in source->uses what each tensor is for. All of it is the caller's to
+ * close, whatever comes back. */
+iso_status model_check(iso_model *model, model_checkpoint *checkpoint, model_source *source,
+                       const char *directory, iso_error *error);
 
 #endif

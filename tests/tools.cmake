@@ -3,7 +3,7 @@
 # Tests of the command line, and of the headers as their users compile them.
 if(TARGET isobit_cli)
   set(cli)
-  foreach(part usage model score same options gguf output explain bench)
+  foreach(part usage model score same options gguf output explain bench quantize)
     isobit_test(cli_${part} sh ${CMAKE_CURRENT_SOURCE_DIR}/cli/${part}.sh ${PROJECT_SOURCE_DIR}
                 ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:isobit_cli>)
     list(APPEND cli cli_${part})

@@ -53,12 +53,12 @@ enum {
     OPT_COMPUTE = 1 << 13,
     OPT_BASE = 1 << 14,
     OPT_SECONDS = 1 << 15,
-    OPT_ENV = 1 << 16,
+    OPT_QUANTIZE = 1 << 16, /* --to and all that goes with it */
     OPT_INPUT = 1 << 17,
     OPT_STRICT = 1 << 18,
     OPT_SAMPLING = 1 << 19, /* --sample and all that goes with it */
     OPT_STREAM = 1 << 20,
-    OPT_ABOUT = 1 << 21, /* --model, which may be left out */
+    OPT_ABOUT = 1 << 21, /* --model, which may be left out, and --env */
     OPT_POOLING = 1 << 22,
     OPT_NPY = 1 << 23,
     OPT_TOP = 1 << 24,
@@ -99,7 +99,8 @@ struct options {
     bool scores, json, hex, digest, row, base, env, strict, sample, stream, as_text, map, widen;
     bool transposed, causal; /* of what is explained */
     const char *pooling, *normalize, *npy;
-    struct given_texts stop;
+    const char *type, *out; /* what is written, and where */
+    struct given_texts stop, keep;
     int count; /* what is left: lines given as arguments */
     char **arguments;
 };
@@ -130,6 +131,7 @@ int cmd_check(int argc, char **argv);
 int cmd_embed(const struct options *options);
 int cmd_fill(const struct options *options);
 int cmd_explain(const struct options *options);
+int cmd_quantize(const struct options *options);
 
 /* ---------------------------------------------------------------------------------- session */
 
@@ -147,6 +149,8 @@ struct session {
 /* What a command cannot do without, beside the model. */
 enum { NEEDS_TEXT = 1, NEEDS_ENCODER = 2, NEEDS_DECODER = 4, NEEDS_MASKED_HEAD = 8 };
 int session_open(struct session *session, const struct options *options, unsigned needs);
+/* Only what it would run on: instruction set and threads. */
+int session_prepare(struct session *session, const struct options *options);
 void session_close(struct session *session);
 /* Lets targets begin with their language, if the tokenizer has one, and end as --stop says. */
 void session_begin(const struct session *session, iso_generate_options *how);
@@ -343,6 +347,7 @@ struct progress {
 double seconds_now(void);
 void progress_start(struct progress *progress);
 void progress_show(struct progress *progress, const struct input *input);
+void progress_bytes(struct progress *progress, uint64_t done, uint64_t total);
 void progress_end(struct progress *progress);
 
 /* -------------------------------------------------------------------------------------- svg */

@@ -74,8 +74,14 @@ static const struct command commands[] = {
      "packed weights) or attention BATCHxHEADSxQUERIESxKEYSxWIDTH. The bound is the longer of the\n"
      "multiply-adds and of reading the operands once from where so many bytes lie.",
      OPT_EXPLAIN | OPT_ISA | OPT_THREADS | OPT_SECONDS | OPT_JSON, true, cmd_explain, NULL},
+    {"quantize", "", "a model once more, with fewer bits: a folder that loads as it is",
+     "Linear layers, logits and embeddings become what --to says; all else stays as it is. The\n"
+     "table has the largest error of each tensor, and the root mean square of its errors, as a\n"
+     "part of that of its numbers. The folder appears when it is complete; until then it is\n"
+     "DIR.partial.",
+     OPT_MODEL | OPT_QUANTIZE | OPT_THREADS | OPT_ISA | OPT_JSON, false, cmd_quantize, NULL},
     {"info", "", "the machine, its instruction sets, and which one was chosen and why", NULL,
-     OPT_ABOUT | OPT_ENV | OPT_JSON | OPT_COMPUTE, false, cmd_info, NULL},
+     OPT_ABOUT | OPT_JSON | OPT_COMPUTE, false, cmd_info, NULL},
     {"check", "", "every kernel on every instruction set, against the truth", NULL, 0, false, NULL,
      cmd_check},
     {"version", "", "the version of the library", NULL, 0, false, cmd_version, NULL},

@@ -120,7 +120,7 @@ static const struct {
      KIND_FLAG, offsetof(struct options, causal)},
     {"model", "DIR", "a model instead: its sizes and defaults, and the commands that take it",
      OPT_ABOUT, KIND_STRING, offsetof(struct options, model)},
-    {"env", NULL, "the environment variables instead: value, source, effect", OPT_ENV, KIND_FLAG,
+    {"env", NULL, "the environment variables instead: value, source, effect", OPT_ABOUT, KIND_FLAG,
      offsetof(struct options, env)},
     {"pooling", "HOW", "mean, cls, max or pooler (default: what the folder says, or mean)",
      OPT_POOLING, KIND_STRING, offsetof(struct options, pooling)},
@@ -130,6 +130,12 @@ static const struct {
      KIND_STRING, offsetof(struct options, npy)},
     {"top", "N", "the N most probable tokens for each mask (default: 5)", OPT_TOP, KIND_NUMBER,
      offsetof(struct options, top)},
+    {"to", "TYPE", "what matrices become: bf16 or f16 (required)", OPT_QUANTIZE, KIND_STRING,
+     offsetof(struct options, type)},
+    {"out", "DIR", "the folder to write, which does not exist yet (required)", OPT_QUANTIZE,
+     KIND_STRING, offsetof(struct options, out)},
+    {"keep", "TEXT", "leave tensors as they are whose names contain TEXT; may be repeated",
+     OPT_QUANTIZE, KIND_TEXTS, offsetof(struct options, keep)},
 };
 enum { OPTION_COUNT = sizeof table / sizeof table[0], FIRST_CODE = 256, HELP_CODE = 'h' };
 

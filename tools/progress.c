@@ -32,21 +32,42 @@ static void print_duration(double seconds) {
         fprintf(stderr, "%lus", whole);
 }
 
-void progress_show(struct progress *progress, const struct input *input) {
+/* Whether a line is due, and how many seconds have gone by. */
+static bool is_due(struct progress *progress, double *spent) {
     if (!progress->on)
-        return;
-    double now = seconds_now(), spent = now - progress->start;
+        return false;
+    const double now = seconds_now();
+    *spent = now - progress->start;
     if (now < progress->shown + then_every)
-        return;
+        return false;
     progress->shown = now;
-    fprintf(stderr, "\r%llu lines, %.0f lines/s", input->lines, (double)input->lines / spent);
-    if (input->total > 0 && input->done > 0) {
-        double share = input->done < input->total ? input->done / input->total : 1;
+    return true;
+}
+
+static void print_share(double done, double total, double spent) {
+    if (total > 0 && done > 0) {
+        const double share = done < total ? done / total : 1;
         fprintf(stderr, ", %.0f %%, ETA ", 100 * share);
         print_duration(spent * (1 - share) / share);
     }
     fputs("\033[K", stderr);
     fflush(stderr);
+}
+
+void progress_show(struct progress *progress, const struct input *input) {
+    double spent;
+    if (!is_due(progress, &spent))
+        return;
+    fprintf(stderr, "\r%llu lines, %.0f lines/s", input->lines, (double)input->lines / spent);
+    print_share(input->done, input->total, spent);
+}
+
+void progress_bytes(struct progress *progress, uint64_t done, uint64_t total) {
+    double spent;
+    if (!is_due(progress, &spent))
+        return;
+    fprintf(stderr, "\r%.0f of %.0f MB", (double)done / 1e6, (double)total / 1e6);
+    print_share((double)done, (double)total, spent);
 }
 
 void progress_end(struct progress *progress) {

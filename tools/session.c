@@ -103,7 +103,7 @@ static int open_both(struct session *session, const struct options *options, uns
     return r.status == ISOBIT_OK ? 0 : fail_error(&r.error, r.status);
 }
 
-int session_open(struct session *session, const struct options *options, unsigned needs) {
+int session_prepare(struct session *session, const struct options *options) {
     *session = (struct session){.context = {.size = sizeof(iso_context)}};
     const int code = choose_isa(&session->context, options);
     if (code != 0)
@@ -116,6 +116,13 @@ int session_open(struct session *session, const struct options *options, unsigne
             return fail("cannot start %zu threads: %s", threads, iso_strerror(status));
         session->context.executor = iso_pool_executor(session->pool);
     }
+    return 0;
+}
+
+int session_open(struct session *session, const struct options *options, unsigned needs) {
+    const int code = session_prepare(session, options);
+    if (code != 0)
+        return code;
     return (needs & NEEDS_TEXT) != 0 ? open_both(session, options, needs)
                                      : open_model(session, options, needs);
 }

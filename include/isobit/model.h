@@ -190,6 +190,53 @@ typedef struct iso_model_info {
 
 ISOBIT_API const iso_model_info *iso_model_get_info(const iso_model *model);
 
+/*
+ * Writes a model once more, as the folder `to`, with matrices of fewer bits; `directory` is one
+ * that iso_model_load takes (no GGUF, and not quantised yet), and so is `to` afterwards. Matrices
+ * are the linear layers, the logits and the embedding tables; all else (norms, biases, positions,
+ * what no part of the model uses) keeps its bits. Weights are written as one model.safetensors;
+ * other files of the folder are copied, but no other weights. BF16, F16  rounded to nearest, to
+ * even. ISOBIT_E_RANGE for a number that F16 has not. A NaN or an infinity in a tensor is
+ * ISOBIT_E_RANGE, with its name. The bytes of the file are the same with every instruction set,
+ * number of threads and machine.
+ *
+ * The folder is written as `to` and ".partial", brought onto the disk, and then renamed: it is
+ * there complete or not at all. `to` must not exist, or be an empty folder (ISOBIT_E_IO). What a
+ * process that was killed has left there is removed by the next call for the same folder. Memory:
+ * some pieces of a tensor for each thread of the executor.
+ */
+typedef enum iso_quantize_type { ISOBIT_QUANTIZE_BF16 = 0, ISOBIT_QUANTIZE_F16 } iso_quantize_type;
+
+/* What became of a tensor. */
+typedef struct iso_quantized_tensor {
+    const char *name;
+    const uint64_t *shape; /* [rank] in the file that was read */
+    size_t rank;
+    const char *from, *type;    /* of elements, before and now: "F32", "BF16" */
+    const char *note;           /* why it is as it was, or otherwise than asked for; or NULL */
+    uint64_t from_bytes, bytes; /* with scales */
+    double largest;             /* error, in magnitude: of the number that is used instead */
+    double rms, tensor_rms;     /* root mean square of the errors, and of the numbers themselves */
+} iso_quantized_tensor;
+
+typedef struct iso_quantize_options {
+    size_t size; /* sizeof(iso_quantize_options) */
+    size_t type; /* an iso_quantize_type; ISOBIT_E_OPTION for any other number */
+    /* Tensors stay as they are whose names contain one of these texts. */
+    const char *const *keep; /* [keep_count] */
+    size_t keep_count;
+    /* Where given, they are called by the thread of the call: when a tensor is written, in the
+     * order of the names; and now and then how many bytes of how many have been read, where any
+     * other number than 0 ends the call with ISOBIT_E_CANCELLED. */
+    void (*report)(void *user, const iso_quantized_tensor *tensor);
+    int (*progress)(void *user, uint64_t done, uint64_t total);
+    void *user;
+} iso_quantize_options;
+
+ISOBIT_API iso_status iso_model_quantize(const char *directory, const char *to,
+                                         const iso_quantize_options *options,
+                                         const iso_context *context, iso_error *error);
+
 /* Output of the encoder for one sequence: y [length][d]. Calls that need a stack which the model
  * does not have are ISOBIT_E_UNSUPPORTED. */
 ISOBIT_API iso_status iso_encode_f32(float *y, const iso_model *model, const uint32_t *source,

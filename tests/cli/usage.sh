@@ -40,7 +40,7 @@ export ISOBIT_ISA
 fails 2 'ISOBIT_ISA=sse9' 'unknown instruction set in the environment' "$@" run \
     --model "$model" word
 unset ISOBIT_ISA
-for command in '' run generate score embed fill demo explain info version; do
+for command in '' run generate score embed fill demo explain quantize info version; do
     # shellcheck disable=SC2086 # empty for the program itself
     works "$command --help" "$@" $command --help
     grep -q usage "$work/out" || problem "$command --help: no usage"

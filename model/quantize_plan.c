@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What becomes of each tensor of a model that is written with fewer bits, and the header of its
+ * file. All is decided by names, shapes and what the loader takes a tensor as, before a number is
+ * read, so that the places in the file are known.
+ */
+#include "quantize.h"
+#include "json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const dtypes[] = {[MADE_F16] = "F16", [MADE_BF16] = "BF16"};
+
+static int is_kept(const char *name, const iso_quantize_options *options) {
+    for (size_t i = 0; i < options->keep_count; i++)
+        if (strstr(name, options->keep[i]))
+            return 1;
+    return 0;
+}
+
+/* What a tensor becomes that was taken so. */
+static void choose(model_new_tensor *item, unsigned use, const iso_quantize_options *options) {
+    static const model_made wanted[] = {
+        [ISOBIT_QUANTIZE_BF16] = MADE_BF16, [ISOBIT_QUANTIZE_F16] = MADE_F16};
+    const unsigned matrix = MODEL_USE_MATRIX | MODEL_USE_TABLE;
+    item->made = MADE_COPY;
+    if (!use)
+        item->note = "not used";
+    else if (!(use & matrix))
+        return;
+    else if (is_kept(item->tensor->name, options))
+        item->note = "kept";
+    else
+        item->made = wanted[options->type];
+    if (item->made != MADE_COPY && strcmp(item->tensor->dtype_name, dtypes[item->made]) == 0)
+        item->made = MADE_COPY; /* it is that already */
+}
+
+static model_new_part *add_part(model_new_tensor *item, const char *name, const char *dtype,
+                                size_t element, const uint64_t *shape, size_t rank) {
+    model_new_part *part = &item->parts[item->part_count++];
+    *part = (model_new_part){.name = name, .dtype = dtype, .element = element, .rank = rank};
+    part->bytes = element;
+    for (size_t i = 0; i < rank; i++) { /* the loader has seen that such products do not overflow */
+        part->shape[i] = shape[i];
+        part->bytes *= shape[i];
+    }
+    return part;
+}
+
+/* A tensor as it is. Views of a .bin file have one of the types that have names there. */
+static void add_copy(model_new_tensor *item) {
+    static const struct {
+        const char *name;
+        size_t bytes;
+    } known[] = {{"F64", 8}, {"I64", 8},  {"F32", 4}, {"I32", 4},
+                 {"F16", 2}, {"BF16", 2}, {"I16", 2}};
+    const model_tensor *t = item->tensor;
+    size_t element = 1;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].name, t->dtype_name) == 0)
+            element = known[i].bytes;
+    model_new_part *part = add_part(item, t->name, t->dtype_name, element, t->shape, t->rank);
+    if (!t->strides)
+        part->bytes = t->end - t->begin;
+}
+
+/* Two names for one tensor of a .bin file, as those who save tied weights have them. */
+static int is_same(const model_tensor *a, const model_tensor *b) {
+    return a->shard == b->shard && a->begin == b->begin && a->end == b->end && a->begin != a->end &&
+           a->rank == b->rank && memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0;
+}
+
+static void plan_item(model_new_file *plan, const model_source *source, size_t i,
+                      const iso_quantize_options *options) {
+    const model_tensor *t = &source->checkpoint->header.tensors[i];
+    model_new_tensor *item = &plan->items[i];
+    *item = (model_new_tensor){.tensor = t};
+    choose(item, source->uses[i], options);
+    for (size_t k = 0; k < plan->table_count && !source->uses[i]; k++)
+        if (is_same(t, plan->tables[k])) {
+            item->note = "left out: a second name";
+            return;
+        }
+    if (item->made == MADE_COPY)
+        add_copy(item);
+    else
+        add_part(item, t->name, dtypes[item->made], 2, t->shape, t->rank);
+}
+
+/* ------------------------------------------------------------------------------ the header */
+
+/* Large elements first, so that all of them lie at multiples of their size. */
+static uint64_t place_parts(model_new_file *plan) {
+    uint64_t at = 0;
+    for (size_t element = 8; element; element /= 2)
+        for (size_t i = 0; i < plan->count; i++)
+            for (size_t k = 0; k < plan->items[i].part_count; k++)
+                if (plan->items[i].parts[k].element == element) {
+                    plan->items[i].parts[k].at = at;
+                    at += plan->items[i].parts[k].bytes;
+                }
+    return at;
+}
+
+static json_t *describe(const model_new_part *part) {
+    json_t *shape = json_array();
+    for (size_t i = 0; i < part->rank; i++)
+        json_array_append_new(shape, json_integer((json_int_t)part->shape[i]));
+    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", part->dtype, "shape", shape, "data_offsets",
+                     (json_int_t)part->at, (json_int_t)(part->at + part->bytes));
+}
+
+/* The length, the JSON, and spaces up to a multiple of 64 bytes. */
+static iso_status write_header(model_new_file *plan, model_arena *arena, iso_error *error) {
+    json_t *root = json_pack("{s:{s:s}}", "__metadata__", "format", "pt");
+    int good = root != NULL;
+    for (size_t i = 0; i < plan->count; i++)
+        for (size_t k = 0; k < plan->items[i].part_count; k++) {
+            const model_new_part *part = &plan->items[i].parts[k];
+            good = good && json_object_set_new(root, part->name, describe(part)) == 0;
+        }
+    char *text = good ? json_dumps(root, JSON_COMPACT) : NULL;
+    json_decref(root);
+    const size_t bytes = text ? strlen(text) : 0, all = (8 + bytes + 63) / 64 * 64;
+    plan->header = text ? model_alloc(arena, all, 1) : NULL;
+    if (plan->header) {
+        memset(plan->header, ' ', all);
+        for (size_t i = 0; i < 8; i++)
+            plan->header[i] = (char)((uint64_t)(all - 8) >> 8 * i);
+        memcpy(plan->header + 8, text, bytes);
+        plan->header_bytes = all;
+    }
+    free(text);
+    return plan->header ? ISOBIT_OK : model_fail(error, ISOBIT_E_NOMEM, "out of memory");
+}
+
+iso_status model_new_file_plan(model_new_file *plan, model_arena *arena, const model_source *source,
+                               const iso_quantize_options *options) {
+    *plan = (model_new_file){.count = source->checkpoint->header.count};
+    plan->items = model_alloc(arena, plan->count, sizeof *plan->items);
+    if (!plan->items)
+        return model_fail(source->error, ISOBIT_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < plan->count && plan->table_count < MODEL_MOST_TABLES; i++)
+        if (source->uses[i] & (MODEL_USE_LOGITS | MODEL_USE_TABLE))
+            plan->tables[plan->table_count++] = &source->checkpoint->header.tensors[i];
+    for (size_t i = 0; i < plan->count; i++)
+        plan_item(plan, source, i, options);
+    (void)place_parts(plan);
+    return write_header(plan, arena, source->error);
+}

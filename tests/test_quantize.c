@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Models that are written with fewer bits: every number against its definition in double, what is
+ * said of errors, the same bytes with every instruction set and number of threads, the same bits
+ * when the folder is loaded; and folders that appear whole or not at all.
+ */
+#include "test_quantize.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------------------ the folders */
+
+void place_make(place *p) {
+    files_make(&p->from);
+    (void)snprintf(p->out, sizeof p->out, "%s-out", p->from.directory);
+    (void)snprintf(p->partial, sizeof p->partial, "%s.partial", p->out);
+}
+
+bool is_there(const char *path) {
+    struct stat st;
+    return lstat(path, &st) == 0;
+}
+
+void remove_tree(const char *path) {
+    DIR *directory = opendir(path);
+    char inner[600];
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        (void)snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name);
+        if (unlink(inner) != 0)
+            remove_tree(inner);
+    }
+    if (directory)
+        (void)closedir(directory);
+    (void)rmdir(path);
+}
+
+void place_remove(place *p) {
+    remove_tree(p->from.directory);
+    remove_tree(p->out);
+    remove_tree(p->partial);
+}
+
+void write_file(const char *folder, const char *name, const char *text) {
+    char path[400];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    (void)fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+void quantize(const place *p, const iso_quantize_options *options, const iso_context *context) {
+    iso_error error = {0};
+    const iso_status status =
+        iso_model_quantize(p->from.directory, p->out, options, context, &error);
+    if (status)
+        fail_msg("%d: %s", (int)status, error.message);
+    assert_true(is_there(p->out));
+    assert_false(is_there(p->partial));
+}
+
+void refuses(const place *p, const iso_quantize_options *options, iso_status status,
+             const char *says) {
+    iso_error error = {0};
+    const iso_status got = iso_model_quantize(p->from.directory, p->out, options, NULL, &error);
+    if (got != status || !strstr(error.message, says))
+        fail_msg("%d, not %d: \"%s\" without \"%s\"", (int)got, (int)status, error.message, says);
+}
+
+/* -------------------------------------------------------------------------------- the model */
+
+enum { V = 53, D = 64, F = 96 };
+
+/* Numbers of every size that F16 has, also between two of them, and nearly so. */
+static float special(size_t i) {
+    static const float least[] = {0x1p-24f, 0x1p-14f, 0x1p-1f, 0x1p0f, 0x1p15f};
+    const float unit = least[i % COUNT(least)] * 0x1p-10f;
+    float x = least[i % COUNT(least)] + (float)(i / 5 % 29) * unit * 0.25f;
+    if (i % 7 == 3)
+        x = nextafterf(x, i % 2 ? 0 : 1e9f);
+    return i % 3 == 1 ? -x : x;
+}
+
+static void set_number(builder *b, size_t i, float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    for (size_t k = 0; k < 4; k++)
+        b->data.bytes[4 * i + k] = (unsigned char)(bits >> 8 * k);
+}
+
+/* A marian model of F32, whose table, the first tensor, has numbers that are hard to round. */
+static void make_model(const place *p) {
+    builder b = {.state = 5};
+    builder_model(&b, V, D, F, 1);
+    for (size_t i = 0; i < (size_t)D * 10; i++)
+        set_number(&b, i, special(i));
+    set_number(&b, 7, -0.0f);
+    builder_write(&b, &p->from);
+    files_config(&p->from, "marian", V, D, 4, F,
+                 ",\"pad_token_id\":1,\"eos_token_id\":2,\"decoder_start_token_id\":1,"
+                 "\"max_position_embeddings\":32");
+}
+
+static void with_number(const place *p, size_t at, float x) {
+    stored s = stored_read(p->from.directory);
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    for (size_t k = 0; k < 4; k++)
+        s.bytes[(size_t)(s.data - s.bytes) + 4 * at + k] = (unsigned char)(bits >> 8 * k);
+    files_write(&p->from, "model.safetensors", s.bytes, s.count);
+    stored_free(&s);
+}
+
+/* ----------------------------------------------------------------------------- every number */
+
+typedef struct expected {
+    const place *p;
+    const stored *from;
+    iso_quantize_type type;
+    size_t count;
+    char last[200];
+} expected;
+
+static int is_matrix(const stored_tensor *t) { return t->rank == 2 && t->shape[0] != 1; }
+
+/* What is said of a tensor while it is written. */
+static void check_report(void *user, const iso_quantized_tensor *t) {
+    expected *e = user;
+    stored_tensor from;
+    assert_true(strcmp(e->last, t->name) < 0);
+    (void)snprintf(e->last, sizeof e->last, "%s", t->name);
+    e->count++;
+    assert_true(stored_find(e->from, t->name, &from));
+    assert_int_equal(t->rank, from.rank);
+    for (size_t i = 0; i < t->rank; i++)
+        assert_int_equal(t->shape[i], from.shape[i]);
+    assert_string_equal(t->from, "F32");
+    assert_int_equal(t->from_bytes, from.bytes);
+    if (!is_matrix(&from)) {
+        assert_string_equal(t->type, "F32");
+        assert_int_equal(t->bytes, from.bytes);
+        assert_true(t->largest == 0 && t->rms == 0 && t->tensor_rms == 0);
+        return;
+    }
+    double largest = 0, errors = 0, squares = 0;
+    for (size_t i = 0; i < from.count; i++) {
+        const double x = stored_number(&from, i);
+        const double error =
+            e->type == ISOBIT_QUANTIZE_F16 ? rounded(x, 11, -14) - x : rounded(x, 8, -126) - x;
+        largest = fmax(largest, fabs(error));
+        errors += error * error;
+        squares += x * x;
+    }
+    assert_string_equal(t->type, e->type == ISOBIT_QUANTIZE_F16 ? "F16" : "BF16");
+    assert_int_equal(t->bytes, from.bytes / 2);
+    assert_true(t->largest == largest);
+    assert_true(fabs(t->rms - sqrt(errors / (double)from.count)) <= 1e-12 * t->rms);
+    assert_true(fabs(t->tensor_rms - sqrt(squares / (double)from.count)) <= 1e-12 * t->tensor_rms);
+}
+
+static void check_16(const place *p, const stored *from, iso_quantize_type type) {
+    stored to = stored_read(p->out);
+    const char *name;
+    json_t *entry;
+    size_t matrices = 0;
+    assert_int_equal(json_object_size(to.header), json_object_size(from->header) + 1);
+    json_object_foreach(from->header, name, entry) {
+        stored_tensor a, b;
+        assert_true(stored_find(from, name, &a) && stored_find(&to, name, &b));
+        assert_memory_equal(a.shape, b.shape, sizeof a.shape);
+        if (!is_matrix(&a)) {
+            assert_string_equal(b.dtype, "F32");
+            assert_memory_equal(a.at, b.at, a.bytes);
+            continue;
+        }
+        matrices++;
+        assert_string_equal(b.dtype, type == ISOBIT_QUANTIZE_F16 ? "F16" : "BF16");
+        for (size_t i = 0; i < a.count; i++) {
+            const double x = stored_number(&a, i), y = stored_number(&b, i);
+            const double wanted =
+                type == ISOBIT_QUANTIZE_F16 ? rounded(x, 11, -14) : rounded(x, 8, -126);
+            if (y != wanted || signbit(y) != signbit(x))
+                fail_msg("%s, element %zu: %a became %a, not %a", name, i, x, y, wanted);
+        }
+    }
+    assert_int_equal(matrices, 17);
+    assert_int_equal((to.data - to.bytes) % 8, 0); /* as who maps the file wants it */
+    assert_string_equal(
+        json_string_value(json_object_get(json_object_get(to.header, "__metadata__"), "format")),
+        "pt");
+    stored_free(&to);
+}
+
+static void test_numbers(void **state) {
+    place p;
+    place_make(&p);
+    make_model(&p);
+    stored from = stored_read(p.from.directory);
+    for (int type = ISOBIT_QUANTIZE_BF16; type <= ISOBIT_QUANTIZE_F16; type++) {
+        expected e = {.p = &p, .from = &from, .type = (iso_quantize_type)type};
+        const iso_quantize_options options = {
+            .size = sizeof options, .type = (size_t)type, .report = check_report, .user = &e};
+        quantize(&p, &options, NULL);
+        assert_int_equal(e.count, json_object_size(from.header));
+        check_16(&p, &from, (iso_quantize_type)type);
+        remove_tree(p.out);
+    }
+    stored_free(&from);
+    place_remove(&p);
+    (void)state;
+}
+
+/* ------------------------------------------------------------------------ the same everywhere */
+
+static void test_same_bytes(void **state) {
+    place p;
+    place_make(&p);
+    make_model(&p);
+    iso_pool *pools[2];
+    assert_int_equal(iso_pool_create(&pools[0], 2), ISOBIT_OK);
+    assert_int_equal(iso_pool_create(&pools[1], 5), ISOBIT_OK);
+    for (size_t type = ISOBIT_QUANTIZE_BF16; type <= ISOBIT_QUANTIZE_F16; type++) {
+        const iso_quantize_options options = {.size = sizeof options, .type = type};
+        quantize(&p, &options, NULL);
+        stored first = stored_read(p.out);
+        for (size_t i = 0; i < 3 * iso_isa_count(); i++) {
+            const iso_context context = {.size = sizeof context,
+                                         .isa = iso_isa_get(i / 3),
+                                         .executor =
+                                             i % 3 ? iso_pool_executor(pools[i % 3 - 1]) : NULL};
+            if (iso_isa_missing(context.isa))
+                continue;
+            remove_tree(p.out);
+            quantize(&p, &options, &context);
+            stored other = stored_read(p.out);
+            assert_int_equal(other.count, first.count);
+            assert_memory_equal(other.bytes, first.bytes, first.count);
+            stored_free(&other);
+        }
+        remove_tree(p.out);
+        stored_free(&first);
+    }
+    iso_pool_destroy(pools[0]);
+    iso_pool_destroy(pools[1]);
+    place_remove(&p);
+    (void)state;
+}
+
+/* --------------------------------------------------------------------------------- loading */
+
+static const uint32_t source[] = {5, 40, 17, 9, 2}, target[] = {1, 8, 30, 30};
+
+static void logits(float *to, const char *folder, const iso_load_options *options) {
+    iso_error error = {0};
+    iso_model *model;
+    if (iso_model_load(&model, folder, options, NULL, &error) ||
+        iso_logits_f32(to, model, source, COUNT(source), target, COUNT(target), 0, NULL, &error))
+        fail_msg("%s: %s", folder, error.message);
+    iso_model_free(model);
+}
+
+/* The folder gives what the floats give that its numbers are. */
+static void test_loading(void **state) {
+    static float got[COUNT(target) * V], wanted[COUNT(target) * V];
+    place p;
+    place_make(&p);
+    make_model(&p);
+    for (int type = ISOBIT_QUANTIZE_BF16; type <= ISOBIT_QUANTIZE_F16; type++) {
+        const iso_quantize_options options = {.size = sizeof options, .type = (size_t)type};
+        quantize(&p, &options, NULL);
+        logits(got, p.out, NULL);
+        stored s = stored_read(p.from.directory);
+        const char *name;
+        json_t *entry;
+        json_object_foreach(s.header, name, entry) {
+            stored_tensor t;
+            assert_true(stored_find(&s, name, &t));
+            for (size_t i = 0; is_matrix(&t) && i < t.count; i++) {
+                const double x = stored_number(&t, i);
+                const float y = (float)(type == ISOBIT_QUANTIZE_F16 ? rounded(x, 11, -14)
+                                                                    : rounded(x, 8, -126));
+                uint32_t bits;
+                memcpy(&bits, &y, sizeof bits);
+                for (size_t k = 0; k < 4; k++)
+                    s.bytes[(size_t)(t.at - s.bytes) + 4 * i + k] = (unsigned char)(bits >> 8 * k);
+            }
+        }
+        files_write(&p.from, "model.safetensors", s.bytes, s.count);
+        stored_free(&s);
+        logits(wanted, p.from.directory, NULL);
+        assert_memory_equal(got, wanted, sizeof got);
+        for (size_t i = 0; i < COUNT(got); i++)
+            assert_true(isfinite(got[i]));
+        remove_tree(p.out);
+        make_model(&p);
+    }
+    place_remove(&p);
+    (void)state;
+}
+
+/* ------------------------------------------------------------------------- what is refused */
+
+static void test_refusals(void **state) {
+    static const char *const keep[] = {"encoder_attn", "shared", NULL};
+    const iso_quantize_options f16 = {.size = sizeof f16, .type = ISOBIT_QUANTIZE_F16};
+    iso_quantize_options options = {.size = sizeof options};
+    place p;
+    place_make(&p);
+    refuses(&p, NULL, ISOBIT_E_MISSING, "there is no file config.json");
+    make_model(&p);
+    options.type = 99;
+    refuses(&p, &options, ISOBIT_E_OPTION, "type 99");
+    options = (iso_quantize_options){.size = sizeof options + 8};
+    refuses(&p, &options, ISOBIT_E_SIZE, "unknown size");
+    options = (iso_quantize_options){.size = sizeof options, .keep = keep, .keep_count = 3};
+    refuses(&p, &options, ISOBIT_E_NULL, "a text of keep is NULL");
+    assert_int_equal(iso_model_quantize(NULL, p.out, NULL, NULL, NULL), ISOBIT_E_NULL);
+    assert_int_equal(iso_model_quantize(p.from.directory, NULL, NULL, NULL, NULL), ISOBIT_E_NULL);
+    assert_int_equal(iso_model_quantize(p.from.directory, "", NULL, NULL, NULL), ISOBIT_E_IO);
+
+    /* Numbers that are none, or that F16 does not have: the first one, whoever met it. */
+    with_number(&p, D + 3, 65520);
+    with_number(&p, D * 5, -1e6f);
+    refuses(&p, &f16, ISOBIT_E_RANGE,
+            "tensor \"model.shared.weight\": element 67 is too large for F16");
+    with_number(&p, D + 3, 65519.996f);
+    with_number(&p, D * 5, 0);
+    quantize(&p, &f16, NULL);
+    remove_tree(p.out);
+    with_number(&p, D + 3, NAN);
+    refuses(&p, &f16, ISOBIT_E_RANGE, "tensor \"model.shared.weight\": element 67 is not finite");
+    refuses(&p, NULL, ISOBIT_E_RANGE, "tensor \"model.shared.weight\": element 67 is not finite");
+    with_number(&p, D + 3, 3e38f); /* BF16 has 3.39e38 */
+    quantize(&p, NULL, NULL);
+    remove_tree(p.out);
+    with_number(&p, D + 3, 3.4e38f);
+    refuses(&p, NULL, ISOBIT_E_RANGE, "element 67 is too large for BF16");
+    with_number(&p, D + 3, 1);
+    /* q_proj.bias of the first layer, after the table and its matrix. */
+    with_number(&p, V * D + D * D + 2, INFINITY);
+    refuses(&p, NULL, ISOBIT_E_RANGE, "q_proj.bias\": element 2 is not finite");
+    with_number(&p, V * D + D * D + 2, 1);
+
+    options = (iso_quantize_options){.size = sizeof options, .keep = keep, .keep_count = 2};
+    quantize(&p, &options, NULL);
+    stored s = stored_read(p.out);
+    stored_tensor t;
+    assert_true(stored_find(&s, "model.shared.weight", &t));
+    assert_string_equal(t.dtype, "F32");
+    assert_true(stored_find(&s, "model.decoder.layers.0.encoder_attn.k_proj.weight", &t));
+    assert_string_equal(t.dtype, "F32");
+    assert_true(stored_find(&s, "model.decoder.layers.0.self_attn.k_proj.weight", &t));
+    assert_string_equal(t.dtype, "BF16");
+    stored_free(&s);
+    place_remove(&p);
+    (void)state;
+}
+
+/* A GGUF file, and a folder that has only that. */
+static void test_gguf(void **state) {
+    place p;
+    place_make(&p);
+    iso_error error = {0};
+    static const char path[] = ISOBIT_TEST_DATA "/gguf/gpt2.gguf";
+    assert_int_equal(iso_model_quantize(path, p.out, NULL, NULL, &error), ISOBIT_E_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "gpt2.gguf is a GGUF file"));
+    char link[120];
+    (void)snprintf(link, sizeof link, "%s/gpt2.gguf", p.from.directory);
+    assert_int_equal(symlink(path, link), 0);
+    refuses(&p, NULL, ISOBIT_E_UNSUPPORTED, "gpt2.gguf is a GGUF file");
+    assert_false(is_there(p.out) || is_there(p.partial));
+    place_remove(&p);
+    (void)state;
+}
+
+/* All golden models: files, tensors, strange element types; then they load. */
+static void test_families(void **state) {
+    static const char models[] = ISOBIT_TEST_DATA "/models";
+    DIR *directory = opendir(models);
+    size_t count = 0;
+    assert_non_null(directory);
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        place p;
+        char path[400];
+        (void)snprintf(path, sizeof path, "%s/%s/config.json", models, entry->d_name);
+        if (entry->d_name[0] == '.' || !is_there(path))
+            continue;
+        place_make(&p);
+        (void)snprintf(path, sizeof path, "%s/%s", models, entry->d_name);
+        for (size_t type = ISOBIT_QUANTIZE_BF16; type <= ISOBIT_QUANTIZE_F16; type++) {
+            const iso_quantize_options options = {.size = sizeof options, .type = type};
+            iso_error error = {0};
+            iso_model *model = NULL;
+            if (iso_model_quantize(path, p.out, &options, NULL, &error) ||
+                iso_model_load(&model, p.out, NULL, NULL, &error))
+                fail_msg("%s: %s", path, error.message);
+            const iso_model_info *info = iso_model_get_info(model);
+            assert_true(info->parameters_16 > info->parameters / 2);
+            iso_model_free(model);
+            remove_tree(p.out);
+        }
+        place_remove(&p);
+        count++;
+    }
+    (void)closedir(directory);
+    assert_true(count >= 30);
+    (void)state;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers), cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_loading), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_gguf),    cmocka_unit_test(test_families),
+        cmocka_unit_test(test_places),  cmocka_unit_test(test_leftovers),
+        cmocka_unit_test(test_copies),  cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_faults),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

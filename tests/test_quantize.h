@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of test_quantize share.
+ */
+#ifndef ISOBIT_TESTS_TEST_QUANTIZE_H
+#define ISOBIT_TESTS_TEST_QUANTIZE_H
+
+#include "model_files.h"
+
+#include <isobit/model.h>
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+/* Kinds of calls, of which one can be made to fail: that number `failing`, from 1; 0: none. */
+enum { CALL_MEMORY, CALL_READ, CALL_WRITE, CALL_SYNC, CALL_NAME, CALL_OPEN, CALL_KINDS };
+extern struct calls { size_t count, failing; } calls[CALL_KINDS];
+
+/* A safetensors file, read by nothing of isobit. */
+typedef struct stored {
+    unsigned char *bytes; /* the whole file */
+    size_t count;
+    const unsigned char *data;
+    json_t *header;
+} stored;
+stored stored_read(const char *folder);
+void stored_free(stored *s);
+typedef struct stored_tensor {
+    const char *dtype;
+    size_t rank, shape[4], count;
+    const unsigned char *at;
+    size_t bytes;
+} stored_tensor;
+/* False: there is none of that name. What is not of the form fails the test. */
+bool stored_find(const stored *s, const char *name, stored_tensor *t);
+/* Element i as a number, of any type. */
+double stored_number(const stored_tensor *t, size_t i);
+
+/* Two folders that do not exist until they are written. */
+typedef struct place {
+    files from;
+    char out[100], partial[120];
+} place;
+void place_make(place *p);
+void place_remove(place *p); /* with all that is there */
+bool is_there(const char *path);
+void remove_tree(const char *path);
+void write_file(const char *folder, const char *name, const char *text);
+
+/* The number that a float becomes, by the definition: p bits, no exponent below `least`. */
+double rounded(double x, int p, int least);
+
+/* Calls iso_model_quantize, and fails the test unless it ends so; `says` is in the message. */
+void quantize(const place *p, const iso_quantize_options *options, const iso_context *context);
+void refuses(const place *p, const iso_quantize_options *options, iso_status status,
+             const char *says);
+
+/* files.c: folders that are there or not, calls that fail. */
+void test_places(void **state);
+void test_leftovers(void **state);
+void test_copies(void **state);
+void test_faults(void **state);
+void test_cancel(void **state);
+
+#endif
