@@ -210,7 +210,7 @@ static iso_status copy_file(int to, int from, const char *name, iso_error *error
 }
 
 static iso_status copy_list(int to, int parent, const char *from,
-                            int (*wanted)(const char *name, int folder), int depth,
+                            int (*wanted)(const char *name, model_entry entry), int depth,
                             iso_error *error) {
     iso_status status = ISOBIT_OK;
     DIR *directory = open_list(parent, from);
@@ -221,9 +221,9 @@ static iso_status copy_list(int to, int parent, const char *from,
         struct stat st;
         if (fstatat(fd, name, &st, 0) != 0) /* a link to nothing */
             continue;
-        if (S_ISREG(st.st_mode) && wanted(name, 0)) {
+        if (S_ISREG(st.st_mode) && wanted(name, depth ? ENTRY_INNER_FILE : ENTRY_FILE)) {
             status = copy_file(to, fd, name, error);
-        } else if (S_ISDIR(st.st_mode) && depth == 0 && wanted(name, 1)) {
+        } else if (S_ISDIR(st.st_mode) && depth == 0 && wanted(name, ENTRY_FOLDER)) {
             int inner = -1;
             if (mkdirat(to, name, 0777) != 0 ||
                 (inner = openat(to, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
@@ -243,7 +243,7 @@ static iso_status copy_list(int to, int parent, const char *from,
 }
 
 iso_status model_folder_copy(const model_folder *folder, const char *from,
-                             int (*wanted)(const char *name, int folder), iso_error *error) {
+                             int (*wanted)(const char *name, model_entry entry), iso_error *error) {
     return copy_list(folder->fd, AT_FDCWD, from, wanted, 0, error);
 }
 

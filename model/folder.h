@@ -28,10 +28,10 @@ iso_status model_folder_write(int fd, const char *name, const void *data, size_t
                               uint64_t offset, iso_error *error);
 /* The file must be on the disk; closes it. */
 iso_status model_folder_close(int fd, const char *name, iso_error *error);
-/* The regular files of the folder `from`, of which `wanted` says 1, and those of the folders in it,
- * of which it says 2. */
+/* Copies of the folder `from` the files that are wanted, and of the folders in it that are. */
+typedef enum model_entry { ENTRY_FILE, ENTRY_FOLDER, ENTRY_INNER_FILE } model_entry;
 iso_status model_folder_copy(const model_folder *folder, const char *from,
-                             int (*wanted)(const char *name, int folder), iso_error *error);
+                             int (*wanted)(const char *name, model_entry entry), iso_error *error);
 /* It is complete: all of it is brought onto the disk, and it gets its name. */
 iso_status model_folder_finish(model_folder *folder, iso_error *error);
 /* Removes what is not complete; after model_folder_finish nothing. */

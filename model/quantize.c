@@ -16,10 +16,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PIECE_FLOATS ((size_t)1 << 16) /* rows of so many floats, one at least */
-#define PIECES_TOGETHER 16             /* of a thread, between two words about progress */
+#define PIECE_FLOATS ((size_t)1 << 16)  /* rows of so many floats, one at least */
+#define TURNED_FLOATS ((size_t)1 << 20) /* of columns, which lie apart: a few more */
+#define PIECES_TOGETHER 16              /* of a thread, between two words about progress */
 
-static const char weights_name[] = "model.safetensors";
+static const char weights_name[] = "model.safetensors", config_name[] = "config.json";
 
 /* A thread that converts, with memory and an error of its own. */
 typedef struct worker {
@@ -30,6 +31,7 @@ typedef struct worker {
     size_t failed;          /* the piece, where status says so */
     float *floats;          /* of a piece */
     unsigned char *numbers; /* what they become; 4 bytes for each float */
+    float *scales;          /* [floats] */
 } worker;
 
 typedef struct conversion {
@@ -41,9 +43,9 @@ typedef struct conversion {
     uint64_t data_start, read, total;
     /* The tensor that is being written. */
     const model_new_tensor *item;
-    size_t width, rows, step; /* of its matrix, and rows of a piece */
-    model_errors *sums;       /* [pieces] */
-    size_t end;               /* of the pieces that are to be done now */
+    size_t step;        /* rows of a piece */
+    model_errors *sums; /* [pieces] */
+    size_t end;         /* of the pieces that are to be done now */
     atomic_size_t next, stop;
 } conversion;
 
@@ -55,28 +57,105 @@ static iso_status write_part(const conversion *all, const model_new_part *part, 
                               all->data_start + part->at + offset, error);
 }
 
-/* Rows of a matrix, read, converted and written. */
-static iso_status convert_piece(conversion *all, worker *own, size_t piece) {
+/* The place in the file of element i of rows [first, ...) of the matrix. */
+static size_t element_of(const model_new_tensor *item, size_t first, size_t i) {
+    const size_t row = first + i / item->width, column = i % item->width;
+    return item->turned ? column * item->rows + row : row * item->width + column;
+}
+
+/* The first one that is an infinity or NaN, or `count`. */
+static size_t find_nonfinite(const float *x, size_t count) {
+    size_t i = 0;
+    while (i < count && x[i] - x[i] == 0)
+        i++;
+    return i;
+}
+
+static iso_status refuse_nonfinite(const worker *own, const model_tensor *t, size_t element) {
+    model_quoted name;
+    return model_fail(own->source.error, ISOBIT_E_RANGE, "tensor %s: element %zu is not finite",
+                      model_quote(&name, t->name, t->name_bytes), element);
+}
+
+/* Rows of a matrix; of one that is stored [in][out] columns, a view. */
+static iso_status read_matrix(const conversion *all, worker *own, size_t first, size_t rows) {
     const model_new_tensor *item = all->item;
     const model_tensor *t = item->tensor;
-    const size_t first = piece * all->step, width = all->width;
-    const size_t left = all->rows - first, rows = left < all->step ? left : all->step;
+    const size_t width = item->width;
+    uint64_t strides[2];
+    model_tensor view = *t;
+    if (item->turned) {
+        view.shape[0] = t->shape[1];
+        view.shape[1] = t->shape[0];
+        strides[0] = t->strides ? t->strides[1] : 1;
+        strides[1] = t->strides ? t->strides[0] : t->shape[1];
+        view.strides = strides;
+    }
+    const iso_status status = model_read_elements(&own->source, &view, FORM_F32,
+                                                  (char *)own->floats, first * width, rows * width);
+    const size_t bad = status ? 0 : find_nonfinite(own->floats, rows * width);
+    return status || bad == rows * width ? status
+                                         : refuse_nonfinite(own, t, element_of(item, first, bad));
+}
+
+static iso_status make_16(const conversion *all, worker *own, size_t first, size_t rows,
+                          model_errors *sums) {
+    const model_new_tensor *item = all->item;
+    const size_t width = item->width;
     model_quoted name;
     size_t bad = 0;
-    iso_status status = model_read_elements(&own->source, t, FORM_F32, (char *)own->floats,
-                                            first * width, rows * width);
-    if (status)
-        return status;
-    status = model_make_16(own->numbers, own->floats, rows * width, item->made, &all->sums[piece],
-                           &bad, &own->context);
+    const iso_status status = model_make_16(own->numbers, own->floats, rows * width, item->made,
+                                            sums, &bad, &own->context);
     if (status == ISOBIT_E_RANGE)
         return model_fail(own->source.error, status, "tensor %s: element %zu is too large for %s",
-                          model_quote(&name, t->name, t->name_bytes), first * width + bad,
-                          item->parts[0].dtype);
+                          model_quote(&name, item->tensor->name, item->tensor->name_bytes),
+                          element_of(item, first, bad), item->parts[0].dtype);
     if (status)
         return model_fail(own->source.error, status, "rounding: %s", iso_strerror(status));
     return write_part(all, &item->parts[0], own->numbers, rows * width * 2,
                       (uint64_t)first * width * 2, own->source.error);
+}
+
+/* Bytes of some rows to where they are columns. */
+static iso_status write_columns(const conversion *all, worker *own, size_t first, size_t rows) {
+    const model_new_tensor *item = all->item;
+    unsigned char *column = (unsigned char *)own->floats; /* they are of no more use */
+    iso_status status = ISOBIT_OK;
+    for (size_t j = 0; j < item->width && !status; j++) {
+        for (size_t i = 0; i < rows; i++)
+            column[i] = own->numbers[i * item->width + j];
+        status = write_part(all, &item->parts[0], column, rows, (uint64_t)j * item->rows + first,
+                            own->source.error);
+    }
+    return status;
+}
+
+static iso_status make_int8(const conversion *all, worker *own, size_t first, size_t rows,
+                            model_errors *sums) {
+    const model_new_tensor *item = all->item;
+    const size_t width = item->width;
+    iso_status status = model_make_int8((int8_t *)own->numbers, own->scales, own->floats, rows,
+                                        width, sums, &own->context);
+    if (status)
+        return model_fail(own->source.error, status, "int8: %s", iso_strerror(status));
+    status = item->turned ? write_columns(all, own, first, rows)
+                          : write_part(all, &item->parts[0], own->numbers, rows * width,
+                                       (uint64_t)first * width, own->source.error);
+    return status ? status
+                  : write_part(all, &item->parts[1], own->scales, rows * sizeof *own->scales,
+                               (uint64_t)first * sizeof *own->scales, own->source.error);
+}
+
+/* Rows of a matrix, read, converted and written. */
+static iso_status convert_piece(conversion *all, worker *own, size_t piece) {
+    const model_new_tensor *item = all->item;
+    const size_t first = piece * all->step, left = item->rows - first;
+    const size_t rows = left < all->step ? left : all->step;
+    const iso_status status = read_matrix(all, own, first, rows);
+    if (status)
+        return status;
+    return item->made == MADE_INT8 ? make_int8(all, own, first, rows, &all->sums[piece])
+                                   : make_16(all, own, first, rows, &all->sums[piece]);
 }
 
 /* Pieces in their order: all before the first that fails are done by somebody, so that the first
@@ -119,7 +198,7 @@ static iso_status say_progress(const conversion *all) {
 /* All pieces of the tensor. */
 static iso_status convert_all(conversion *all, uint64_t bytes) {
     const iso_executor *executor = all->source->context->executor;
-    const size_t pieces = (all->rows + all->step - 1) / all->step;
+    const size_t pieces = (all->item->rows + all->step - 1) / all->step;
     const uint64_t before = all->read;
     iso_status status = ISOBIT_OK;
     for (size_t done = 0; done < pieces && !status; done = all->end) {
@@ -188,6 +267,9 @@ static iso_status check_copy(conversion *all, const model_tensor *t) {
     for (size_t done = 0, some; done < count && !status; done += some) {
         some = count - done < rows * width ? count - done : rows * width;
         status = model_read_elements(&own->source, t, FORM_F32, (char *)own->floats, done, some);
+        const size_t bad = status ? 0 : find_nonfinite(own->floats, some);
+        if (!status && bad < some)
+            status = refuse_nonfinite(own, t, done + bad);
     }
     if (status && all->source->error)
         *all->source->error = own->error;
@@ -235,7 +317,7 @@ static void report(const conversion *all, const model_errors *sums, size_t piece
         squares += sums[i].squares;
         done.largest = sums[i].largest > done.largest ? sums[i].largest : done.largest;
     }
-    const double count = (double)all->rows * (double)all->width;
+    const double count = (double)item->rows * (double)item->width;
     done.rms = pieces ? sqrt(errors / count) : 0;
     done.tensor_rms = pieces ? sqrt(squares / count) : 0;
     for (size_t i = 0; i < item->part_count; i++)
@@ -253,10 +335,9 @@ static iso_status write_tensor(conversion *all, const model_new_tensor *item, in
     if (item->part_count && item->made == MADE_COPY) {
         status = copy_tensor(all, used);
     } else if (item->part_count) { /* a matrix, of which the loader knows that it has elements */
-        all->rows = (size_t)t->shape[0];
-        all->width = (size_t)t->shape[1];
-        all->step = all->width < PIECE_FLOATS ? PIECE_FLOATS / all->width : 1;
-        pieces = (all->rows + all->step - 1) / all->step;
+        const size_t room = item->turned ? TURNED_FLOATS : PIECE_FLOATS;
+        all->step = item->width < room ? room / item->width : 1;
+        pieces = (item->rows + all->step - 1) / all->step;
         all->sums = model_alloc(&arena, pieces, sizeof *all->sums);
         if (all->sums) {
             memset(all->sums, 0, pieces * sizeof *all->sums);
@@ -272,24 +353,28 @@ static iso_status write_tensor(conversion *all, const model_new_tensor *item, in
 }
 
 /* Memory for the threads: of a piece, which is one row at least. */
-static iso_status make_workers(conversion *all, model_arena *arena) {
+static iso_status make_workers(conversion *all, const model_new_file *plan, model_arena *arena) {
     const model_source *source = all->source;
-    const model_header *header = &source->checkpoint->header;
     size_t floats = PIECE_FLOATS;
-    for (size_t i = 0; i < header->count; i++)
-        for (size_t k = 0; source->uses[i] && k < header->tensors[i].rank; k++)
-            if (header->tensors[i].shape[k] > floats)
-                floats = (size_t)header->tensors[i].shape[k];
+    for (size_t i = 0; i < plan->count; i++) {
+        const model_new_tensor *item = &plan->items[i];
+        const size_t room = item->turned && item->made != MADE_COPY ? TURNED_FLOATS : 0;
+        floats = floats < room ? room : floats;
+        for (size_t k = 0; source->uses[i] && k < item->tensor->rank; k++)
+            if (item->tensor->shape[k] > floats)
+                floats = (size_t)item->tensor->shape[k];
+    }
     all->threads = source->context->executor ? source->context->executor->max_threads : 1;
     all->workers = model_alloc(arena, all->threads, sizeof *all->workers);
-    float *room = model_alloc3(arena, all->threads, floats, 2, sizeof *room);
+    float *room = model_alloc3(arena, all->threads, floats, 3, sizeof *room);
     unsigned char *raw = model_alloc3(arena, all->threads, floats, 2, 1);
     if (!all->workers || !room || !raw)
         return model_fail(source->error, ISOBIT_E_NOMEM, "out of memory");
     for (size_t i = 0; i < all->threads; i++) {
         worker *own = &all->workers[i];
-        *own = (worker){.source = *source, .floats = room + 2 * i * floats};
+        *own = (worker){.source = *source, .floats = room + 3 * i * floats};
         own->numbers = (unsigned char *)(own->floats + floats);
+        own->scales = own->floats + 2 * floats;
         own->source.chunk_floats = floats;
         own->source.raw = raw + 2 * i * floats;
         own->source.error = &own->error;
@@ -302,7 +387,7 @@ static iso_status make_workers(conversion *all, model_arena *arena) {
 static iso_status write_weights(conversion *all, const model_new_file *plan, model_arena *arena,
                                 const model_folder *folder) {
     iso_error *error = all->source->error;
-    iso_status status = make_workers(all, arena);
+    iso_status status = make_workers(all, plan, arena);
     if (!status)
         status = model_folder_create(folder, weights_name, &all->fd, error);
     if (status)
@@ -329,9 +414,9 @@ static int ends_with(const char *name, const char *end) {
     return bytes >= n && strcmp(name + bytes - n, end) == 0;
 }
 
-/* All but weights, whatever form they have, and hidden files. Of the folders those of
- * sentence-transformers: a number, "_" and a name. */
-static int is_wanted(const char *name, int folder) {
+/* All but weights, whatever form they have, hidden files, and config.json, which is written. Of the
+ * folders those of sentence-transformers: a number, "_" and a name. */
+static int is_wanted(const char *name, model_entry entry) {
     static const char *const others[] = {".safetensors", ".safetensors.index.json",
                                          ".bin",         ".bin.index.json",
                                          ".gguf",        ".h5",
@@ -341,12 +426,27 @@ static int is_wanted(const char *name, int folder) {
                                          ".ot",          ".tflite",
                                          ".npz"};
     const size_t digits = strspn(name, "0123456789");
-    if (folder)
+    if (entry == ENTRY_INNER_FILE)
+        return 1;
+    if (entry == ENTRY_FOLDER)
         return digits > 0 && name[digits] == '_';
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (ends_with(name, others[i]))
             return 0;
-    return name[0] != '.';
+    return name[0] != '.' && strcmp(name, config_name) != 0;
+}
+
+static iso_status write_config(const model_folder *folder, const char *text, size_t bytes,
+                               iso_error *error) {
+    int fd = -1;
+    iso_status status = model_folder_create(folder, config_name, &fd, error);
+    if (status)
+        return status;
+    status = model_folder_write(fd, config_name, text, bytes, 0, error);
+    if (!status)
+        return model_folder_close(fd, config_name, error);
+    (void)close(fd);
+    return status;
 }
 
 /* ---------------------------------------------------------------------------------- the call */
@@ -358,17 +458,24 @@ static iso_status quantize(iso_model *model, model_source *source, const char *d
     model_folder folder;
     model_new_file plan;
     model_arena arena = {0};
+    char *config;
+    size_t config_bytes;
     conversion all = {.options = options, .source = source, .fd = -1};
     source->checkpoint = &checkpoint;
     iso_status status = model_check(model, &checkpoint, source, directory, error);
     if (!status)
         status = model_new_file_plan(&plan, &arena, source, options);
+    if (!status)
+        status = model_new_config(&config, &config_bytes, &arena, directory, &plan, options,
+                                  model->config.names->head, error);
     if (!status) {
         status = model_folder_open(&folder, to, error);
         if (!status)
             status = write_weights(&all, &plan, &arena, &folder);
         if (!status)
             status = model_folder_copy(&folder, directory, is_wanted, error);
+        if (!status)
+            status = write_config(&folder, config, config_bytes, error);
         if (!status)
             status = model_checkpoint_unchanged(&checkpoint, error);
         if (!status)
@@ -383,8 +490,8 @@ static iso_status quantize(iso_model *model, model_source *source, const char *d
 }
 
 static iso_status check_options(const iso_quantize_options *options, iso_error *error) {
-    if (options->type > ISOBIT_QUANTIZE_F16)
-        return model_fail(error, ISOBIT_E_OPTION, "type %zu: there are 0 to 1 (iso_quantize_type)",
+    if (options->type > ISOBIT_QUANTIZE_INT8)
+        return model_fail(error, ISOBIT_E_OPTION, "type %zu: there are 0 to 2 (iso_quantize_type)",
                           options->type);
     for (size_t i = 0; i < options->keep_count; i++)
         if (!options->keep || !options->keep[i])
@@ -417,8 +524,7 @@ iso_status iso_model_quantize(const char *directory, const char *to,
     if (!model)
         return model_fail(error, ISOBIT_E_NOMEM, "out of memory");
     memset(model, 0, sizeof *model);
-    model_source source = {
-        .arena = &model->arena, .context = &plain, .error = error, .reject_nonfinite = 1};
+    model_source source = {.arena = &model->arena, .context = &plain, .error = error};
     status = quantize(model, &source, directory, to, options);
     model_arena_free(&source.scratch);
     model_arena_free(&model->arena);

@@ -8,7 +8,7 @@
 #include "weights.h"
 
 /* How elements are written. */
-typedef enum model_made { MADE_COPY, MADE_F16, MADE_BF16 } model_made;
+typedef enum model_made { MADE_COPY, MADE_F16, MADE_BF16, MADE_INT8 } model_made;
 
 /* Of some numbers, and of what is used instead. */
 typedef struct model_errors {
@@ -19,8 +19,15 @@ typedef struct model_errors {
  * quantize_numbers.c: floats, finite, become numbers of 16 bits, little-endian. Adds to *errors.
  * ISOBIT_E_RANGE, and the first one in *bad, if the type has no room for one.
  */
-iso_status model_make_16(unsigned char *to, float *x, size_t count, model_made made,
+iso_status model_make_16(unsigned char *to, const float *x, size_t count, model_made made,
                          model_errors *errors, size_t *bad, const iso_context *context);
+
+/*
+ * Rows of k floats, finite, become integers and a scale each, those of iso_quantize_s8; scales
+ * little-endian.
+ */
+iso_status model_make_int8(int8_t *numbers, float *scales, const float *x, size_t rows, size_t k,
+                           model_errors *errors, const iso_context *context);
 
 /* What is written of a tensor: itself, or numbers and what belongs to them. */
 typedef struct model_new_part {
@@ -37,6 +44,9 @@ typedef struct model_new_tensor {
     const model_tensor *tensor;
     model_made made;
     const char *note;
+    size_t rows, width; /* of the matrix that is converted: [out][in], unless it is only rounded */
+    int table;          /* rows of it are looked up */
+    int turned;         /* it is stored, and written, [in][out] */
     model_new_part parts[MODEL_MOST_PARTS];
     size_t part_count; /* 0: it is left out */
 } model_new_tensor;
@@ -54,5 +64,11 @@ typedef struct model_new_file {
 
 iso_status model_new_file_plan(model_new_file *plan, model_arena *arena, const model_source *source,
                                const iso_quantize_options *options);
+
+/* quantize_config.c: config.json of a folder that is read and not quantised yet, and that of the
+ * one that is written, in the arena. */
+iso_status model_new_config(char **text, size_t *bytes, model_arena *arena, const char *directory,
+                            const model_new_file *plan, const iso_quantize_options *options,
+                            const char *head, iso_error *error);
 
 #endif

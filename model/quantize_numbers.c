@@ -25,7 +25,7 @@ static void add_error(model_errors *errors, double x, double instead) {
     errors->squares += x * x;
 }
 
-iso_status model_make_16(unsigned char *to, float *x, size_t count, model_made made,
+iso_status model_make_16(unsigned char *to, const float *x, size_t count, model_made made,
                          model_errors *errors, size_t *bad, const iso_context *context) {
     enum { SOME = 256 };
     float rounded[SOME];
@@ -48,6 +48,24 @@ iso_status model_make_16(unsigned char *to, float *x, size_t count, model_made m
             to[2 * (done + i) + 1] = (unsigned char)(half >> 8);
             add_error(errors, (double)x[done + i], (double)rounded[i]);
         }
+    }
+    return ISOBIT_OK;
+}
+
+iso_status model_make_int8(int8_t *numbers, float *scales, const float *x, size_t rows, size_t k,
+                           model_errors *errors, const iso_context *context) {
+    const iso_status status = iso_quantize_s8(numbers, k, scales, x, k, rows, k, context);
+    if (status)
+        return status;
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < k; j++)
+            add_error(errors, (double)x[i * k + j], (double)numbers[i * k + j] * (double)scales[i]);
+    for (size_t i = 0; i < rows; i++) {
+        uint32_t bits;
+        unsigned char *to = (unsigned char *)(scales + i);
+        memcpy(&bits, &scales[i], sizeof bits);
+        for (size_t b = 0; b < 4; b++)
+            to[b] = (unsigned char)(bits >> 8 * b);
     }
     return ISOBIT_OK;
 }

@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const dtypes[] = {[MADE_F16] = "F16", [MADE_BF16] = "BF16"};
+#define MOST_OF_INT8 131071 /* steps of a product whose sums have 32 bits */
+
+static const char *const dtypes[] = {[MADE_F16] = "F16", [MADE_BF16] = "BF16", [MADE_INT8] = "I8"};
 
 static int is_kept(const char *name, const iso_quantize_options *options) {
     for (size_t i = 0; i < options->keep_count; i++)
@@ -21,20 +23,30 @@ static int is_kept(const char *name, const iso_quantize_options *options) {
 
 /* What a tensor becomes that was taken so. */
 static void choose(model_new_tensor *item, unsigned use, const iso_quantize_options *options) {
-    static const model_made wanted[] = {
-        [ISOBIT_QUANTIZE_BF16] = MADE_BF16, [ISOBIT_QUANTIZE_F16] = MADE_F16};
-    const unsigned matrix = MODEL_USE_MATRIX | MODEL_USE_TABLE;
+    static const model_made wanted[] = {[ISOBIT_QUANTIZE_BF16] = MADE_BF16,
+                                        [ISOBIT_QUANTIZE_F16] = MADE_F16,
+                                        [ISOBIT_QUANTIZE_INT8] = MADE_INT8};
+    const model_tensor *t = item->tensor;
+    const model_made made = wanted[options->type];
     item->made = MADE_COPY;
-    if (!use)
+    if (!use) {
         item->note = "not used";
-    else if (!(use & matrix))
         return;
-    else if (is_kept(item->tensor->name, options))
+    }
+    if (!(use & (MODEL_USE_MATRIX | MODEL_USE_TABLE)))
+        return;
+    item->table = use & (MODEL_USE_LOGITS | MODEL_USE_TABLE);
+    item->turned = made == MADE_INT8 && (use & MODEL_USE_TURNED);
+    item->rows = (size_t)t->shape[item->turned ? 1 : 0];
+    item->width = (size_t)t->shape[item->turned ? 0 : 1];
+    if (is_kept(t->name, options))
         item->note = "kept";
-    else
-        item->made = wanted[options->type];
-    if (item->made != MADE_COPY && strcmp(item->tensor->dtype_name, dtypes[item->made]) == 0)
-        item->made = MADE_COPY; /* it is that already */
+    else if (made == MADE_INT8 && (use & MODEL_USE_TABLE))
+        item->note = "not multiplied";
+    else if (made == MADE_INT8 && item->width > MOST_OF_INT8)
+        item->note = "rows too long for int8";
+    else if (strcmp(t->dtype_name, dtypes[made]) != 0)
+        item->made = made; /* it is not that already */
 }
 
 static model_new_part *add_part(model_new_tensor *item, const char *name, const char *dtype,
@@ -72,8 +84,19 @@ static int is_same(const model_tensor *a, const model_tensor *b) {
            a->rank == b->rank && memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0;
 }
 
-static void plan_item(model_new_file *plan, const model_source *source, size_t i,
-                      const iso_quantize_options *options) {
+/* The name of what belongs to a tensor; NULL: no memory. */
+static const char *name_of(model_arena *arena, const model_tensor *t, const char *end) {
+    const size_t bytes = strlen(end) + 1;
+    char *name = model_alloc(arena, t->name_bytes + bytes, 1);
+    if (name) {
+        memcpy(name, t->name, t->name_bytes);
+        memcpy(name + t->name_bytes, end, bytes);
+    }
+    return name;
+}
+
+static iso_status plan_item(model_new_file *plan, model_arena *arena, const model_source *source,
+                            size_t i, const iso_quantize_options *options) {
     const model_tensor *t = &source->checkpoint->header.tensors[i];
     model_new_tensor *item = &plan->items[i];
     *item = (model_new_tensor){.tensor = t};
@@ -81,18 +104,43 @@ static void plan_item(model_new_file *plan, const model_source *source, size_t i
     for (size_t k = 0; k < plan->table_count && !source->uses[i]; k++)
         if (is_same(t, plan->tables[k])) {
             item->note = "left out: a second name";
-            return;
+            return ISOBIT_OK;
         }
-    if (item->made == MADE_COPY)
+    if (item->made == MADE_COPY) {
         add_copy(item);
-    else
-        add_part(item, t->name, dtypes[item->made], 2, t->shape, t->rank);
+        return ISOBIT_OK;
+    }
+    add_part(item, t->name, dtypes[item->made], item->made == MADE_INT8 ? 1 : 2, t->shape, t->rank);
+    if (item->made == MADE_INT8) {
+        const uint64_t scales[] = {item->rows, 1};
+        const char *name = name_of(arena, t, "_scale");
+        if (!name)
+            return model_fail(source->error, ISOBIT_E_NOMEM, "out of memory");
+        add_part(item, name, "F32", 4, scales, 2);
+    }
+    return ISOBIT_OK;
+}
+
+/* No two tensors of one name: X.weight_scale may have been there, of no use. */
+static iso_status check_names(const model_new_file *plan, const model_source *source) {
+    model_quoted name;
+    for (size_t i = 0; i < plan->count; i++)
+        for (size_t k = 0; k < plan->items[i].part_count; k++) {
+            const char *part = plan->items[i].parts[k].name;
+            if (part != plan->items[i].tensor->name &&
+                model_checkpoint_find(source->checkpoint, part))
+                return model_fail(
+                    source->error, ISOBIT_E_DUPLICATE,
+                    "tensor %s is there already, and no scales: is the folder quantised?",
+                    model_quote(&name, part, strlen(part)));
+        }
+    return ISOBIT_OK;
 }
 
 /* ------------------------------------------------------------------------------ the header */
 
 /* Large elements first, so that all of them lie at multiples of their size. */
-static uint64_t place_parts(model_new_file *plan) {
+static void place_parts(model_new_file *plan) {
     uint64_t at = 0;
     for (size_t element = 8; element; element /= 2)
         for (size_t i = 0; i < plan->count; i++)
@@ -101,7 +149,6 @@ static uint64_t place_parts(model_new_file *plan) {
                     plan->items[i].parts[k].at = at;
                     at += plan->items[i].parts[k].bytes;
                 }
-    return at;
 }
 
 static json_t *describe(const model_new_part *part) {
@@ -145,8 +192,13 @@ iso_status model_new_file_plan(model_new_file *plan, model_arena *arena, const m
     for (size_t i = 0; i < plan->count && plan->table_count < MODEL_MOST_TABLES; i++)
         if (source->uses[i] & (MODEL_USE_LOGITS | MODEL_USE_TABLE))
             plan->tables[plan->table_count++] = &source->checkpoint->header.tensors[i];
-    for (size_t i = 0; i < plan->count; i++)
-        plan_item(plan, source, i, options);
-    (void)place_parts(plan);
+    iso_status status = ISOBIT_OK;
+    for (size_t i = 0; i < plan->count && !status; i++)
+        status = plan_item(plan, arena, source, i, options);
+    if (!status)
+        status = check_names(plan, source);
+    if (status)
+        return status;
+    place_parts(plan);
     return write_header(plan, arena, source->error);
 }

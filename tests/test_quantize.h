@@ -65,6 +65,27 @@ void quantize(const place *p, const iso_quantize_options *options, const iso_con
 void refuses(const place *p, const iso_quantize_options *options, iso_status status,
              const char *says);
 
+/* A marian model of F32, and the sizes of its table and layers. */
+enum { V = 53, D = 64, F = 96 };
+void make_model(const place *p);
+/* A GPT-2 with matrices of several pieces, some stored [in][out]. */
+enum { GPT_V = 2000, GPT_D = 128, GPT_F = 9216 };
+void make_gpt2(const place *p);
+/* What a model computes of some ids, with these options. */
+enum { SEEN = 4, MOST_LOGITS = SEEN * GPT_V };
+void compute(float to[MOST_LOGITS], const char *folder, const iso_load_options *options);
+/* Calls `check` with each folder of tests/data/models. */
+void each_model(void (*check)(const char *folder, const place *p));
+/* The JSON at a path of keys, as in "a/b/0"; NULL: there is none. */
+json_t *json_at(json_t *root, const char *path);
+json_t *read_config(const char *folder);
+
+/* integers.c */
+void test_int8(void **state);
+void test_int8_models(void **state);
+void test_int8_turned(void **state);
+void test_config(void **state);
+
 /* files.c: folders that are there or not, calls that fail. */
 void test_places(void **state);
 void test_leftovers(void **state);

@@ -63,11 +63,11 @@ static void print_json(const iso_quantized_tensor *t) {
 }
 
 /* What comes from a file must not move the cursor of a terminal. */
-static void print_name(const char *name) {
+static int print_name(const char *name) {
     int width = 0;
     for (; *name != '\0'; name++, width++)
         putchar((unsigned char)*name < ' ' || *name == 0x7f ? '?' : *name);
-    printf("%*s", width < NAME_WIDTH ? NAME_WIDTH - width : 0, "");
+    return width;
 }
 
 static void print_row(const iso_quantized_tensor *t) {
@@ -77,8 +77,8 @@ static void print_row(const iso_quantized_tensor *t) {
         snprintf(shape + used, sizeof shape - used, "%s%llu", i > 0 ? "x" : "",
                  (unsigned long long)t->shape[i]);
     }
-    print_name(t->name);
-    printf(" %-12s %-5s", shape, t->from);
+    const int width = print_name(t->name);
+    printf("%*s %-12s %-5s", width < NAME_WIDTH ? NAME_WIDTH - width : 0, "", shape, t->from);
     if (t->tensor_rms > 0)
         printf(" %-5s %9.2e %8.1e", t->type, t->largest, relative(t->rms, t->tensor_rms));
     else
@@ -140,7 +140,7 @@ static void print_total(const struct table *table) {
 
 /* The iso_quantize_type that --to names; a number that none has for another name. */
 static size_t type_of(const char *name) {
-    static const char *const names[] = {"bf16", "f16"}; /* as they are numbered */
+    static const char *const names[] = {"bf16", "f16", "int8"}; /* as they are numbered */
     size_t i = 0;
     while (i < sizeof names / sizeof *names && strcmp(names[i], name) != 0)
         i++;
@@ -149,9 +149,9 @@ static size_t type_of(const char *name) {
 
 int cmd_quantize(const struct options *options) {
     if (options->type == NULL)
-        return usage("quantize: --to TYPE is missing: give bf16 or f16");
-    if (type_of(options->type) > ISOBIT_QUANTIZE_F16)
-        return usage("quantize: --to %s: give bf16 or f16", options->type);
+        return usage("quantize: --to TYPE is missing: give int8, bf16 or f16");
+    if (type_of(options->type) > ISOBIT_QUANTIZE_INT8)
+        return usage("quantize: --to %s: give int8, bf16 or f16", options->type);
     if (options->out == NULL)
         return usage("quantize: --out DIR is missing, the folder to write");
     struct table table = {.options = options};

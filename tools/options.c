@@ -130,7 +130,7 @@ static const struct {
      KIND_STRING, offsetof(struct options, npy)},
     {"top", "N", "the N most probable tokens for each mask (default: 5)", OPT_TOP, KIND_NUMBER,
      offsetof(struct options, top)},
-    {"to", "TYPE", "what matrices become: bf16 or f16 (required)", OPT_QUANTIZE, KIND_STRING,
+    {"to", "TYPE", "what matrices become: int8, bf16 or f16 (required)", OPT_QUANTIZE, KIND_STRING,
      offsetof(struct options, type)},
     {"out", "DIR", "the folder to write, which does not exist yet (required)", OPT_QUANTIZE,
      KIND_STRING, offsetof(struct options, out)},

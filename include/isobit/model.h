@@ -205,7 +205,11 @@ ISOBIT_API const iso_model_info *iso_model_get_info(const iso_model *model);
  * process that was killed has left there is removed by the next call for the same folder. Memory:
  * some pieces of a tensor for each thread of the executor.
  */
-typedef enum iso_quantize_type { ISOBIT_QUANTIZE_BF16 = 0, ISOBIT_QUANTIZE_F16 } iso_quantize_type;
+typedef enum iso_quantize_type {
+    ISOBIT_QUANTIZE_BF16 = 0,
+    ISOBIT_QUANTIZE_F16,
+    ISOBIT_QUANTIZE_INT8
+} iso_quantize_type;
 
 /* What became of a tensor. */
 typedef struct iso_quantized_tensor {

@@ -21,7 +21,7 @@ absent() {
 
 fails 2 '--model' 'no model' "$@" quantize --to bf16 --out "$out"
 fails 2 '--to TYPE is missing' 'no type' "$@" quantize --model "$model" --out "$out"
-fails 2 '--to f8: give bf16' 'another type' "$@" quantize --model "$model" --to f8 --out "$out"
+fails 2 '--to f8: give int8' 'another type' "$@" quantize --model "$model" --to f8 --out "$out"
 fails 2 '--out DIR is missing' 'no folder to write' "$@" quantize --model "$model" --to bf16
 fails 2 "found 'word'" 'an argument' "$@" quantize --model "$model" --to bf16 --out "$out" word
 fails 2 'text that is not empty' 'keep nothing' "$@" quantize --model "$model" --to bf16 --out "$out" \
@@ -67,7 +67,7 @@ for file in config.json vocab.json README.md tokenizer_config.json; do
     cmp -s "$model/$file" "$out/$file" || problem "bf16: $file is not that of the model"
 done
 [ ! -e "$out/isobit-incomplete" ] || problem 'bf16: it says that it is not complete'
-mv "$out" "$work/first"
+rm -r "$out"
 works 'bf16 as JSON' "$@" quantize --model "$model" --to bf16 --out "$out" --json --keep shared \
     --keep decoder.layers.1
 lines_are 'bf16 as JSON' 86
@@ -95,17 +95,39 @@ rm -r "$out"
 
 "$@" quantize --isa none --model "$model" --to bf16 --out "$out" 2>"$work/err" >"$work/out"
 isas=$(sed 's/.*it has: //; s/,//g' "$work/err")
-for isa in $isas; do
-    for threads in 1 3; do
-        works "bf16, $isa, $threads" "$@" quantize --model "$model" --to bf16 --out "$out" --isa "$isa" \
-            --threads "$threads"
-        checks=$((checks + 1))
-        cmp -s "$out/model.safetensors" "$work/first/model.safetensors" ||
-            problem "bf16, $isa, $threads: other bytes"
-        rm -r "$out"
+for type in bf16 int8; do
+    works "$type" "$@" quantize --model "$model" --to "$type" --out "$work/first"
+    for isa in $isas; do
+        for threads in 1 3; do
+            what="$type, $isa, $threads"
+            works "$what" "$@" quantize --model "$model" --to "$type" --out "$out" --isa "$isa" \
+                --threads "$threads"
+            checks=$((checks + 1))
+            cmp -s "$out/model.safetensors" "$work/first/model.safetensors" ||
+                problem "$what: other bytes"
+            rm -r "$out"
+        done
     done
+    mv "$work/first" "$work/$type"
 done
-rm -r "$work/first"
+
+# -------------------------------------------------------------------------------------- integers
+
+works 'int8 when it is loaded' "$@" run --model "$model" --compute int8 --digest photography table
+cp "$work/out" "$work/digest"
+works 'int8 of the folder' "$@" run --model "$work/int8" --digest photography table
+same 'int8: the folder computes something else' "$work/digest"
+works 'info of int8' "$@" info --model "$work/int8"
+fails 1 'the model is quantised already' 'int8 once more' "$@" quantize --model "$work/int8" --to int8 \
+    --out "$out"
+works 'int8 of a prompt' "$@" quantize --model "$gpt" --to int8 --out "$out"
+grep -q '^transformer.wpe.weight  *128x192  *F16  *F16 ' "$work/out" || problem 'int8: positions'
+works 'a prompt' "$@" run --model "$out" --sample --seed 3 --digest 'isobit:'
+cp "$work/out" "$work/digest"
+works 'a prompt, when it is loaded' "$@" run --model "$gpt" --compute int8 --sample --seed 3 --digest \
+    'isobit:'
+same 'int8: GPT-2 computes something else' "$work/digest"
+rm -r "$out"
 
 # ------------------------------------------------------------------- disks, signals, killed runs
 
