@@ -151,7 +151,8 @@ const char *model_dtype_name(model_dtype dtype) {
                                         [MODEL_F16] = "F16",
                                         [MODEL_BF16] = "BF16",
                                         [MODEL_F64] = "F64",
-                                        [MODEL_I8] = "I8"};
+                                        [MODEL_I8] = "I8",
+                                        [MODEL_GROUPS] = "pack-quantized"};
     const model_block_type *type = model_block_type_of(dtype);
     return type ? type->name : plain[dtype];
 }

@@ -25,6 +25,7 @@ typedef enum model_dtype {
     MODEL_Q4_K,
     MODEL_Q5_K,
     MODEL_Q6_K,
+    MODEL_GROUPS, /* numbers of 4 or 8 bits, whose scales another tensor has: groups.h */
     MODEL_OTHER,
     MODEL_UNKNOWN
 } model_dtype;
@@ -43,6 +44,9 @@ typedef struct model_tensor {
     size_t shard;            /* the one that has it, in a checkpoint of several files */
     /* Row 2 i + j of each so many rows is what is read as row j rows / 2 + i; 0: as they lie. */
     size_t paired;
+    /* Of MODEL_GROUPS: so many numbers of so many bits of a row share a scale. */
+    const struct model_tensor *scales;
+    unsigned bits, group;
 } model_tensor;
 
 typedef struct model_header {

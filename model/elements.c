@@ -7,19 +7,30 @@
 #include "elements.h"
 
 #include "blocks.h"
+#include "groups.h"
 
 #include <string.h>
 
-const iso_q_format model_q_formats[] = {
-    [FORM_Q8] = {8, 32, ISOBIT_SCALE_F16},          [FORM_Q4] = {4, 32, ISOBIT_SCALE_F16},
-    [FORM_Q4_1] = {4, 32, ISOBIT_SCALE_F16_OFFSET}, [FORM_Q5_1] = {8, 32, ISOBIT_SCALE_F16_OFFSET},
-    [FORM_Q2_K] = {4, 16, ISOBIT_SCALE_I8_OFFSET},  [FORM_Q3_K] = {4, 16, ISOBIT_SCALE_I8},
-    [FORM_Q4_K] = {4, 32, ISOBIT_SCALE_I8_OFFSET},  [FORM_Q5_K] = {8, 32, ISOBIT_SCALE_I8_OFFSET},
-    [FORM_Q6_K] = {8, 16, ISOBIT_SCALE_I8},         [FORM_IQ4_XS] = {8, 32, ISOBIT_SCALE_I8},
-    [FORM_K] = {8, 16, ISOBIT_SCALE_I8_OFFSET}};
+#define GROUPS_OF(bits, scale)                                                                     \
+    {bits, 32, scale}, {bits, 64, scale}, { bits, 128, scale }
+const iso_q_format model_q_formats[] = {[FORM_Q8] = {8, 32, ISOBIT_SCALE_F16},
+                                        [FORM_Q4] = {4, 32, ISOBIT_SCALE_F16},
+                                        [FORM_Q4_1] = {4, 32, ISOBIT_SCALE_F16_OFFSET},
+                                        [FORM_Q5_1] = {8, 32, ISOBIT_SCALE_F16_OFFSET},
+                                        [FORM_Q2_K] = {4, 16, ISOBIT_SCALE_I8_OFFSET},
+                                        [FORM_Q3_K] = {4, 16, ISOBIT_SCALE_I8},
+                                        [FORM_Q4_K] = {4, 32, ISOBIT_SCALE_I8_OFFSET},
+                                        [FORM_Q5_K] = {8, 32, ISOBIT_SCALE_I8_OFFSET},
+                                        [FORM_Q6_K] = {8, 16, ISOBIT_SCALE_I8},
+                                        [FORM_IQ4_XS] = {8, 32, ISOBIT_SCALE_I8},
+                                        [FORM_K] = {8, 16, ISOBIT_SCALE_I8_OFFSET},
+                                        [FORM_GROUPS] = GROUPS_OF(8, ISOBIT_SCALE_F16),
+                                        GROUPS_OF(4, ISOBIT_SCALE_F16),
+                                        GROUPS_OF(8, ISOBIT_SCALE_F32),
+                                        GROUPS_OF(4, ISOBIT_SCALE_F32)};
 
-model_form model_own_form(model_dtype dtype) {
-    switch (dtype) {
+model_form model_own_form(const model_tensor *t) {
+    switch (t->dtype) {
     case MODEL_F16:
     case MODEL_BF16: return FORM_16;
     case MODEL_I8: return FORM_S8;
@@ -35,6 +46,7 @@ model_form model_own_form(model_dtype dtype) {
     case MODEL_Q5_K: return FORM_Q5_K;
     case MODEL_Q6_K: return FORM_Q6_K;
     case MODEL_IQ4_XS: return FORM_IQ4_XS;
+    case MODEL_GROUPS: return model_groups_form(t);
     default: return FORM_F32;
     }
 }
@@ -45,12 +57,13 @@ model_form model_common_form(const model_tensor *const *tensors, size_t count) {
     int differ = 0, offsets = 0;
     for (size_t i = 0; i < count; i++) {
         const model_block_type *type = model_block_type_of(tensors[i]->dtype);
-        differ |= tensors[i]->dtype != tensors[0]->dtype;
+        differ |= tensors[i]->dtype != tensors[0]->dtype ||
+                  model_own_form(tensors[i]) != model_own_form(tensors[0]);
         if (differ && (!first || !type || type->elements_8 != first->elements_8))
             return FORM_F32;
         offsets |= type && type->has_offset;
     }
-    return !differ                                           ? model_own_form(tensors[0]->dtype)
+    return !differ                                           ? model_own_form(tensors[0])
            : model_block_elements(first) == MODEL_BLOCK_MOST ? FORM_K
            : offsets                                         ? FORM_Q5_1
                                                              : FORM_Q8;
@@ -269,6 +282,8 @@ iso_status model_check_finite(const model_source *source, const model_tensor *t,
 
 iso_status model_read_elements(const model_source *source, const model_tensor *t, model_form f,
                                char *to, size_t first, size_t count) {
+    if (t->dtype == MODEL_GROUPS)
+        return model_groups_read(source, t, f, to, first, count);
     if (model_block_type_of(t->dtype))
         return read_blocks(source, t, f, to, first, count);
     iso_status status = t->strides ? read_strided(source, t, f, to, first, count)

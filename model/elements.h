@@ -24,16 +24,19 @@ typedef enum model_form {
     FORM_Q5_K,
     FORM_Q6_K,
     FORM_IQ4_XS,
-    FORM_K
+    FORM_K,
+    FORM_GROUPS, /* blocks of 8 bits, of 32, 64 and 128 with scales of F16; then these: */
+    FORM_GROUPS_LAST = FORM_GROUPS + 11
 } model_form;
+enum { FORM_GROUPS_4 = 3, FORM_GROUPS_F32 = 6 };
 
 static inline int model_form_is_blocks(model_form f) { return f >= FORM_Q8; }
 
 /* Of the forms that are blocks. */
 extern const iso_q_format model_q_formats[];
 
-/* What a model may hold elements of that type as; and those of several tensors together. */
-model_form model_own_form(model_dtype dtype);
+/* What a model may hold elements of the tensor as; and those of several tensors together. */
+model_form model_own_form(const model_tensor *t);
 model_form model_common_form(const model_tensor *const *tensors, size_t count);
 
 /* Bytes of so many elements; blocks are whole. */

@@ -7,6 +7,7 @@
 #include "run.h"
 #include "blocks.h"
 #include "gguf.h"
+#include "groups.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -186,7 +187,9 @@ static iso_status open_folder(iso_model *model, model_checkpoint *checkpoint, co
     iso_status status = model_config_read(&model->config, &model->arena, path, error);
     if (!status)
         status = model_sentence_read(&model->config, &model->arena, path, error);
-    return status ? status : open_weights(checkpoint, path, limit, error);
+    if (!status)
+        status = open_weights(checkpoint, path, limit, error);
+    return status ? status : model_groups_find(checkpoint, error);
 }
 
 /* The configuration, and the weights opened: of a GGUF file, or of a directory of others. */

@@ -146,6 +146,36 @@ static iso_status make_int8(const conversion *all, worker *own, size_t first, si
                                (uint64_t)first * sizeof *own->scales, own->source.error);
 }
 
+static iso_status make_groups(const conversion *all, worker *own, size_t first, size_t rows,
+                              model_errors *sums) {
+    const model_new_tensor *item = all->item;
+    const size_t width = item->width, row = width / 8 * item->bits;
+    const size_t scale_row = width / all->options->group * 2;
+    model_quoted name;
+    size_t bad = 0;
+    iso_status status = model_make_groups(own->numbers, (unsigned char *)own->scales, own->floats,
+                                          rows, width, item->bits, all->options->group, sums, &bad);
+    if (status)
+        return model_fail(own->source.error, status,
+                          "tensor %s: the group of element %zu is too large for F16 scales",
+                          model_quote(&name, item->tensor->name, item->tensor->name_bytes),
+                          element_of(item, first, bad));
+    status = write_part(all, &item->parts[0], own->numbers, rows * row, (uint64_t)first * row,
+                        own->source.error);
+    return status ? status
+                  : write_part(all, &item->parts[1], own->scales, rows * scale_row,
+                               (uint64_t)first * scale_row, own->source.error);
+}
+
+/* The third part of what has groups. */
+static iso_status write_shape(const conversion *all) {
+    const model_new_tensor *item = all->item;
+    unsigned char numbers[16];
+    for (size_t i = 0; i < sizeof numbers; i++)
+        numbers[i] = (unsigned char)((uint64_t)(i < 8 ? item->rows : item->width) >> i % 8 * 8);
+    return write_part(all, &item->parts[2], numbers, sizeof numbers, 0, all->source->error);
+}
+
 /* Rows of a matrix, read, converted and written. */
 static iso_status convert_piece(conversion *all, worker *own, size_t piece) {
     const model_new_tensor *item = all->item;
@@ -154,8 +184,9 @@ static iso_status convert_piece(conversion *all, worker *own, size_t piece) {
     const iso_status status = read_matrix(all, own, first, rows);
     if (status)
         return status;
-    return item->made == MADE_INT8 ? make_int8(all, own, first, rows, &all->sums[piece])
-                                   : make_16(all, own, first, rows, &all->sums[piece]);
+    return (item->made == MADE_INT8     ? make_int8
+            : item->made == MADE_GROUPS ? make_groups
+                                        : make_16)(all, own, first, rows, &all->sums[piece]);
 }
 
 /* Pieces in their order: all before the first that fails are done by somebody, so that the first
@@ -342,6 +373,8 @@ static iso_status write_tensor(conversion *all, const model_new_tensor *item, in
         if (all->sums) {
             memset(all->sums, 0, pieces * sizeof *all->sums);
             status = convert_all(all, t->end - t->begin);
+            if (!status && item->made == MADE_GROUPS)
+                status = write_shape(all);
         } else {
             status = model_fail(all->source->error, ISOBIT_E_NOMEM, "out of memory");
         }
@@ -490,9 +523,12 @@ static iso_status quantize(iso_model *model, model_source *source, const char *d
 }
 
 static iso_status check_options(const iso_quantize_options *options, iso_error *error) {
-    if (options->type > ISOBIT_QUANTIZE_INT8)
-        return model_fail(error, ISOBIT_E_OPTION, "type %zu: there are 0 to 2 (iso_quantize_type)",
+    if (options->type > ISOBIT_QUANTIZE_INT4)
+        return model_fail(error, ISOBIT_E_OPTION, "type %zu: there are 0 to 3 (iso_quantize_type)",
                           options->type);
+    if (options->group != 32 && options->group != 64 && options->group != 128)
+        return model_fail(error, ISOBIT_E_OPTION, "groups of %zu; 32, 64 and 128 are possible",
+                          options->group);
     for (size_t i = 0; i < options->keep_count; i++)
         if (!options->keep || !options->keep[i])
             return model_fail(error, ISOBIT_E_NULL, "a text of keep is NULL");
@@ -507,8 +543,12 @@ iso_status iso_model_quantize(const char *directory, const char *to,
     iso_quantize_options own = {.size = sizeof own};
     if (!options)
         options = &own;
-    if (!(options = MODEL_OPTIONS(options, own, user)))
+    if (!MODEL_SIZE_IS_KNOWN(options, user))
         return model_fail(error, ISOBIT_E_SIZE, "the options have an unknown size");
+    if (options != &own)
+        memcpy(&own, options, options->size);
+    options = &own;
+    own.group = own.group ? own.group : 32;
     iso_status status = check_options(options, error);
     if (!status)
         status = model_check_context(context, error);

@@ -8,7 +8,7 @@
 #include "weights.h"
 
 /* How elements are written. */
-typedef enum model_made { MADE_COPY, MADE_F16, MADE_BF16, MADE_INT8 } model_made;
+typedef enum model_made { MADE_COPY, MADE_F16, MADE_BF16, MADE_INT8, MADE_GROUPS } model_made;
 
 /* Of some numbers, and of what is used instead. */
 typedef struct model_errors {
@@ -29,6 +29,16 @@ iso_status model_make_16(unsigned char *to, const float *x, size_t count, model_
 iso_status model_make_int8(int8_t *numbers, float *scales, const float *x, size_t rows, size_t k,
                            model_errors *errors, const iso_context *context);
 
+/*
+ * Rows of k floats, finite, become numbers of 4 or 8 bits, the first one of a byte in its lower
+ * half, each 8 or 128 more than it means, and F16 scales above 0 of each `group` of them,
+ * little-endian. The scale is the one of some with the least squared error. ISOBIT_E_RANGE, and the
+ * first element in *bad, for a group whose scale F16 has not.
+ */
+iso_status model_make_groups(unsigned char *numbers, unsigned char *scales, const float *x,
+                             size_t rows, size_t k, unsigned bits, size_t group,
+                             model_errors *errors, size_t *bad);
+
 /* What is written of a tensor: itself, or numbers and what belongs to them. */
 typedef struct model_new_part {
     const char *name, *dtype;
@@ -45,8 +55,9 @@ typedef struct model_new_tensor {
     model_made made;
     const char *note;
     size_t rows, width; /* of the matrix that is converted: [out][in], unless it is only rounded */
-    int table;          /* rows of it are looked up */
-    int turned;         /* it is stored, and written, [in][out] */
+    int logits;         /* it gives the logits, and may be a table as well */
+    int turned;         /* it is stored [in][out], and so are its integers of int8 */
+    unsigned bits;      /* of MADE_GROUPS */
     model_new_part parts[MODEL_MOST_PARTS];
     size_t part_count; /* 0: it is left out */
 } model_new_tensor;

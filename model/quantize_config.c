@@ -21,21 +21,26 @@ static json_t *module_of(const char *name) {
     return bytes > n && strcmp(name + bytes - n, end) == 0 ? json_stringn(name, bytes - n) : NULL;
 }
 
-static json_t *numbers(const char *strategy, int dynamic) {
-    return json_pack("{s:i, s:s, s:b, s:s, s:b}", "num_bits", 8, "type", "int", "symmetric", 1,
-                     "strategy", strategy, "dynamic", dynamic);
+static json_t *numbers(int bits, const char *strategy, size_t group, int dynamic) {
+    return json_pack("{s:i, s:s, s:b, s:s, s:o, s:b}", "num_bits", bits, "type", "int", "symmetric",
+                     1, "strategy", strategy, "group_size",
+                     group ? json_integer((json_int_t)group) : json_null(), "dynamic", dynamic);
 }
 
-/* A group: what it is for, and what numbers are. */
-static json_t *group(json_t *targets, int inputs) {
-    return json_pack("{s:o, s:o, s:o, s:n}", "targets", targets, "weights", numbers("channel", 0),
-                     "input_activations", inputs ? numbers("token", 1) : json_null(),
+/* A group of modules, which are tables or not. */
+static json_t *modules(json_t *targets, int tables, const iso_quantize_options *options) {
+    const int int8 = options->type == ISOBIT_QUANTIZE_INT8;
+    json_t *weights =
+        int8 ? numbers(8, "channel", 0, 0) : numbers(tables ? 8 : 4, "group", options->group, 0);
+    return json_pack("{s:o, s:o, s:o, s:n}", "targets", targets, "weights", weights,
+                     "input_activations", int8 && !tables ? numbers(8, "token", 0, 1) : json_null(),
                      "output_activations");
 }
 
 /* Linear layers are quantised, but for those that are listed. A table that is the logits, too, is
- * one module of another kind. */
-static json_t *describe(const model_new_file *plan, const char *head) {
+ * one module of another kind; in groups the logits have more bits than the others. */
+static json_t *describe(const model_new_file *plan, const char *head,
+                        const iso_quantize_options *options) {
     json_t *ignored = json_array(), *tables = json_array(), *groups = json_object();
     int has_head = 0;
     for (size_t i = 0; i < plan->count; i++) {
@@ -47,7 +52,7 @@ static json_t *describe(const model_new_file *plan, const char *head) {
             continue;
         if (item->made == MADE_COPY)
             json_array_append_new(ignored, module);
-        else if (item->table && !is_head)
+        else if (item->logits && (!is_head || options->type == ISOBIT_QUANTIZE_INT4))
             json_array_append_new(tables, module);
         else
             json_decref(module);
@@ -55,13 +60,14 @@ static json_t *describe(const model_new_file *plan, const char *head) {
     json_t *module = head && !has_head ? module_of(head) : NULL;
     if (module)
         json_array_append_new(ignored, module);
-    json_object_set_new(groups, "group_0", group(json_pack("[s]", "Linear"), 1));
+    json_object_set_new(groups, "group_0", modules(json_pack("[s]", "Linear"), 0, options));
     if (json_array_size(tables) > 0)
-        json_object_set_new(groups, "group_1", group(json_incref(tables), 0));
+        json_object_set_new(groups, "group_1", modules(json_incref(tables), 1, options));
     json_decref(tables);
     return json_pack("{s:s, s:s, s:s, s:o, s:o}", "quant_method", "compressed-tensors", "format",
-                     "int-quantized", "quantization_status", "compressed", "config_groups", groups,
-                     "ignore", ignored);
+                     options->type == ISOBIT_QUANTIZE_INT8 ? "int-quantized" : "pack-quantized",
+                     "quantization_status", "compressed", "config_groups", groups, "ignore",
+                     ignored);
 }
 
 /* The text with one key more. */
@@ -98,9 +104,9 @@ iso_status model_new_config(char **text, size_t *bytes, model_arena *arena, cons
         status = model_fail(error, ISOBIT_E_UNSUPPORTED,
                             "%s has \"%s\": the model is quantised already", config_name, key);
     json_decref(root);
-    if (status || options->type != ISOBIT_QUANTIZE_INT8)
+    if (status || options->type < ISOBIT_QUANTIZE_INT8)
         return status;
-    json_t *value = describe(plan, head);
+    json_t *value = describe(plan, head, options);
     status = add_key(text, bytes, arena, value, error);
     json_decref(value);
     return status;

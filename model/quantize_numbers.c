@@ -69,3 +69,100 @@ iso_status model_make_int8(int8_t *numbers, float *scales, const float *x, size_
     }
     return ISOBIT_OK;
 }
+
+/* ---------------------------------------------------------------------------------- groups */
+
+#define NARROWEST 6.0 /* of 4 bits: the largest magnitude becomes this, at least, */
+#define STEP 0.25     /* this more, */
+#define STEPS 13      /* so often */
+#define REFINED 2     /* times the scale is adapted to the numbers */
+
+typedef struct group_try {
+    double scale, error;
+    double products, squares; /* sums of x q and q q */
+} group_try;
+
+/* The nearest F16 that is above 0; or 0, if that is an infinity. */
+static double f16_above_0(double scale) {
+    if (!(scale < 65520))
+        return 0;
+    if (scale < 0x1p-14) { /* multiples of 2^-24 */
+        const double whole = scale * 0x1p24 + 0x1.8p52 - 0x1.8p52;
+        return whole < 1 ? 0x1p-24 : whole * 0x1p-24;
+    }
+    int exponent;
+    const double fraction = frexp(scale, &exponent);
+    return ldexp(fraction * 0x1p11 + 0x1.8p52 - 0x1.8p52, exponent - 11);
+}
+
+/* The numbers that a scale gives, to nearest, to even, within [-half, half - 1]. */
+static void try_scale(group_try *t, double scale, const float *x, size_t n, double half) {
+    enum { LANES = 4 };
+    double error[LANES] = {0}, products[LANES] = {0}, squares[LANES] = {0};
+    const double inverse = 1 / scale;
+    for (size_t i = 0; i < n; i += LANES)
+        for (size_t l = 0; l < LANES; l++) {
+            const double v = (double)x[i + l], near = v * inverse + 0x1.8p52 - 0x1.8p52;
+            const double high = near < half - 1 ? near : half - 1, q = high > -half ? high : -half;
+            const double e = v - q * scale;
+            error[l] += e * e;
+            products[l] += v * q;
+            squares[l] += q * q;
+        }
+    *t = (group_try){scale, (error[0] + error[1]) + (error[2] + error[3]),
+                     (products[0] + products[1]) + (products[2] + products[3]),
+                     (squares[0] + squares[1]) + (squares[2] + squares[3])};
+}
+
+/* The scale with the least squared error, of those that were tried; 0: F16 has it not. */
+static double choose_scale(const float *x, size_t n, unsigned bits) {
+    const double half = bits == 4 ? 8 : 128;
+    double most = 0;
+    for (size_t i = 0; i < n; i++)
+        most = fabs((double)x[i]) > most ? fabs((double)x[i]) : most;
+    group_try best = {.scale = f16_above_0(most / (half - 1))}, t;
+    if (best.scale == 0 || bits == 8 || most == 0)
+        return best.scale;
+    try_scale(&best, best.scale, x, n, half);
+    for (int i = 0; i < STEPS; i++) {
+        try_scale(&t, f16_above_0(most / (NARROWEST + STEP * i)), x, n, half);
+        best = t.error < best.error ? t : best;
+    }
+    for (int i = 0; i < REFINED && best.squares > 0; i++) {
+        const double scale = f16_above_0(best.products / best.squares);
+        if (scale == 0 || scale == best.scale)
+            break;
+        try_scale(&t, scale, x, n, half);
+        best = t.error < best.error ? t : best;
+    }
+    return best.scale;
+}
+
+iso_status model_make_groups(unsigned char *numbers, unsigned char *scales, const float *x,
+                             size_t rows, size_t k, unsigned bits, size_t group,
+                             model_errors *errors, size_t *bad) {
+    const double half = bits == 4 ? 8 : 128;
+    for (size_t g = 0; g < rows * k / group; g++, x += group, scales += 2) {
+        const double scale = choose_scale(x, group, bits), inverse = 1 / scale;
+        if (scale == 0) {
+            *bad = g * group;
+            return ISOBIT_E_RANGE;
+        }
+        const uint16_t stored = f16_bits((float)scale);
+        scales[0] = (unsigned char)stored;
+        scales[1] = (unsigned char)(stored >> 8);
+        for (size_t i = 0; i < group; i++) {
+            const double v = (double)x[i], near = v * inverse + 0x1.8p52 - 0x1.8p52;
+            const double high = near < half - 1 ? near : half - 1, q = high > -half ? high : -half;
+            const unsigned number = (unsigned)(int)(q + half);
+            if (bits == 8)
+                *numbers++ = (unsigned char)number;
+            else if (i % 2 == 0)
+                *numbers = (unsigned char)number;
+            else
+                *numbers++ |= (unsigned char)(number << 4);
+            add_error(errors, v, q * scale);
+        }
+    }
+    return ISOBIT_OK;
+}

@@ -12,7 +12,8 @@
 
 #define MOST_OF_INT8 131071 /* steps of a product whose sums have 32 bits */
 
-static const char *const dtypes[] = {[MADE_F16] = "F16", [MADE_BF16] = "BF16", [MADE_INT8] = "I8"};
+static const char *const dtypes[] = {
+    [MADE_F16] = "F16", [MADE_BF16] = "BF16", [MADE_INT8] = "I8", [MADE_GROUPS] = "I32"};
 
 static int is_kept(const char *name, const iso_quantize_options *options) {
     for (size_t i = 0; i < options->keep_count; i++)
@@ -25,7 +26,8 @@ static int is_kept(const char *name, const iso_quantize_options *options) {
 static void choose(model_new_tensor *item, unsigned use, const iso_quantize_options *options) {
     static const model_made wanted[] = {[ISOBIT_QUANTIZE_BF16] = MADE_BF16,
                                         [ISOBIT_QUANTIZE_F16] = MADE_F16,
-                                        [ISOBIT_QUANTIZE_INT8] = MADE_INT8};
+                                        [ISOBIT_QUANTIZE_INT8] = MADE_INT8,
+                                        [ISOBIT_QUANTIZE_INT4] = MADE_GROUPS};
     const model_tensor *t = item->tensor;
     const model_made made = wanted[options->type];
     item->made = MADE_COPY;
@@ -35,16 +37,20 @@ static void choose(model_new_tensor *item, unsigned use, const iso_quantize_opti
     }
     if (!(use & (MODEL_USE_MATRIX | MODEL_USE_TABLE)))
         return;
-    item->table = use & (MODEL_USE_LOGITS | MODEL_USE_TABLE);
-    item->turned = made == MADE_INT8 && (use & MODEL_USE_TURNED);
+    item->logits = (use & MODEL_USE_LOGITS) != 0;
+    const int integers = made == MADE_INT8 || made == MADE_GROUPS;
+    item->turned = integers && (use & MODEL_USE_TURNED);
+    item->bits = item->logits ? 8 : 4;
     item->rows = (size_t)t->shape[item->turned ? 1 : 0];
     item->width = (size_t)t->shape[item->turned ? 0 : 1];
     if (is_kept(t->name, options))
         item->note = "kept";
-    else if (made == MADE_INT8 && (use & MODEL_USE_TABLE))
+    else if (integers && (use & MODEL_USE_TABLE))
         item->note = "not multiplied";
     else if (made == MADE_INT8 && item->width > MOST_OF_INT8)
         item->note = "rows too long for int8";
+    else if (made == MADE_GROUPS && item->width % options->group != 0)
+        item->note = "rows are no whole groups";
     else if (strcmp(t->dtype_name, dtypes[made]) != 0)
         item->made = made; /* it is not that already */
 }
@@ -95,6 +101,21 @@ static const char *name_of(model_arena *arena, const model_tensor *t, const char
     return name;
 }
 
+/* Numbers, scales, and the shape, [out][in]. */
+static iso_status add_groups(model_new_tensor *item, model_arena *arena, size_t group,
+                             iso_error *error) {
+    const char *names[] = {"_packed", "_scale", "_shape"};
+    const uint64_t packed[] = {item->rows, item->width / 32 * item->bits},
+                   scales[] = {item->rows, item->width / group}, shape[] = {2};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!(names[i] = name_of(arena, item->tensor, names[i])))
+            return model_fail(error, ISOBIT_E_NOMEM, "out of memory");
+    add_part(item, names[0], "I32", 4, packed, 2);
+    add_part(item, names[1], "F16", 2, scales, 2);
+    add_part(item, names[2], "I64", 8, shape, 1);
+    return ISOBIT_OK;
+}
+
 static iso_status plan_item(model_new_file *plan, model_arena *arena, const model_source *source,
                             size_t i, const iso_quantize_options *options) {
     const model_tensor *t = &source->checkpoint->header.tensors[i];
@@ -110,6 +131,8 @@ static iso_status plan_item(model_new_file *plan, model_arena *arena, const mode
         add_copy(item);
         return ISOBIT_OK;
     }
+    if (item->made == MADE_GROUPS)
+        return add_groups(item, arena, options->group, source->error);
     add_part(item, t->name, dtypes[item->made], item->made == MADE_INT8 ? 1 : 2, t->shape, t->rank);
     if (item->made == MADE_INT8) {
         const uint64_t scales[] = {item->rows, 1};

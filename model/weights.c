@@ -43,10 +43,10 @@ const model_tensor *model_source_find(const model_source *source, const char *co
     return NULL;
 }
 
-/* The tensor of that name, if its shape is [n] or [n][k] (k not 0), else an error. `int8`: it may
- * have integers. */
+/* The tensor of that name, if its shape is [n] or [n][k] (k not 0), else an error. `integers`: it
+ * may have such, and scales. */
 static iso_status find_checked(const model_source *source, const model_tensor **tensor,
-                               const char *name, size_t n, size_t k, int int8) {
+                               const char *name, size_t n, size_t k, int integers) {
     const model_tensor *t = model_source_find(source, &name, 1);
     iso_error *error = source->error;
     model_quoted quoted, dtype;
@@ -59,7 +59,8 @@ static iso_status find_checked(const model_source *source, const model_tensor **
             error, ISOBIT_E_UNSUPPORTED,
             "tensor %s has the unknown element type %s; F32, F16, BF16 or F64 is expected",
             quoted.text, model_quote(&dtype, t->dtype_name, strlen(t->dtype_name)));
-    if (t->dtype == MODEL_OTHER || (t->dtype == MODEL_I8 && !int8))
+    if (t->dtype == MODEL_OTHER ||
+        ((t->dtype == MODEL_I8 || t->dtype == MODEL_GROUPS) && !integers))
         return model_fail(error, ISOBIT_E_DTYPE,
                           "tensor %s has the element type %s; F32, F16, BF16 or F64 is expected",
                           quoted.text, t->dtype_name);
@@ -443,6 +444,9 @@ static iso_status take_stacked(model_source *source, model_linear *out, const ch
     const model_tensor *scales[MAX_PARTS] = {NULL};
     size_t elements = 0;
     int overflow = 0;
+    const model_tensor *stored = model_source_find(source, names, 1);
+    if (stored && stored->dtype == MODEL_GROUPS)
+        in_out = 0; /* such are [out][in], whatever the family has */
     for (size_t part = 0; part < parts; part++) {
         const size_t own = part ? other_n : n;
         if ((status = find_checked(source, &take.tensors[part], names[part], in_out ? k : own,
@@ -460,7 +464,7 @@ static iso_status take_stacked(model_source *source, model_linear *out, const ch
         overflow |= part && __builtin_add_overflow(rows, other_n, &rows);
     }
     take.form = form_of(source, take.tensors, parts, 0);
-    if (in_out && model_form_is_blocks(model_own_form(take.tensors[0]->dtype)))
+    if (in_out && model_form_is_blocks(model_own_form(take.tensors[0])))
         take.form = FORM_F32; /* groups would go along n */
     /* A scale is that of an output, so int8 wants whole columns. */
     const int turns = in_out && take.form != FORM_S8 && !scales[0];

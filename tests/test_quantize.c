@@ -282,7 +282,7 @@ static void test_same_bytes(void **state) {
         place p;
         place_make(&p);
         make[m](&p);
-        for (size_t type = ISOBIT_QUANTIZE_BF16; type <= ISOBIT_QUANTIZE_INT8; type++) {
+        for (size_t type = ISOBIT_QUANTIZE_BF16; type <= ISOBIT_QUANTIZE_INT4; type++) {
             const iso_quantize_options options = {.size = sizeof options, .type = type};
             same_bytes(&p, &options, (const iso_pool *const *)pools);
         }
@@ -476,14 +476,17 @@ static void test_families(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),     cmocka_unit_test(test_same_bytes),
-        cmocka_unit_test(test_loading),     cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_gguf),        cmocka_unit_test(test_families),
-        cmocka_unit_test(test_places),      cmocka_unit_test(test_leftovers),
-        cmocka_unit_test(test_copies),      cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_faults),      cmocka_unit_test(test_int8),
-        cmocka_unit_test(test_int8_models), cmocka_unit_test(test_int8_turned),
-        cmocka_unit_test(test_config),
+        cmocka_unit_test(test_numbers),       cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_loading),       cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_gguf),          cmocka_unit_test(test_families),
+        cmocka_unit_test(test_places),        cmocka_unit_test(test_leftovers),
+        cmocka_unit_test(test_copies),        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_faults),        cmocka_unit_test(test_int8),
+        cmocka_unit_test(test_int8_models),   cmocka_unit_test(test_int8_turned),
+        cmocka_unit_test(test_config),        cmocka_unit_test(test_groups_written),
+        cmocka_unit_test(test_groups_loaded), cmocka_unit_test(test_groups_of_others),
+        cmocka_unit_test(test_groups_table),  cmocka_unit_test(test_groups_refused),
+        cmocka_unit_test(test_groups_config), cmocka_unit_test(test_groups_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,6 +86,15 @@ void test_int8_models(void **state);
 void test_int8_turned(void **state);
 void test_config(void **state);
 
+/* groups.c */
+void test_groups_written(void **state);
+void test_groups_loaded(void **state);
+void test_groups_of_others(void **state);
+void test_groups_table(void **state);
+void test_groups_refused(void **state);
+void test_groups_config(void **state);
+void test_groups_faults(void **state);
+
 /* files.c: folders that are there or not, calls that fail. */
 void test_places(void **state);
 void test_leftovers(void **state);

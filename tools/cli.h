@@ -92,7 +92,7 @@ struct options {
     const char *compute;   /* what linear layers multiply */
     const char *model, *isa, *attention, *text, *also, *input;
     size_t beam, max_length, threads, layer; /* 0: not given */
-    size_t samples, top, positions;          /* 0: not given */
+    size_t samples, top, positions, group;   /* 0: not given */
     struct given_number top_k, seed;
     struct given_real temperature, top_p, min_p;
     double seconds; /* 0: not given */

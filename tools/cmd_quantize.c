@@ -140,7 +140,7 @@ static void print_total(const struct table *table) {
 
 /* The iso_quantize_type that --to names; a number that none has for another name. */
 static size_t type_of(const char *name) {
-    static const char *const names[] = {"bf16", "f16", "int8"}; /* as they are numbered */
+    static const char *const names[] = {"bf16", "f16", "int8", "int4"}; /* as they are numbered */
     size_t i = 0;
     while (i < sizeof names / sizeof *names && strcmp(names[i], name) != 0)
         i++;
@@ -149,15 +149,21 @@ static size_t type_of(const char *name) {
 
 int cmd_quantize(const struct options *options) {
     if (options->type == NULL)
-        return usage("quantize: --to TYPE is missing: give int8, bf16 or f16");
-    if (type_of(options->type) > ISOBIT_QUANTIZE_INT8)
-        return usage("quantize: --to %s: give int8, bf16 or f16", options->type);
+        return usage("quantize: --to TYPE is missing: give int8, int4, bf16 or f16");
+    if (type_of(options->type) > ISOBIT_QUANTIZE_INT4)
+        return usage("quantize: --to %s: give int8, int4, bf16 or f16", options->type);
     if (options->out == NULL)
         return usage("quantize: --out DIR is missing, the folder to write");
+    if (options->group != 0 && strcmp(options->type, "int4") != 0)
+        return usage("quantize: --group is for --to int4");
+    if (options->group != 0 && options->group != 32 && options->group != 64 &&
+        options->group != 128)
+        return usage("quantize: --group %zu: give 32, 64 or 128", options->group);
     struct table table = {.options = options};
     struct session session;
     const iso_quantize_options how = {.size = sizeof how,
                                       .type = type_of(options->type),
+                                      .group = options->group,
                                       .keep = options->keep.text,
                                       .keep_count = options->keep.count,
                                       .report = report,

@@ -195,20 +195,30 @@ ISOBIT_API const iso_model_info *iso_model_get_info(const iso_model *model);
  * that iso_model_load takes (no GGUF, and not quantised yet), and so is `to` afterwards. Matrices
  * are the linear layers, the logits and the embedding tables; all else (norms, biases, positions,
  * what no part of the model uses) keeps its bits. Weights are written as one model.safetensors;
- * other files of the folder are copied, but no other weights. BF16, F16  rounded to nearest, to
- * even. ISOBIT_E_RANGE for a number that F16 has not. A NaN or an infinity in a tensor is
- * ISOBIT_E_RANGE, with its name. The bytes of the file are the same with every instruction set,
- * number of threads and machine.
+ * other files of the folder are copied, but no other weights.
+ *   BF16, F16  rounded to nearest, to even. ISOBIT_E_RANGE for a number that F16 has not.
+ *   INT8       integers and a scale for each output, as iso_pack_s8 makes them: loaded, the folder
+ *              has the bits that the model has with the compute INT8.
+ *   INT4       numbers of 4 bits, -8 to 7, times an F16 scale for each `group` of a row: of some
+ *              scales the one with the least squared error. The logits have 8 bits, -128 to 127.
+ *              A matrix whose rows are no whole groups stays as it is.
+ * Of INT8 and INT4 embeddings that are not the logits, too, stay as they are. Both have the form
+ * of compressed-tensors, "int-quantized" (X.weight, X.weight_scale) and "pack-quantized"
+ * (X.weight_packed, X.weight_scale, X.weight_shape), and quantization_config in config.json.
+ * A matrix that its family stores [in][out] (GPT-2) stays so in INT8, and is [out][in] in INT4.
  *
- * The folder is written as `to` and ".partial", brought onto the disk, and then renamed: it is
- * there complete or not at all. `to` must not exist, or be an empty folder (ISOBIT_E_IO). What a
- * process that was killed has left there is removed by the next call for the same folder. Memory:
- * some pieces of a tensor for each thread of the executor.
+ * A NaN or an infinity in a tensor is ISOBIT_E_RANGE, with its name. The bytes of the file are the
+ * same with every instruction set, number of threads and machine. The folder is written as `to`
+ * and ".partial", brought onto the disk, and then renamed: it is there complete or not at all.
+ * `to` must not exist, or be an empty folder (ISOBIT_E_IO). What a process that was killed has
+ * left there is removed by the next call for the same folder. Memory: some pieces of a tensor for
+ * each thread of the executor.
  */
 typedef enum iso_quantize_type {
     ISOBIT_QUANTIZE_BF16 = 0,
     ISOBIT_QUANTIZE_F16,
-    ISOBIT_QUANTIZE_INT8
+    ISOBIT_QUANTIZE_INT8,
+    ISOBIT_QUANTIZE_INT4
 } iso_quantize_type;
 
 /* What became of a tensor. */
@@ -229,6 +239,7 @@ typedef struct iso_quantize_options {
     /* Tensors stay as they are whose names contain one of these texts. */
     const char *const *keep; /* [keep_count] */
     size_t keep_count;
+    size_t group; /* of INT4: how many numbers of a row share a scale, 32, 64 or 128; 0: 32 */
     /* Where given, they are called by the thread of the call: when a tensor is written, in the
      * order of the names; and now and then how many bytes of how many have been read, where any
      * other number than 0 ends the call with ISOBIT_E_CANCELLED. */

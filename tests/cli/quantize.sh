@@ -21,7 +21,13 @@ absent() {
 
 fails 2 '--model' 'no model' "$@" quantize --to bf16 --out "$out"
 fails 2 '--to TYPE is missing' 'no type' "$@" quantize --model "$model" --out "$out"
-fails 2 '--to f8: give int8' 'another type' "$@" quantize --model "$model" --to f8 --out "$out"
+fails 2 '--to f8: give int8, int4, bf16 or f16' 'another type' "$@" quantize --model "$model" --to f8 --out "$out"
+fails 2 '--group is for --to int4' 'groups of int8' "$@" quantize --model "$model" --to int8 \
+    --group 32 --out "$out"
+fails 2 '--group 48: give 32, 64 or 128' 'groups of 48' "$@" quantize --model "$model" --to int4 \
+    --group 48 --out "$out"
+fails 2 'whole number' 'groups of nothing' "$@" quantize --model "$model" --to int4 --group 0 \
+    --out "$out"
 fails 2 '--out DIR is missing' 'no folder to write' "$@" quantize --model "$model" --to bf16
 fails 2 "found 'word'" 'an argument' "$@" quantize --model "$model" --to bf16 --out "$out" word
 fails 2 'text that is not empty' 'keep nothing' "$@" quantize --model "$model" --to bf16 --out "$out" \
@@ -95,7 +101,7 @@ rm -r "$out"
 
 "$@" quantize --isa none --model "$model" --to bf16 --out "$out" 2>"$work/err" >"$work/out"
 isas=$(sed 's/.*it has: //; s/,//g' "$work/err")
-for type in bf16 int8; do
+for type in bf16 int8 int4; do
     works "$type" "$@" quantize --model "$model" --to "$type" --out "$work/first"
     for isa in $isas; do
         for threads in 1 3; do
@@ -118,8 +124,23 @@ cp "$work/out" "$work/digest"
 works 'int8 of the folder' "$@" run --model "$work/int8" --digest photography table
 same 'int8: the folder computes something else' "$work/digest"
 works 'info of int8' "$@" info --model "$work/int8"
+says ' in int8 2079168 parameters, each row with a scale' 'info of int8'
 fails 1 'the model is quantised already' 'int8 once more' "$@" quantize --model "$work/int8" --to int8 \
     --out "$out"
+works 'int4 of the folder' "$@" run --model "$work/int4" photography
+lines_are 'int4 of the folder' 1
+cp "$work/out" "$work/word"
+works 'int4 as floats' "$@" run --model "$work/int4" --widen photography
+same 'int4: floats give something else' "$work/word"
+works 'info of int4' "$@" info --model "$work/int4"
+says ' in 8 bits 14784 parameters, in groups' 'info of int4'
+says ' in 4 bits 2064384 parameters, in groups' 'info of int4'
+works 'groups of 64' "$@" quantize --model "$model" --to int4 --group 64 --out "$out"
+grep -q '^model.shared.weight  *77x192  *F16  *I32  *[0-9.]*e-0[34] ' "$work/out" ||
+    problem 'groups of 64: the table has not 8 bits'
+[ "$(wc -c <"$out/model.safetensors")" -lt "$(wc -c <"$work/int4/model.safetensors")" ] ||
+    problem 'groups of 64 are not smaller'
+rm -r "$out"
 works 'int8 of a prompt' "$@" quantize --model "$gpt" --to int8 --out "$out"
 grep -q '^transformer.wpe.weight  *128x192  *F16  *F16 ' "$work/out" || problem 'int8: positions'
 works 'a prompt' "$@" run --model "$out" --sample --seed 3 --digest 'isobit:'

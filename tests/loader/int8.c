@@ -487,7 +487,7 @@ void test_int8_refused(void **state) {
          "\"format\" of the model is absent"},
         {ISOBIT_E_UNSUPPORTED,
          "\"quant_method\":\"compressed-tensors\",\"format\":\"pack-quantized\"," GROUPS(WEIGHTS),
-         "\"pack-quantized\""},
+         "\"channel\"; only group is supported"},
         {ISOBIT_E_UNSUPPORTED, METHOD, "config_groups"},
         {ISOBIT_E_UNSUPPORTED, METHOD ",\"config_groups\":{}", "config_groups"},
         {ISOBIT_E_UNSUPPORTED, METHOD ",\"config_groups\":{\"group_0\":3}", "weights"},

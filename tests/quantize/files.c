@@ -310,7 +310,7 @@ void test_cancel(void **state) {
 }
 
 /* Each call fails once: an error, and no folder. */
-void test_faults(void **state) {
+static void faults(size_t type) {
     static const iso_status expected[] = {ISOBIT_E_NOMEM, ISOBIT_E_IO, ISOBIT_E_IO,
                                           ISOBIT_E_IO,    ISOBIT_E_IO, ISOBIT_E_IO};
     static const size_t least[] = {40, 40, 40, 3, 2, 3};
@@ -321,7 +321,7 @@ void test_faults(void **state) {
     (void)snprintf(inner, sizeof inner, "%s/1_Pooling", p.from.directory);
     assert_int_equal(mkdir(inner, 0755), 0);
     write_file(inner, "config.json", "{}");
-    const iso_quantize_options options = {.size = sizeof options, .type = ISOBIT_QUANTIZE_INT8};
+    const iso_quantize_options options = {.size = sizeof options, .type = type};
     const size_t files_before = open_files();
     for (int kind = 0; kind < CALL_KINDS; kind++) {
         size_t tries = 0;
@@ -350,5 +350,11 @@ void test_faults(void **state) {
         assert_int_equal(open_files(), files_before);
     }
     place_remove(&p);
+}
+
+void test_faults(void **state) {
+    faults(ISOBIT_QUANTIZE_F16);
+    faults(ISOBIT_QUANTIZE_INT8);
+    faults(ISOBIT_QUANTIZE_INT4);
     (void)state;
 }
