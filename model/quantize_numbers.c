@@ -125,7 +125,10 @@ static double choose_scale(const float *x, size_t n, unsigned bits) {
         return best.scale;
     try_scale(&best, best.scale, x, n, half);
     for (int i = 0; i < STEPS; i++) {
-        try_scale(&t, f16_above_0(most / (NARROWEST + STEP * i)), x, n, half);
+        const double scale = f16_above_0(most / (NARROWEST + STEP * i));
+        if (scale == 0) /* F16 has it not */
+            continue;
+        try_scale(&t, scale, x, n, half);
         best = t.error < best.error ? t : best;
     }
     for (int i = 0; i < REFINED && best.squares > 0; i++) {

@@ -179,7 +179,7 @@ static json_t *describe(const model_new_part *part) {
     for (size_t i = 0; i < part->rank; i++)
         json_array_append_new(shape, json_integer((json_int_t)part->shape[i]));
     return json_pack("{s:s, s:o, s:[I, I]}", "dtype", part->dtype, "shape", shape, "data_offsets",
-                     (json_int_t)part->at, (json_int_t)(part->at + part->bytes));
+                     (json_int_t)part->at, (json_int_t)part->at + (json_int_t)part->bytes);
 }
 
 /* The length, the JSON, and spaces up to a multiple of 64 bytes. */

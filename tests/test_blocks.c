@@ -113,9 +113,10 @@ static void blocks_are_held_exactly(void **unused) {
     for (size_t t = 0; t < COUNT(types); t++) {
         const block_kind *kind = block_kind_find(types[t].name);
         const model_block_type *type = model_block_type_of(types[t].dtype);
+        const model_tensor tensor = {.dtype = types[t].dtype};
         const size_t n = kind->elements;
         for (int i = 0; i < 200; i++) {
-            const model_form form = i % 4 < 2  ? model_own_form(types[t].dtype)
+            const model_form form = i % 4 < 2  ? model_own_form(&tensor)
                                     : n == 256 ? FORM_K
                                                : FORM_Q5_1;
             const iso_q_format *f = &model_q_formats[form];

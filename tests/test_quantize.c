@@ -298,7 +298,7 @@ static void test_same_bytes(void **state) {
 void compute(float to[MOST_LOGITS], const char *folder, const iso_load_options *options) {
     static const uint32_t source[] = {5, 30, 17, 9, 2}, target[SEEN] = {1, 8, 30, 30};
     iso_error error = {0};
-    iso_model *model;
+    iso_model *model = NULL;
     memset(to, 0, MOST_LOGITS * sizeof *to);
     iso_status status = iso_model_load(&model, folder, options, NULL, &error);
     if (status)
@@ -476,17 +476,29 @@ static void test_families(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),       cmocka_unit_test(test_same_bytes),
-        cmocka_unit_test(test_loading),       cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_gguf),          cmocka_unit_test(test_families),
-        cmocka_unit_test(test_places),        cmocka_unit_test(test_leftovers),
-        cmocka_unit_test(test_copies),        cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_faults),        cmocka_unit_test(test_int8),
-        cmocka_unit_test(test_int8_models),   cmocka_unit_test(test_int8_turned),
-        cmocka_unit_test(test_config),        cmocka_unit_test(test_groups_written),
-        cmocka_unit_test(test_groups_loaded), cmocka_unit_test(test_groups_of_others),
-        cmocka_unit_test(test_groups_table),  cmocka_unit_test(test_groups_refused),
-        cmocka_unit_test(test_groups_config), cmocka_unit_test(test_groups_faults),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_loading),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_gguf),
+        cmocka_unit_test(test_families),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_leftovers),
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_changing_file),
+        cmocka_unit_test(test_int8),
+        cmocka_unit_test(test_int8_models),
+        cmocka_unit_test(test_int8_turned),
+        cmocka_unit_test(test_config),
+        cmocka_unit_test(test_groups_written),
+        cmocka_unit_test(test_groups_loaded),
+        cmocka_unit_test(test_groups_of_others),
+        cmocka_unit_test(test_groups_table),
+        cmocka_unit_test(test_groups_refused),
+        cmocka_unit_test(test_groups_config),
+        cmocka_unit_test(test_groups_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

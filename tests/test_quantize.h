@@ -86,9 +86,11 @@ void test_int8_models(void **state);
 void test_int8_turned(void **state);
 void test_config(void **state);
 
-/* groups.c */
+/* groups.c; the first one: that folder `out` computes what its numbers compute as floats. */
+void check_groups_loaded(const place *p, const char *config_from);
 void test_groups_written(void **state);
 void test_groups_loaded(void **state);
+/* groups_files.c */
 void test_groups_of_others(void **state);
 void test_groups_table(void **state);
 void test_groups_refused(void **state);
@@ -101,5 +103,6 @@ void test_leftovers(void **state);
 void test_copies(void **state);
 void test_faults(void **state);
 void test_cancel(void **state);
+void test_changing_file(void **state);
 
 #endif

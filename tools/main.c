@@ -75,8 +75,14 @@ static const struct command commands[] = {
      "multiply-adds and of reading the operands once from where so many bytes lie.",
      OPT_EXPLAIN | OPT_ISA | OPT_THREADS | OPT_SECONDS | OPT_JSON, true, cmd_explain, NULL},
     {"quantize", "", "a model once more, with fewer bits: a folder that loads as it is",
-     "Linear layers, logits and embeddings become what --to says; all else stays as it is. The\n"
-     "table has the largest error of each tensor, and the root mean square of its errors, as a\n"
+     "bf16 and f16 are for linear layers, logits and embeddings, int8 and int4 for all of these "
+     "that\n"
+     "is multiplied; other tensors stay as they are. int8 has a scale for each output, and "
+     "computes\n"
+     "what --compute int8 computes; int4 has one for each --group of numbers, and its logits 8 "
+     "bits.\n"
+     "The table has the largest error of each tensor, and the root mean square of its errors, as "
+     "a\n"
      "part of that of its numbers. The folder appears when it is complete; until then it is\n"
      "DIR.partial.",
      OPT_MODEL | OPT_QUANTIZE | OPT_THREADS | OPT_ISA | OPT_JSON, false, cmd_quantize, NULL},

@@ -74,9 +74,10 @@ typedef struct iso_load_options {
      * its info, where this is 0) it says nothing, and more are for "longrope" and "dynamic" only:
      * see below. */
     size_t positions;
-    /* 1: F16, BF16 and GGUF's blocks become f32 in memory: results are the same bits, and matrices
-     * take two to seven times the memory. 0: matrices that a file has in one of these stay so, or
-     * in 8 or 4 bits that hold the same, packed, and become f32 where they are multiplied. */
+    /* 1: F16, BF16, GGUF's blocks and groups become f32 in memory: results are the same bits, and
+     * matrices take two to seven times the memory. 0: matrices that a file has in one of these stay
+     * so, or in 8 or 4 bits that hold the same, packed, and become f32 where they are multiplied.
+     */
     size_t widen;
     /* What the keys and values that decoders attend to are rounded to, once: those of the caches of
      * decoding, of targets and of sources, and the same ones where a target or prompt is computed
@@ -108,6 +109,9 @@ typedef struct iso_load_options {
  * with a scale for each of the n outputs, finite and not negative. What is not symmetric, or what
  * "quantization_config" says beyond that (other methods, static activations, blocks, fp8), is
  * ISOBIT_E_UNSUPPORTED. See `compute`.
+ * And in 4 or 8 bits in groups of 32, 64 or 128, "pack-quantized": X.weight_packed, X.weight_scale
+ * (above 0 and finite) and X.weight_shape, [out][in] in every family. Matrices stay so in memory,
+ * and become f32, number times scale, where they are multiplied.
  * Nothing of the files stays open, unless `map` is set. The files are untrusted: whatever they
  * hold, the call fails cleanly or gives a usable model. The families, by model_type, all as
  * transformers computes them:

@@ -95,7 +95,7 @@ static void copy_model(const place *p, const char *weights, const char *name) {
 static void logits(float *to, const char *folder) {
     static const uint32_t ids[] = {7, 11, 5, 2}, target[] = {1, 9, 30};
     iso_error error = {0};
-    iso_model *model;
+    iso_model *model = NULL;
     if (iso_model_load(&model, folder, NULL, NULL, &error) ||
         iso_logits_f32(to, model, ids, COUNT(ids), target, COUNT(target), 0, NULL, &error))
         fail_msg("%s: %s", folder, error.message);
@@ -305,6 +305,31 @@ void test_cancel(void **state) {
     }
     assert_true(stops > 10);
     assert_int_equal(open_files(), files_before);
+    place_remove(&p);
+    (void)state;
+}
+
+/* Somebody writes to the file that is read. */
+static int lengthen(void *user, uint64_t done, uint64_t total) {
+    const char *path = user;
+    FILE *file = fopen(path, "ab");
+    assert_non_null(file);
+    (void)fputc(0, file);
+    assert_int_equal(fclose(file), 0);
+    (void)done, (void)total;
+    return 0;
+}
+
+void test_changing_file(void **state) {
+    place p;
+    char path[300];
+    place_make(&p);
+    copy_model(&p, bin, "pytorch_model.bin");
+    (void)snprintf(path, sizeof path, "%s/pytorch_model.bin", p.from.directory);
+    const iso_quantize_options options = {
+        .size = sizeof options, .progress = lengthen, .user = path};
+    refuses(&p, &options, ISOBIT_E_IO, "the file changed while it was read");
+    assert_false(is_there(p.out) || is_there(p.partial));
     place_remove(&p);
     (void)state;
 }

@@ -243,6 +243,28 @@ static int has_text(const json_t *list, const char *text) {
     return (int)count;
 }
 
+/* A head of its own is a layer like others; in groups it has more bits, and is named. */
+static void check_own_head(const place *p) {
+    for (size_t type = ISOBIT_QUANTIZE_INT8; type <= ISOBIT_QUANTIZE_INT4; type++) {
+        const iso_quantize_options options = {.size = sizeof options, .type = type};
+        iso_error error = {0};
+        assert_int_equal(
+            iso_model_quantize(ISOBIT_TEST_DATA "/models/llama", p->out, &options, NULL, &error),
+            ISOBIT_OK);
+        json_t *to = read_config(p->out), *q = json_object_get(to, "quantization_config");
+        const json_t *ignored = json_object_get(q, "ignore");
+        const char *target = json_string_value(json_at(q, "config_groups/group_1/targets/0"));
+        assert_false(has_text(ignored, "lm_head"));
+        assert_true(has_text(ignored, "model.embed_tokens"));
+        if (type == ISOBIT_QUANTIZE_INT8)
+            assert_null(target);
+        else
+            assert_string_equal(target, "lm_head");
+        json_decref(to);
+        remove_tree(p->out);
+    }
+}
+
 /* All keys are as they were, and there is one more. */
 void test_config(void **state) {
     static const char *const keep[] = {"fc2"};
@@ -296,6 +318,8 @@ void test_config(void **state) {
     static float logits[MOST_LOGITS];
     quantize(&p, &options, NULL);
     compute(logits, p.out, NULL);
+    remove_tree(p.out);
+    check_own_head(&p);
     place_remove(&p);
     (void)state;
 }
