@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The metadata of a GGUF file as the configuration of a model. An architecture is the row of a
- * family (families.c) with the names that keys and tensors have in such files, so that config.c
- * reads it as it reads config.json, and weights are found as ever. What no key of ours stands for
- * and would change what a model computes is refused by its name.
+ * family with the names that keys and tensors have in such files, so that config.c reads it as it
+ * reads config.json. What would change a model and no key of ours stands for is refused by name.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "gguf.h"
@@ -560,8 +559,7 @@ static model_config make_row(const model_gguf *g, const architecture *a,
     row.window_from = 0;
     if (a->keys->local_theta && (!window || is_zero(window)))
         row.window_pattern = 0; /* Gemma 3 whose layers are all alike */
-    if (!row.window_pattern || a->keys->local_theta)
-        row.window = 0;
+    row.window = row.window_pattern && !a->keys->local_theta ? row.window : 0;
     row.norm_less_one = 0;
     row.query_scalar = 0;
     row.pad = row.bos = row.unk = row.start = MODEL_NO_ID;
@@ -598,5 +596,5 @@ iso_status model_gguf_config(const model_gguf *g, model_checkpoint *checkpoint,
         return status;
     if (a->pairs)
         mark_pairs(checkpoint, config, width);
-    return ISOBIT_OK;
+    return status;
 }

@@ -52,6 +52,24 @@ iso_status model_int8_find_scales(const model_source *source, const model_tensor
     return ISOBIT_OK;
 }
 
+iso_status model_int8_turned(model_source *source, const model_tensor **tensor) {
+    struct view {
+        model_tensor t;
+        uint64_t strides[2];
+    } *view = model_alloc(&source->scratch, 1, sizeof *view);
+    const model_tensor *t = *tensor;
+    if (!view)
+        return model_fail(source->error, ISOBIT_E_NOMEM, "out of memory");
+    view->t = *t;
+    view->t.shape[0] = t->shape[1];
+    view->t.shape[1] = t->shape[0];
+    view->strides[0] = t->strides ? t->strides[1] : 1;
+    view->strides[1] = t->strides ? t->strides[0] : t->shape[1];
+    view->t.strides = view->strides;
+    *tensor = &view->t;
+    return ISOBIT_OK;
+}
+
 iso_status model_int8_read_scales(const model_source *source, const model_tensor *scales, float *to,
                                   size_t n) {
     unsigned char raw[PIECE];

@@ -397,25 +397,6 @@ static void count_parameters(model_source *source, model_form f, size_t elements
         *(model_q_formats[f].bits == 8 ? &source->parameters8 : &source->parameters4) += elements;
 }
 
-/* A matrix [k][n] as [n][k], which is the same with other strides. */
-static iso_status turn_tensor(model_source *source, const model_tensor **tensor) {
-    struct view {
-        model_tensor t;
-        uint64_t strides[2];
-    } *view = model_alloc(&source->scratch, 1, sizeof *view);
-    const model_tensor *t = *tensor;
-    if (!view)
-        return model_fail(source->error, ISOBIT_E_NOMEM, "out of memory");
-    view->t = *t;
-    view->t.shape[0] = t->shape[1];
-    view->t.shape[1] = t->shape[0];
-    view->strides[0] = t->strides ? t->strides[1] : 1;
-    view->strides[1] = t->strides ? t->strides[0] : t->shape[1];
-    view->t.strides = view->strides;
-    *tensor = &view->t;
-    return ISOBIT_OK;
-}
-
 /* Reads the scales of those parts that the file has in int8. */
 static iso_status take_scales(model_source *source, model_take *take,
                               const model_tensor *const *scales, size_t parts, size_t rows) {
@@ -500,7 +481,7 @@ static iso_status take_stacked(model_source *source, model_linear *out, const ch
     out->plain = mapped;
     out->turned = in_out;
     take.rows = rows;
-    if (in_out && !turns && (status = turn_tensor(source, &take.tensors[0])))
+    if (in_out && !turns && (status = model_int8_turned(source, &take.tensors[0])))
         return status;
     if ((status = take_scales(source, &take, scales, parts, rows)))
         return status;

@@ -3,7 +3,7 @@
 
 SETS = ["avx2", "avx512", "scalar"]
 KERNELS = ["kernels/templates/" + name + ".h" for name in
-           ("attention", "eltwise", "gemm", "gemm_along", "gemm_bt", "gemm_direct", "gemm_linear",
+           ("attention", "attention_columns", "eltwise", "gemm", "gemm_along", "gemm_bt", "gemm_direct", "gemm_linear",
             "gemm_strip", "gemv", "lanes", "math", "norm", "rope", "softmax")]
 KERNELS += ["kernels/%s/%s.h" % (isa, name) for isa in SETS for name in ("vec", "gemm_tile")]
 DISPATCH = ["dispatch/" + name for name in
