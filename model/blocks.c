@@ -147,12 +147,9 @@ const model_block_type *model_block_type_of(model_dtype dtype) {
 }
 
 const char *model_dtype_name(model_dtype dtype) {
-    static const char *const plain[] = {[MODEL_F32] = "F32",
-                                        [MODEL_F16] = "F16",
-                                        [MODEL_BF16] = "BF16",
-                                        [MODEL_F64] = "F64",
-                                        [MODEL_I8] = "I8",
-                                        [MODEL_GROUPS] = "pack-quantized"};
+    static const char *const plain[] = {
+        [MODEL_F32] = "F32", [MODEL_F16] = "F16", [MODEL_BF16] = "BF16",
+        [MODEL_F64] = "F64", [MODEL_I8] = "I8",   [MODEL_GROUPS] = "pack-quantized"};
     const model_block_type *type = model_block_type_of(dtype);
     return type ? type->name : plain[dtype];
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the machine can do at best, at this moment: fused multiply-adds from registers, products of
- * int8 likewise, and reading and copying so many bytes again and again. Benchmarks measure these beside each case, since the
- * clock and the neighbours on a shared machine change from one second to the next.
+ * int8 likewise, and reading and copying so many bytes again and again. Benchmarks measure these
+ * beside each case, since the clock and the neighbours on a shared machine change from one second
+ * to the next.
  */
 #ifndef ISOBIT_PEAKS_H
 #define ISOBIT_PEAKS_H
