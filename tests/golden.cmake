@@ -35,7 +35,7 @@ function(flip_copy file)
     file(WRITE ${flip}/${file} "${text}")
   endif()
 endfunction()
-foreach(file instantiate.h kernels.h kernels.def scalar/vec.h templates/gemm.h templates/gemm_along.h
+foreach(file instantiate.h kernels.h kernels.def scalar/vec.h templates/attention_columns.h templates/gemm.h templates/gemm_along.h
     templates/gemm_bt.h templates/gemm_direct.h templates/gemm_linear.h templates/gemm_strip.h
     templates/gemv.h templates/lanes.h templates/math.h)
   flip_copy(${file})

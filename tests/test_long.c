@@ -85,9 +85,9 @@ static void add_positions(blob *weights, const char *name, size_t rows) {
     const char *dtype = json_string_value(json_object_get(old, "dtype"));
     const int halves = strcmp(dtype, "F16") == 0;
     const size_t data = weights->count - 8 - (size_t)bytes, more = rows * d * (halves ? 2 : 4);
-    json_t *table =
-        json_pack("{s:s, s:[I,I], s:[I,I]}", "dtype", dtype, "shape", (json_int_t)rows,
-                  (json_int_t)d, "data_offsets", (json_int_t)data, (json_int_t)(data + more));
+    json_t *table = json_pack("{s:s, s:[I,I], s:[I,I]}", "dtype", dtype, "shape", (json_int_t)rows,
+                              (json_int_t)d, "data_offsets", (json_int_t)data,
+                              (json_int_t)data + (json_int_t)more);
     assert_int_equal(json_object_set(header, "nobody.asks.for.this", old), 0);
     assert_int_equal(json_object_set_new(header, name, table), 0);
     char *text = json_dumps(header, JSON_COMPACT);

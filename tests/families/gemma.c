@@ -105,7 +105,7 @@ void test_gemma3_words(void **state) {
     logits_as(want, "gemma3-bf16", "{}");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         logits_as(y, "gemma3-bf16", cases[i].changes);
-        if ((memcmp(want, y, sizeof y) == 0) != cases[i].same)
+        if ((memcmp((const char *)want, (const char *)y, sizeof y) == 0) != cases[i].same)
             fail_msg("%s: logits are %s", cases[i].changes, cases[i].same ? "others" : "the same");
     }
     (void)state;
@@ -131,7 +131,7 @@ void test_gemma2_words(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         logits_as(a, "gemma2-bf16", cases[i].a);
         logits_as(b, "gemma2-bf16", cases[i].b);
-        if ((memcmp(a, b, sizeof a) == 0) != cases[i].same)
+        if ((memcmp((const char *)a, (const char *)b, sizeof a) == 0) != cases[i].same)
             fail_msg("%s: logits are %s", cases[i].a, cases[i].same ? "others" : "the same");
     }
     /* No logit is beyond the cap. */

@@ -135,7 +135,7 @@ static void add_integers(builder *b, expected *e, const char *name, const char *
 }
 
 static int same_float(float a, float b) {
-    return (isnan(a) && isnan(b)) || memcmp(&a, &b, sizeof a) == 0;
+    return (isnan(a) && isnan(b)) || memcmp((const char *)&a, (const char *)&b, sizeof a) == 0;
 }
 
 /* Row i of a matrix that consists of some, one below the other. */
@@ -196,15 +196,14 @@ typedef struct taken {
 static void take_all(taken *t, model_source *source, const iso_error *error) {
     const char *const names[] = {"q", "k", "v"}, *const ft = "ft", *const it = "it",
                       *const sf = "sf", *const si = "si", *const k = "k";
-    iso_status status;
     for (source->load = 0; source->load < 2; source->load++)
-        if ((status = model_take_grouped(source, &t->grouped, names, MOST, OTHER, K)) ||
-            (status = model_take_packed(source, &t->integers, &k, 1, OTHER, K, 0)) ||
-            (status = model_take_packed(source, &t->turned_floats, &ft, 1, MOST, K, 1)) ||
-            (status = model_take_packed(source, &t->turned_integers, &it, 1, OTHER, K, 1)) ||
-            (status = model_take_packed(source, &t->small_floats, &sf, 1, 5, 7, 0)) ||
-            (status = model_take_packed(source, &t->small_integers, &si, 1, 5, 7, 0)) ||
-            (status = model_take_table(source, &t->table, "k", OTHER, K)))
+        if (model_take_grouped(source, &t->grouped, names, MOST, OTHER, K) ||
+            model_take_packed(source, &t->integers, &k, 1, OTHER, K, 0) ||
+            model_take_packed(source, &t->turned_floats, &ft, 1, MOST, K, 1) ||
+            model_take_packed(source, &t->turned_integers, &it, 1, OTHER, K, 1) ||
+            model_take_packed(source, &t->small_floats, &sf, 1, 5, 7, 0) ||
+            model_take_packed(source, &t->small_integers, &si, 1, 5, 7, 0) ||
+            model_take_table(source, &t->table, "k", OTHER, K))
             fail_msg("%s", error->message);
     if (model_source_finish(source))
         fail_msg("%s", error->message);
