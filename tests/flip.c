@@ -41,6 +41,11 @@ static const struct {
     {"rmsnorm", "norm_rows", "first"},
     /* The leading term of exp, of which attention_exp sees this very line. */
     {"attention_w16", "exp_rest", "fma"},
+    /* Terms of the tanh of a soft cap: a score and its exponential round them away. unary sees each
+     * of these lines. */
+    {"attention", "exp2_product", "fma"},
+    {"attention_w16", "exp2_product", "fma"},
+    {"attention_w16", "vf_tanhs", "fma"},
     /* n, which scaling by bits of t does without. */
     {NULL, "exp2_product", "sub"},
 };
