@@ -220,7 +220,7 @@ void model_block_write(char *to, const model_block *block, const model_block_typ
     if (is_i8(format))
         for (size_t which = 0; which < factors(format); which++)
             for (size_t g = 0; g < weights / group; g++)
-                *to++ = (which ? block->offsets : block->scales)[g * group / type->group];
+                *to++ = (char)(which ? block->offsets : block->scales)[g * group / type->group];
     if (format->bits == 8) {
         memcpy(to, block->numbers, weights);
         return;
