@@ -98,4 +98,7 @@ void test_profile(void **state);
 void test_steps_allocate_nothing(void **state);
 void test_out_of_memory(void **state);
 
+/* How far a is from b, or from zeros, at most. */
+double farthest(const float *a, const float *b, size_t n);
+
 #endif

@@ -16,8 +16,7 @@ static iso_model *load_cached(const char *name, size_t cache) {
     return model;
 }
 
-/* How far a is from b, or from zeros, at most. */
-static double farthest(const float *a, const float *b, size_t n) {
+double farthest(const float *a, const float *b, size_t n) {
     double most = 0;
     for (size_t i = 0; i < n; i++) {
         const double distance = fabs((double)a[i] - (b ? (double)b[i] : 0));

@@ -22,14 +22,6 @@ iso_model *load_int8(const char *name) {
     return model;
 }
 
-/* How far a is from b, or from zeros, at most. */
-static double farthest(const float *a, const float *b, size_t n) {
-    double most = 0;
-    for (size_t i = 0; i < n; i++)
-        most = fmax(most, fabs((double)a[i] - (b ? (double)b[i] : 0)));
-    return most;
-}
-
 void test_int8_bits(void **state) {
     enum { T = 40, S = 30 };
     double worst = 0, sum = 0;
