@@ -94,7 +94,7 @@ run_stage() {
 }
 
 # What an emulator does in a few minutes: the numbers, and the files that are read.
-essential='^(kernels|kernels.replay|digest.*|ops|nodes|oracle|dispatch|loader|prove_objects)$'
+essential='^(kernels|kernels.replay|ops|nodes|oracle|dispatch|loader|prove_objects)$'
 
 need_cross() {
     # shellcheck disable=SC2086 # a list of names
