@@ -385,10 +385,9 @@ static void tell_step(model_sequence *s, size_t c) {
 
 static double weight_bytes(const model_linear *w) {
     const double elements = (double)w->w.n * (double)w->w.k;
-    if (w->q.data) { /* with its share of a scale */
-        const double scale = w->q.format.scale == ISOBIT_SCALE_F16 ? 2 : 4;
-        return elements * ((double)w->q.format.bits / 8 + scale / (double)w->q.format.group);
-    }
+    size_t packed = 0;
+    if (w->q.data && iso_pack_q_bytes(&packed, 16, w->q.k, &w->q.format) == ISOBIT_OK)
+        return (double)packed / 16 * (double)w->q.n; /* with all scales, without padding */
     if (w->s8.data)
         return elements;
     return elements * (double)(w->w16.data ? sizeof *w->w16.data : sizeof(float));

@@ -125,11 +125,10 @@ if(NOT ISOBIT_SANITIZE AND CMAKE_BUILD_TYPE STREQUAL "Release")
       isobit_layer(${layer}_${program} ${PROJECT_SOURCE_DIR}/kernels/${isa}/${isa}.c)
       target_include_directories(${layer}_${program} PRIVATE ${PROJECT_SOURCE_DIR}/kernels)
       target_include_directories(${layer}_${program} SYSTEM PRIVATE ${ISOBIT_SLEEF_INCLUDE_DIR})
-      # At -O1 gcc leaves the upper halves of vectors as they are unless it is asked to clean them,
-      # and puts vectors onto the stack: how much of it nobody minds here.
+      # At -O1 gcc leaves the upper halves of vectors as they are unless it is asked to clean them.
       target_compile_options(${layer}_${program} PRIVATE
         $<TARGET_PROPERTY:${layer},COMPILE_OPTIONS> ${flags}
-        $<$<C_COMPILER_ID:GNU>:-fexpensive-optimizations> -Wno-frame-larger-than)
+        $<$<C_COMPILER_ID:GNU>:-fexpensive-optimizations>)
       target_sources(${program} PRIVATE $<TARGET_OBJECTS:${layer}_${program}>)
     endforeach()
     isobit_test(digest.${build} ${program} --quick)

@@ -5,7 +5,8 @@
  * that, with every set and several threads, held in blocks or widened. And what is refused.
  */
 #include "gguf.h"
-#include "model_files.h"
+
+#include "gguf/refused.h"
 
 #include <isobit/model.h>
 
@@ -160,18 +161,6 @@ static unsigned char *read_file(const char *name, size_t *bytes) {
     assert_int_equal(fread(all, 1, *bytes, file), *bytes);
     (void)fclose(file);
     return all;
-}
-
-static void refused(const files *f, iso_status status, const char *says) {
-    for (size_t widen = 0; widen < 2; widen++) {
-        const iso_load_options options = {.size = sizeof options, .widen = widen};
-        iso_error error = {0};
-        iso_model *model = NULL;
-        assert_int_equal(iso_model_load(&model, f->directory, &options, NULL, &error), status);
-        assert_null(model);
-        if (!strstr(error.message, says))
-            fail_msg("\"%s\" does not say \"%s\"", error.message, says);
-    }
 }
 
 /* The first and the last scale of every tensor, infinite and NaN; and a file that is cut off within

@@ -453,14 +453,19 @@ void each_model(void (*check)(const char *folder, const place *p)) {
     assert_true(count >= 30);
 }
 
+iso_model *quantized(const char *folder, const place *p, size_t type) {
+    const iso_quantize_options options = {.size = sizeof options, .type = type};
+    iso_error error = {0};
+    iso_model *model = NULL;
+    if (iso_model_quantize(folder, p->out, &options, NULL, &error) ||
+        iso_model_load(&model, p->out, NULL, NULL, &error))
+        fail_msg("%s: %s", folder, error.message);
+    return model;
+}
+
 static void check_loads(const char *folder, const place *p) {
     for (size_t type = ISOBIT_QUANTIZE_BF16; type <= ISOBIT_QUANTIZE_F16; type++) {
-        const iso_quantize_options options = {.size = sizeof options, .type = type};
-        iso_error error = {0};
-        iso_model *model = NULL;
-        if (iso_model_quantize(folder, p->out, &options, NULL, &error) ||
-            iso_model_load(&model, p->out, NULL, NULL, &error))
-            fail_msg("%s: %s", folder, error.message);
+        iso_model *model = quantized(folder, p, type);
         const iso_model_info *info = iso_model_get_info(model);
         assert_true(info->parameters_16 > info->parameters / 2);
         iso_model_free(model);

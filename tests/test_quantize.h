@@ -65,6 +65,9 @@ void quantize(const place *p, const iso_quantize_options *options, const iso_con
 void refuses(const place *p, const iso_quantize_options *options, iso_status status,
              const char *says);
 
+/* A folder written with that type as `out`, and loaded. */
+iso_model *quantized(const char *folder, const place *p, size_t type);
+
 /* A marian model of F32, and the sizes of its table and layers. */
 enum { V = 53, D = 64, F = 96 };
 void make_model(const place *p);

@@ -139,11 +139,7 @@ static void plan_embed(unsigned op, unsigned fill) {
     else
         p.a = (float *)(void *)halves(2, p.k * p.n, fill);
     p.b = place(3, p.k * p.n, fill);
-    const uint32_t most = (uint32_t)p.k + (byte() > 240);
-    for (size_t i = 0; i < MOST_IDS; i++) {
-        p.ids[i] = most ? next() % most : 0;
-        p.rows[i] = most ? next() % most : 0;
-    }
+    choose_ids();
 }
 
 static void plan_attention(unsigned fill) {
@@ -160,21 +156,8 @@ static void plan_attention(unsigned fill) {
     s->k = (iso_strides){s->H * k, k, 0};
     s->v = (iso_strides){s->H * s->Sk * v, s->Sk * v, v};
     s->o = (iso_strides){s->H * s->Sq * y, s->Sq * y, y};
-    *o = (iso_attention_options){.size = sizeof *o,
-                                 .scale = p.flags & 64 ? 1 : 0.3f,
-                                 .causal = p.flags & 1,
-                                 .past = p.flags & 1 ? byte() % 40 : 0,
-                                 .window = p.flags & 128 ? byte() : 0};
-    if (p.flags & 2)
-        o->key_lengths = p.lengths;
-    for (size_t i = 0; i < 4; i++)
-        p.lengths[i] = next() % (s->Sk + 1 + (byte() > 250));
+    choose_attention();
     output(0, extent(heads * s->Sq, s->dh, y));
-    output(1, heads * s->Sq * s->Sk);
-    if (p.flags & 8) {
-        o->weights = p.out[1];
-        o->weights_strides = (iso_strides){s->H * s->Sq * s->Sk, s->Sq * s->Sk, s->Sk};
-    }
     p.a = place(2, extent(heads * s->Sq, s->dh, q), fill);
     keys = halves(3, heads * k, fill);
     values = halves(4, s->dh ? extent(heads * s->Sk, wide, v) : 0, fill);

@@ -179,6 +179,35 @@ static void plan_rows(unsigned fill) {
         p.lengths[next() % 4] = p.n + 1; /* refused, if there is such a row */
 }
 
+void choose_attention(void) {
+    static const float caps[] = {0, 0, 0, 0, 5, 50, 1e-3f, -1}; /* the last one is refused */
+    const iso_attention_shape *s = &p.shape;
+    iso_attention_options *o = &p.attention;
+    *o = (iso_attention_options){.size = sizeof *o,
+                                 .scale = p.flags & 64 ? 1 : 0.3f,
+                                 .causal = p.flags & 1,
+                                 .past = p.flags & 1 ? byte() % 40 : 0,
+                                 .window = p.flags & 128 ? byte() : 0,
+                                 .softcap = caps[byte() % 8]};
+    if (p.flags & 2)
+        o->key_lengths = p.lengths;
+    for (size_t i = 0; i < 4; i++)
+        p.lengths[i] = next() % (s->Sk + 1 + (byte() > 250));
+    output(1, s->B * s->H * s->Sq * s->Sk);
+    if (p.flags & 8) {
+        o->weights = p.out[1];
+        o->weights_strides = (iso_strides){s->H * s->Sq * s->Sk, s->Sq * s->Sk, s->Sk};
+    }
+}
+
+void choose_ids(void) {
+    const uint32_t most = (uint32_t)p.k + (byte() > 240);
+    for (size_t i = 0; i < MOST_IDS; i++) {
+        p.ids[i] = most ? next() % most : 0;
+        p.rows[i] = most ? next() % most : 0;
+    }
+}
+
 static void plan_attention(unsigned fill) {
     iso_attention_shape *s = &p.shape;
     iso_attention_options *o = &p.attention;
@@ -191,15 +220,7 @@ static void plan_attention(unsigned fill) {
     s->k = (iso_strides){s->H * s->Sk * k, s->Sk * k, k};
     s->v = (iso_strides){s->H * s->Sk * v, s->Sk * v, v};
     s->o = (iso_strides){s->H * s->Sq * y, s->Sq * y, y};
-    *o = (iso_attention_options){.size = sizeof *o,
-                                 .scale = p.flags & 64 ? 1 : 0.3f,
-                                 .causal = p.flags & 1,
-                                 .past = p.flags & 1 ? byte() % 40 : 0,
-                                 .window = p.flags & 128 ? byte() : 0};
-    if (p.flags & 2)
-        o->key_lengths = p.lengths;
-    for (size_t i = 0; i < 4; i++)
-        p.lengths[i] = next() % (s->Sk + 1 + (byte() > 250));
+    choose_attention();
     size_t key_floats = extent(s->B * s->H * s->Sk, s->dh, k);
     if (p.flags & 4) {
         const size_t panel = iso_key_panels_floats(s->Sk, s->dh);
@@ -208,11 +229,6 @@ static void plan_attention(unsigned fill) {
         key_floats = s->B * s->H * panel;
     }
     output(0, extent(s->B * s->H * s->Sq, s->dh, y));
-    output(1, s->B * s->H * s->Sq * s->Sk);
-    if (p.flags & 8) {
-        o->weights = p.out[1];
-        o->weights_strides = (iso_strides){s->H * s->Sq * s->Sk, s->Sq * s->Sk, s->Sk};
-    }
     p.a = place(2, extent(s->B * s->H * s->Sq, s->dh, q), fill);
     p.b = place(3, key_floats, fill);
     p.c = place(4, extent(s->B * s->H * s->Sk, s->dh, v), fill);
@@ -234,11 +250,7 @@ static void plan_ids(unsigned fill) {
     output(0, extent(p.m, p.n, p.ldc));
     p.a = place(2, p.k * p.n, fill);
     p.b = place(3, p.k * p.n, fill);
-    const uint32_t most = (uint32_t)p.k + (byte() > 240);
-    for (size_t i = 0; i < MOST_IDS; i++) {
-        p.ids[i] = most ? next() % most : 0;
-        p.rows[i] = most ? next() % most : 0;
-    }
+    choose_ids();
     p.lda = (size_t)byte() << 12; /* the first position */
 }
 

@@ -43,6 +43,10 @@ float *place(int i, size_t floats, unsigned fill);
 void *place_bytes(int i, size_t bytes);
 void output(int i, size_t floats);
 
+/* Options of attention for p.shape, and its weights as the second output. */
+void choose_attention(void);
+void choose_ids(void); /* below p.k, or one too large; and as many rows */
+
 /* fuzz_few_bits.c: the operations on 16, 8 and 4 bits. */
 enum { FEW_BITS_OPS = 9 };
 void few_bits_plan(unsigned op, unsigned fill);

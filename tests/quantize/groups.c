@@ -327,12 +327,7 @@ void check_groups_loaded(const place *p, const char *config_from) {
 }
 
 static void check_family(const char *folder, const place *p) {
-    const iso_quantize_options options = {.size = sizeof options, .type = ISOBIT_QUANTIZE_INT4};
-    iso_error error = {0};
-    iso_model *model = NULL;
-    if (iso_model_quantize(folder, p->out, &options, NULL, &error) ||
-        iso_model_load(&model, p->out, NULL, NULL, &error))
-        fail_msg("%s: %s", folder, error.message);
+    iso_model *model = quantized(folder, p, ISOBIT_QUANTIZE_INT4);
     const iso_model_info *info = iso_model_get_info(model);
     in_groups += info->parameters_4 > 0;
     iso_model_free(model);
