@@ -55,6 +55,21 @@ static iso_status pack(struct packed *p, void *to, void *plain, const float *w, 
     return l->pack_q(&p->matrix.q, to, p->bytes, plain, k / 32, n, k, &formats[p->kind], context);
 }
 
+/* The matrix where the data are now, which were at `own`. */
+static void rebase(struct packed *p, const char *own) {
+    const char *const data = (const char *)p->data;
+    iso_packed_s8 *s8 = &p->matrix.s8;
+    if (p->kind == PACKED_S8) {
+        s8->data = (const int8_t *)data;
+        s8->scales = (const float *)(const void *)(data + ((const char *)s8->scales - own));
+        s8->start = (const int32_t *)(const void *)(data + ((const char *)s8->start - own));
+    } else if (p->kind == PACKED_W16) {
+        p->matrix.w16.data = (const uint16_t *)(const void *)data;
+    } else {
+        p->matrix.q.data = (const uint32_t *)(const void *)data;
+    }
+}
+
 static iso_status workspace_bytes(const struct bench_job *job, size_t *bytes,
                                   enum packed_kind kind) {
     const struct bench_library *l = job->library;
@@ -84,6 +99,9 @@ static iso_status prepare(struct bench_job *job, enum packed_kind kind) {
         free(plain);
         if (status)
             return drop_packed(status);
+        const char *const own = (const char *)p->data;
+        share_packed(p);
+        rebase(p, own);
     }
     if (status)
         return status;

@@ -201,11 +201,10 @@ size_t model_q_block(const iso_q_format *format) {
     return is_i8(format) ? MODEL_BLOCK_MOST : format->group;
 }
 
-/* A scale, and those of groups, and the same of offsets; numbers. */
 size_t model_q_block_bytes(const iso_q_format *format) {
-    const size_t weights = model_q_block(format), groups = weights / format->group;
-    const size_t scale = is_f32(format) ? 4 : is_i8(format) ? 2 + groups : 2;
-    return factors(format) * scale + weights * format->bits / 8;
+    size_t bytes = 0; /* of a block of 16 columns */
+    (void)iso_pack_q_bytes(&bytes, 16, model_q_block(format), format);
+    return bytes / 16;
 }
 
 void model_block_write(char *to, const model_block *block, const model_block_type *type,

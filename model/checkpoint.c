@@ -50,6 +50,36 @@ const model_tensor *model_checkpoint_find(const model_checkpoint *checkpoint, co
     return h->count ? bsearch(&key, h->tensors, h->count, sizeof key, model_tensor_order) : NULL;
 }
 
+/* A name in two parts, which is compared as if it were one. */
+typedef struct two_parts {
+    const char *name, *end;
+    size_t name_bytes;
+} two_parts;
+
+static int two_parts_order(const void *a, const void *b) {
+    const two_parts *key = a;
+    const model_tensor *t = b;
+    const int order = strncmp(key->name, t->name, key->name_bytes);
+    return order ? order : strcmp(key->end, t->name + key->name_bytes);
+}
+
+const model_tensor *model_checkpoint_find_beside(const model_checkpoint *checkpoint,
+                                                 const model_tensor *tensor, const char *end) {
+    const two_parts key = {tensor->name, end, tensor->name_bytes};
+    const model_header *h = &checkpoint->header;
+    return h->count ? bsearch(&key, h->tensors, h->count, sizeof *h->tensors, two_parts_order)
+                    : NULL;
+}
+
+void model_tensor_turn(model_turned *to, const model_tensor *matrix) {
+    to->t = *matrix;
+    to->t.shape[0] = matrix->shape[1];
+    to->t.shape[1] = matrix->shape[0];
+    to->strides[0] = matrix->strides ? matrix->strides[1] : 1;
+    to->strides[1] = matrix->strides ? matrix->strides[0] : matrix->shape[1];
+    to->t.strides = to->strides;
+}
+
 /* Bytes of rows that lie in pairs, see checkpoint.h: what is asked for, row by row. */
 static iso_status read_paired(const model_file *file, uint64_t start, const model_tensor *tensor,
                               char *to, uint64_t offset, size_t bytes, iso_error *error) {

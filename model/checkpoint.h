@@ -88,11 +88,21 @@ iso_status model_checkpoint_open_shards(model_checkpoint *checkpoint, const char
                                         model_checkpoint_opener *open_shard, iso_error *error);
 void model_checkpoint_close(model_checkpoint *checkpoint);
 const model_tensor *model_checkpoint_find(const model_checkpoint *checkpoint, const char *name);
+/* The tensor whose name is that of `tensor` and `end`; or NULL. */
+const model_tensor *model_checkpoint_find_beside(const model_checkpoint *checkpoint,
+                                                 const model_tensor *tensor, const char *end);
 /* Bytes [offset, offset + bytes) of a tensor. */
 iso_status model_checkpoint_read(const model_checkpoint *checkpoint, const model_tensor *tensor,
                                  void *to, uint64_t offset, size_t bytes, iso_error *error);
 /* model_file_unchanged of all its files. */
 iso_status model_checkpoint_unchanged(const model_checkpoint *checkpoint, iso_error *error);
+
+/* A matrix [k][n] as [n][k], which is the same with other strides. */
+typedef struct model_turned {
+    model_tensor t;
+    uint64_t strides[2]; /* what t.strides points to: it is not to be copied */
+} model_turned;
+void model_tensor_turn(model_turned *to, const model_tensor *matrix);
 
 /* Sorts by name (no other NUL than at the end). */
 int model_tensor_order(const void *a, const void *b);

@@ -17,23 +17,6 @@ typedef struct finder {
     iso_error *error;
 } finder;
 
-/* The tensor of the name of the matrix and an end; NULL also where memory is lacking, *lacks then.
- */
-static const model_tensor *find_part(const finder *f, const model_tensor *t, const char *end,
-                                     int *lacks) {
-    model_arena arena = {0};
-    const size_t bytes = strlen(end) + 1;
-    char *name = model_alloc(&arena, t->name_bytes + bytes, 1);
-    *lacks |= !name;
-    if (!name)
-        return NULL;
-    memcpy(name, t->name, t->name_bytes);
-    memcpy(name + t->name_bytes, end, bytes);
-    const model_tensor *found = model_checkpoint_find(f->checkpoint, name);
-    model_arena_free(&arena);
-    return found;
-}
-
 /* The shape of the matrix, two whole numbers in a tensor. */
 static iso_status read_shape(const finder *f, model_tensor *t, const model_tensor *shape) {
     unsigned char raw[16];
@@ -99,15 +82,15 @@ static iso_status check_numbers(const finder *f, model_tensor *t, const model_te
 
 /* The matrix of which a tensor has the numbers. */
 static iso_status make_matrix(finder *f, model_tensor *t, const model_tensor *packed) {
-    int lacks = 0;
+    const model_checkpoint *all = f->checkpoint;
     model_quote(&f->name, t->name, t->name_bytes);
-    const model_tensor *scales = find_part(f, t, "_scale", &lacks),
-                       *shape = find_part(f, t, "_shape", &lacks);
-    const int points = find_part(f, t, "_zero_point", &lacks) != NULL,
-              order = find_part(f, t, "_g_idx", &lacks) != NULL,
-              twice = find_part(f, t, "", &lacks) != NULL;
+    const model_tensor *scales = model_checkpoint_find_beside(all, t, "_scale"),
+                       *shape = model_checkpoint_find_beside(all, t, "_shape");
+    const int points = model_checkpoint_find_beside(all, t, "_zero_point") != NULL,
+              order = model_checkpoint_find_beside(all, t, "_g_idx") != NULL,
+              twice = model_checkpoint_find(all, t->name) != NULL;
     model_tensor *own = model_alloc(&f->checkpoint->arena, 1, sizeof *own);
-    if (lacks || !own)
+    if (!own)
         return model_fail(f->error, ISOBIT_E_NOMEM, "out of memory");
     if (twice)
         return model_fail(f->error, ISOBIT_E_DUPLICATE,

@@ -20,23 +20,19 @@ static size_t padded(size_t size, size_t to) { return (size + to - 1) / to * to;
 
 iso_status model_int8_find_scales(const model_source *source, const model_tensor *t, size_t n,
                                   const model_tensor **scales) {
-    char name[2 * MODEL_MAX_NAME] = "";
     model_quoted quoted, other;
     iso_error *error = source->error;
+    const model_tensor *s = *scales = model_checkpoint_find_beside(source->checkpoint, t, "_scale");
     model_quote(&quoted, t->name, t->name_bytes);
-    const int length = snprintf(name, sizeof name, "%s_zero_point", t->name);
-    if (length < 0 || (size_t)length >= sizeof name)
-        return model_fail(error, ISOBIT_E_LIMIT, "tensor %s: its name is too long", quoted.text);
-    if (model_checkpoint_find(source->checkpoint, name))
+    if (model_checkpoint_find_beside(source->checkpoint, t, "_zero_point"))
         return model_fail(error, ISOBIT_E_UNSUPPORTED,
                           "tensor %s has zero points; symmetric int8 is expected", quoted.text);
-    (void)snprintf(name, sizeof name, "%s_scale", t->name);
-    model_quote(&other, name, strlen(name));
-    const model_tensor *s = *scales = model_checkpoint_find(source->checkpoint, name);
     if (!s)
         return model_fail(error, ISOBIT_E_MISSING,
-                          "tensor %s has int8 (I8), and there is no tensor %s with its scales",
-                          quoted.text, other.text);
+                          "tensor %s has int8 (I8), and there is no tensor of that name and "
+                          "\"_scale\"",
+                          quoted.text);
+    model_quote(&other, s->name, s->name_bytes);
     if (s->dtype != MODEL_F32 && s->dtype != MODEL_F16 && s->dtype != MODEL_BF16)
         return model_fail(error, ISOBIT_E_DTYPE,
                           "tensor %s has the element type %s; F32, F16 or BF16 is expected of "
@@ -49,24 +45,6 @@ iso_status model_int8_find_scales(const model_source *source, const model_tensor
             "for each output of %s",
             other.text, s->rank, s->rank ? (unsigned long long)s->shape[0] : 0,
             s->rank > 1 ? ", ..." : "", n, quoted.text);
-    return ISOBIT_OK;
-}
-
-iso_status model_int8_turned(model_source *source, const model_tensor **tensor) {
-    struct view {
-        model_tensor t;
-        uint64_t strides[2];
-    } *view = model_alloc(&source->scratch, 1, sizeof *view);
-    const model_tensor *t = *tensor;
-    if (!view)
-        return model_fail(source->error, ISOBIT_E_NOMEM, "out of memory");
-    view->t = *t;
-    view->t.shape[0] = t->shape[1];
-    view->t.shape[1] = t->shape[0];
-    view->strides[0] = t->strides ? t->strides[1] : 1;
-    view->strides[1] = t->strides ? t->strides[0] : t->shape[1];
-    view->t.strides = view->strides;
-    *tensor = &view->t;
     return ISOBIT_OK;
 }
 

@@ -10,9 +10,6 @@
 /* The scales of the n outputs of a matrix of int8, or what is wrong with them. */
 iso_status model_int8_find_scales(const model_source *source, const model_tensor *t, size_t n,
                                   const model_tensor **scales);
-/* A matrix [k][n] as [n][k], which is the same with other strides: a scale is that of an output,
- * and wants all of it. */
-iso_status model_int8_turned(model_source *source, const model_tensor **tensor);
 /* All of them, which must be finite and not negative. */
 iso_status model_int8_read_scales(const model_source *source, const model_tensor *scales, float *to,
                                   size_t n);

@@ -82,17 +82,12 @@ static iso_status read_matrix(const conversion *all, worker *own, size_t first, 
     const model_new_tensor *item = all->item;
     const model_tensor *t = item->tensor;
     const size_t width = item->width;
-    uint64_t strides[2];
-    model_tensor view = *t;
-    if (item->turned) {
-        view.shape[0] = t->shape[1];
-        view.shape[1] = t->shape[0];
-        strides[0] = t->strides ? t->strides[1] : 1;
-        strides[1] = t->strides ? t->strides[0] : t->shape[1];
-        view.strides = strides;
-    }
-    const iso_status status = model_read_elements(&own->source, &view, FORM_F32,
-                                                  (char *)own->floats, first * width, rows * width);
+    model_turned view;
+    if (item->turned)
+        model_tensor_turn(&view, t);
+    const iso_status status =
+        model_read_elements(&own->source, item->turned ? &view.t : t, FORM_F32, (char *)own->floats,
+                            first * width, rows * width);
     const size_t bad = status ? 0 : find_nonfinite(own->floats, rows * width);
     return status || bad == rows * width ? status
                                          : refuse_nonfinite(own, t, element_of(item, first, bad));

@@ -481,8 +481,13 @@ static iso_status take_stacked(model_source *source, model_linear *out, const ch
     out->plain = mapped;
     out->turned = in_out;
     take.rows = rows;
-    if (in_out && !turns && (status = model_int8_turned(source, &take.tensors[0])))
-        return status;
+    if (in_out && !turns) {
+        model_turned *view = model_alloc(&source->scratch, 1, sizeof *view);
+        if (!view)
+            return model_fail(error, ISOBIT_E_NOMEM, "out of memory");
+        model_tensor_turn(view, take.tensors[0]);
+        take.tensors[0] = &view->t;
+    }
     if ((status = take_scales(source, &take, scales, parts, rows)))
         return status;
     if (turns) {

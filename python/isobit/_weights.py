@@ -98,8 +98,11 @@ class PackedLinear:
             bytes_of, pack = lib.iso_pack_f32_bytes, lib.iso_pack_f32
         self._data = _room(bytes_of, self._what, self.n, self.k)
         w, ldw, trans = operand(w)
+        check(self._call(pack, w, ldw, trans, *last), "pack", self._what)
+
+    def _call(self, pack: Any, w: npt.NDArray[Any], ldw: int, *form: Any) -> int:
         pool = current_pool()
-        status = pack(
+        status: int = pack(
             _byref(self._packed),
             address(self._data),
             self._data.nbytes,
@@ -107,11 +110,10 @@ class PackedLinear:
             ldw,
             self.n,
             self.k,
-            trans,
-            *last,
+            *form,
             context_of(pool),
         )
-        check(status, "pack", self._what)
+        return status
 
     def _pack_blocks(
         self, w: npt.NDArray[np.uint8], block_bytes: int, form: _c.iso_q_format
@@ -119,18 +121,7 @@ class PackedLinear:
         self._packed, self._linear = _c.iso_packed_q(), lib.iso_linear_q
         self._data = _room(lib.iso_pack_q_bytes, self._what, self.n, self.k, _byref(form))
         w, ldw = rows_of_blocks(w, block_bytes)
-        pool = current_pool()
-        status = lib.iso_pack_q(
-            _byref(self._packed),
-            address(self._data),
-            self._data.nbytes,
-            address(w),
-            ldw,
-            self.n,
-            self.k,
-            _byref(form),
-            context_of(pool),
-        )
+        status = self._call(lib.iso_pack_q, w, ldw, _byref(form))
         reason = "; the scale of a block is not finite" if status == Status.E_RANGE else ""
         check(status, "pack", self._what + reason)
 
