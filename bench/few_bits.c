@@ -55,14 +55,18 @@ static iso_status pack(struct packed *p, void *to, void *plain, const float *w, 
     return l->pack_q(&p->matrix.q, to, p->bytes, plain, k / 32, n, k, &formats[p->kind], context);
 }
 
-/* The matrix where the data are now, which were at `own`. */
-static void rebase(struct packed *p, const char *own) {
-    const char *const data = (const char *)p->data;
+/* Libraries that pack alike read the same memory, to which the matrix then points. */
+static void share(struct packed *p) {
     iso_packed_s8 *s8 = &p->matrix.s8;
+    const char *data = (const char *)p->data;
+    const ptrdiff_t scales = p->kind == PACKED_S8 ? (const char *)s8->scales - data : 0;
+    const ptrdiff_t start = p->kind == PACKED_S8 ? (const char *)s8->start - data : 0;
+    share_packed(p);
+    data = (const char *)p->data;
     if (p->kind == PACKED_S8) {
         s8->data = (const int8_t *)data;
-        s8->scales = (const float *)(const void *)(data + ((const char *)s8->scales - own));
-        s8->start = (const int32_t *)(const void *)(data + ((const char *)s8->start - own));
+        s8->scales = (const float *)(const void *)(data + scales);
+        s8->start = (const int32_t *)(const void *)(data + start);
     } else if (p->kind == PACKED_W16) {
         p->matrix.w16.data = (const uint16_t *)(const void *)data;
     } else {
@@ -99,9 +103,7 @@ static iso_status prepare(struct bench_job *job, enum packed_kind kind) {
         free(plain);
         if (status)
             return drop_packed(status);
-        const char *const own = (const char *)p->data;
-        share_packed(p);
-        rebase(p, own);
+        share(p);
     }
     if (status)
         return status;

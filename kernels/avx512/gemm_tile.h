@@ -16,7 +16,7 @@
 #define GEMM_Q_MR 6
 #define GEMM_VECTORS_Q(m) ((m) <= 3 ? 4 : 2)
 #define GEMM_ROLLED_Q 0
-#define GEMM_KINDS_Q(bits) 1
+#define GEMM_KINDS_Q 1
 #define GEMM_HALVES_BT 4
 #define GEMM_LINES_BT 0
 #define GEMM_DIRECT_MR 8

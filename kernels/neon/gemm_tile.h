@@ -14,7 +14,7 @@
 #define GEMM_Q_MR 4
 #define GEMM_VECTORS_Q(m) 4
 #define GEMM_ROLLED_Q 1
-#define GEMM_KINDS_Q(bits) ((bits) == 8 ? 1 : 2)
+#define GEMM_KINDS_Q 2
 #define GEMM_HALVES_BT 0
 #define GEMM_LINES_BT 0
 #define GEMM_DIRECT_MR 6

@@ -10,8 +10,9 @@
  * bits for 8 steps.
  *
  * Without an offset a weight is a product, or the same with an offset of -0, which changes no
- * number: so there may be one kernel for both. GEMM_KINDS_Q(bits): 2 kernels; 1, with an offset
- * always; or 0, one that asks the type each time, since an fma costs much more.
+ * number: so one kernel of 8 bits does for both. GEMM_KINDS_Q: of 4 bits there are 2 kernels; 1,
+ * with an offset always; or 0: of either there is one that asks the type each time, since an fma
+ * costs much more.
  */
 #define Q_CHUNKS (ISO_PANEL / VF_N) /* vectors of a panel */
 #define Q_VECTORS 4                 /* of a tile's columns, at most */
@@ -30,8 +31,8 @@ ISO_INLINE size_t q_step_words(const int bits) {
 
 /* What weights have: no offsets; any; or what the type says, while the program runs. */
 enum { Q_PRODUCT, Q_SUM, Q_EITHER };
-#define Q_FIRST(bits)                                                                              \
-    (GEMM_KINDS_Q(bits) == 2 ? Q_PRODUCT : GEMM_KINDS_Q(bits) == 1 ? Q_SUM : Q_EITHER)
+#define Q_OF_8 (GEMM_KINDS_Q == 0 ? Q_EITHER : Q_SUM)
+#define Q_OF_4 (GEMM_KINDS_Q == 2 ? Q_PRODUCT : Q_OF_8)
 
 /* Scales of a chunk of a group, or (which 1) its offsets. head: what precedes the first group. */
 ISO_INLINE vf q_factor(const uint32_t *head, const uint32_t *group, size_t which, size_t chunk,
@@ -59,7 +60,7 @@ ISO_INLINE vf q_weight(vf number, vf scale, vf offset, const int kind, int type)
 
 /* Whether numbers of 4 bits have a sign: known beforehand where there are two kernels of them. */
 ISO_INLINE int q_sign(const int kind, int type) {
-    return GEMM_KINDS_Q(4) == 2 ? kind == Q_PRODUCT : !(type & ISO_Q_OFFSETS);
+    return GEMM_KINDS_Q == 2 ? kind == Q_PRODUCT : !(type & ISO_Q_OFFSETS);
 }
 
 ISO_INLINE vf q_load_s8(const uint32_t *step, size_t chunk) {
@@ -105,7 +106,7 @@ ISO_INLINE void q_tile(float *c, size_t ldc, const float *a, size_t lda, const u
             groups = ISO_Q_BLOCK / group;
             b += iso_q_head_words(type);
         }
-        if (GEMM_KINDS_Q(8) == 0) /* less code */
+        if (GEMM_KINDS_Q == 0) /* less code */
             ISO_NOT_UNROLLED
         for (size_t q = 0; q < vectors; q++) {
             s[q] = q_factor(Q_HEAD(q), Q_PANEL(q), 0, Q_CHUNK(q), type);
@@ -198,20 +199,15 @@ ISO_INLINE void q_rows(float *c, size_t ldc, const float *a, size_t lda, const u
         q_rows(c, ldc, a, lda, b, bps, M, n, k, mode, BITS, KIND, type);                           \
     }
 #define Q_CASE_OF(NAME, M) case M: NAME##_##M(c, ldc, a, lda, b, bps, n, k, type, mode); break;
-#define Q8_ROWS(M) Q_ROWS_OF(q8_rows, M, 8, Q_FIRST(8))
+#define Q8_ROWS(M) Q_ROWS_OF(q8_rows, M, 8, Q_OF_8)
 #define Q8_CASE(M) Q_CASE_OF(q8_rows, M)
-#define Q4_ROWS(M) Q_ROWS_OF(q4_rows, M, 4, Q_FIRST(4))
+#define Q4_ROWS(M) Q_ROWS_OF(q4_rows, M, 4, Q_OF_4)
 #define Q4_CASE(M) Q_CASE_OF(q4_rows, M)
-#define Q8_SUM_ROWS(M) Q_ROWS_OF(q8_sum_rows, M, 8, Q_SUM)
-#define Q8_SUM_CASE(M) Q_CASE_OF(q8_sum_rows, M)
 #define Q4_SUM_ROWS(M) Q_ROWS_OF(q4_sum_rows, M, 4, Q_SUM)
 #define Q4_SUM_CASE(M) Q_CASE_OF(q4_sum_rows, M)
 Q_EACH(Q8_ROWS)
 Q_EACH(Q4_ROWS)
-#if GEMM_KINDS_Q(8) == 2
-Q_EACH(Q8_SUM_ROWS)
-#endif
-#if GEMM_KINDS_Q(4) == 2
+#if GEMM_KINDS_Q == 2
 Q_EACH(Q4_SUM_ROWS)
 #endif
 /* clang-format on */
@@ -219,35 +215,23 @@ Q_EACH(Q4_SUM_ROWS)
 static void gemm_q(float *c, size_t ldc, const float *a, size_t lda, const uint32_t *b, size_t bps,
                    size_t m, size_t n, size_t k, int type, int mode) {
     ISO_REQUIRE(m <= GEMM_Q_MR && (m <= 1 || ldc >= n) && k % iso_q_block(type) == 0);
-    switch (type & (ISO_Q_4 | ISO_Q_OFFSETS)) {
-    default:
-#if GEMM_KINDS_Q(8) == 2
-        switch (m) {
-            Q_EACH(Q8_SUM_CASE)
-        default: break;
-        }
-        break;
-    case 0:
-#endif
+    if (!(type & ISO_Q_4))
         switch (m) {
             Q_EACH(Q8_CASE)
         default: break;
         }
-        break;
-    case ISO_Q_4 | ISO_Q_OFFSETS:
-#if GEMM_KINDS_Q(4) == 2
+#if GEMM_KINDS_Q == 2
+    else if (type & ISO_Q_OFFSETS)
         switch (m) {
             Q_EACH(Q4_SUM_CASE)
         default: break;
         }
-        break;
 #endif
-    case ISO_Q_4:
+    else
         switch (m) {
             Q_EACH(Q4_CASE)
         default: break;
         }
-    }
 }
 
 /* Weights of a step, of 4 bits number `place` of w. */
@@ -293,11 +277,11 @@ static void gemm_dequantise(float *panels, const uint32_t *b, size_t bps, size_t
                 from += iso_q_head_words(type);
             }
             if (!(type & ISO_Q_4))
-                q_dequantise(panels, head, from, 8, GEMM_KINDS_Q(8) > 0 ? Q_SUM : Q_EITHER, type);
-            else if (GEMM_KINDS_Q(4) == 2 && type & ISO_Q_OFFSETS)
+                q_dequantise(panels, head, from, 8, Q_OF_8, type);
+            else if (GEMM_KINDS_Q == 2 && type & ISO_Q_OFFSETS)
                 q_dequantise(panels, head, from, 4, Q_SUM, type);
             else
-                q_dequantise(panels, head, from, 4, Q_FIRST(4), type);
+                q_dequantise(panels, head, from, 4, Q_OF_4, type);
         }
     }
 }

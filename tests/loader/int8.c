@@ -453,7 +453,9 @@ void test_int8_refused(void **state) {
     } cases[] = {
         {ISOBIT_OK, {ONE "_scale", "F32", "12,1", 0, NULL}, NULL},
         {ISOBIT_OK, {ONE "_scale", "F32", "12", 0x1p-140f, NULL}, NULL},
-        {ISOBIT_E_MISSING, {ONE "_scale", NULL, NULL, 0, NULL}, "\"" ONE "\" has int8 (I8), and there is no tensor"},
+        {ISOBIT_E_MISSING,
+         {ONE "_scale", NULL, NULL, 0, NULL},
+         "\"" ONE "\" has int8 (I8), and there is no tensor"},
         {ISOBIT_E_SHAPE, {ONE "_scale", "F32", "11,1", 1, NULL}, "[12, 1] is expected"},
         {ISOBIT_E_SHAPE, {ONE "_scale", "F32", "13", 1, NULL}, "[12, 1] is expected"},
         {ISOBIT_E_SHAPE, {ONE "_scale", "F32", "12,2", 1, NULL}, "[12, 1] is expected"},
