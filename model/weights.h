@@ -15,7 +15,7 @@ typedef struct model_norm {
 typedef struct model_linear {
     iso_packed w;       /* n 0: there is none */
     iso_packed_w16 w16; /* instead of w.data, where its own data is not NULL */
-    iso_packed_q q;     /* or so, as blocks of GGUF have it */
+    iso_packed_q q;     /* or so, in groups */
     iso_packed_s8 s8;   /* or so, to be multiplied as int8 */
     const float *plain; /* or so: [n][k], or turned: [k][n] */
     int turned;

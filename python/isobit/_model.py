@@ -167,7 +167,7 @@ class Model:
         them. map: weights are used in the mapped file, neither read nor packed, with the same
         results; for files that nobody changes meanwhile. positions: for texts longer than the
         original positions of longrope, or those of dynamic, as many as a text may have; all texts
-        are computed by what holds for long ones then. widen: F16, BF16, Q8_0 and Q4_0 become f32 in
+        are computed by what holds for long ones then. widen: F16, BF16 and groups of 8 or 4 bits become f32 in
         memory, with the same results and two to seven times the memory. cache: what the keys
         and values of decoding are rounded to, "f32" (not at all), "f16" or "bf16", for half the
         memory and faster steps of long texts; scores and logits have the same rounding, so they
