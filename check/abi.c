@@ -150,7 +150,7 @@ void iso_check_abi_wrap(void *checked, const struct iso_check_target *target, co
 /* -------------------------------------------------------------------------------- this machine */
 
 #if defined(__x86_64__)
-static bool sees_ymm, sees_zmm;
+static bool sees_ymm, sees_zmm, sees_tiles;
 static sigjmp_buf no_such_instruction;
 
 static void on_illegal(int number) {
@@ -164,7 +164,7 @@ static uint32_t in_use(void) {
     return low;
 }
 
-enum { YMM_IN_USE = 1 << 2, ZMM_IN_USE = 1 << 6 };
+enum { YMM_IN_USE = 1 << 2, ZMM_IN_USE = 1 << 6, TILES_IN_USE = 3 << 17 };
 
 /* Looks whether the processor tells dirty registers from clean ones: emulators do not. */
 static void try_upper(void) {
@@ -205,6 +205,16 @@ static void try_upper(void) {
                  ymm ? " for ZMM" : "");
 }
 
+/* The same of AMX's tiles, if the operating system saves them. */
+static void try_tiles(void) {
+    uint32_t low, high;
+    if (!(iso_check_abi_state.features & ABI_HAS_IN_USE))
+        return;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    sees_tiles = (low & TILES_IN_USE) == TILES_IN_USE;
+}
+
+bool iso_check_abi_sees_tiles(void) { return sees_tiles; }
 bool iso_check_abi_sees_upper(bool zmm) { return zmm ? sees_zmm : sees_ymm; }
 #endif
 
@@ -255,6 +265,7 @@ void iso_check_abi_init(const struct iso_check_target *target) {
     iso_check_abi_state.canary = UINT64_C(0xc0dedbad5ca1ab1e);
 #if defined(__x86_64__)
     try_upper();
+    try_tiles();
 #endif
     if (SANITIZED) {
         size_t used = strlen(missing);
@@ -370,6 +381,10 @@ void iso_check_abi_verify(void) {
         COMPLAIN("left upper halves of ymm registers in use (no vzeroupper)");
     if (sees_zmm && s->in_use & ZMM_IN_USE)
         COMPLAIN("left upper halves of zmm registers in use (no vzeroupper)");
+    if (sees_tiles && s->in_use & TILES_IN_USE) {
+        COMPLAIN("left tiles in use (no tilerelease)");
+        __asm__ volatile(".byte 0xc4, 0xe2, 0x78, 0x49, 0xc0"); /* tilerelease */
+    }
 #else
     if ((uint32_t)s->float_control != control_before) {
         COMPLAIN("changed the floating-point control register");

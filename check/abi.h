@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Calls of kernels through a trampoline that sees whether a kernel keeps the calling convention:
- * registers that belong to the caller, flags, floating-point control, upper vector halves, the
- * words above its arguments, and how much stack it uses.
+ * registers that belong to the caller, flags, floating-point control, upper vector halves, tiles,
+ * the words above its arguments, and how much stack it uses.
  *
  * The trampoline stands in the table of kernels: a suite calls t->gemv as always, and gets there
  * through assembly (abi_x86_64.S, abi_aarch64.S) that knows nothing of gemv but how many words of
@@ -35,8 +35,9 @@ void iso_check_abi_begin(void);
 const char *iso_check_abi_end(size_t *stack);
 
 #if defined(__x86_64__)
-/* Whether dirty ymm and zmm can be found out here. */
+/* Whether dirty ymm and zmm, and tiles of AMX in use, can be found out here. */
 bool iso_check_abi_sees_upper(bool zmm);
+bool iso_check_abi_sees_tiles(void);
 #endif
 
 #endif

@@ -7,6 +7,9 @@
  * One core speaks for all: the kernel refuses to run, or masks, cores that differ in what user
  * programs may use (hybrid parts show AVX-512 on no core unless it is on all).
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* syscall */
+#endif
 #include "cpu.h"
 
 #include <stdio.h>
@@ -14,6 +17,9 @@
 
 #if defined(__x86_64__)
 #include <libcpuid.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #elif defined(__aarch64__)
 #include <stdlib.h>
 #include <sys/auxv.h>
@@ -206,6 +212,10 @@ void iso_cpu_decode_arm(struct iso_cpu *cpu, const struct iso_arm_raw *raw) {
 
 /* --------------------------------------------------------------------------------- detection */
 
+#if !defined(__x86_64__)
+bool iso_cpu_permits_tiles(void) { return false; }
+#endif
+
 #if defined(__x86_64__)
 
 static uint64_t read_xcr0(void) {
@@ -213,6 +223,19 @@ static uint64_t read_xcr0(void) {
     /* The mnemonic is xgetbv; the intrinsic would need a flag that this file is not built with. */
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     return (uint64_t)high << 32 | low;
+}
+
+static bool tiles_permitted;
+
+static void ask_for_tiles(void) {
+    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 }; /* of arch_prctl, asm/prctl.h */
+    tiles_permitted = syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+}
+
+bool iso_cpu_permits_tiles(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, ask_for_tiles);
+    return tiles_permitted;
 }
 
 void iso_cpu_detect(struct iso_cpu *cpu) {

@@ -106,6 +106,10 @@ void iso_cpu_decode_arm(struct iso_cpu *cpu, const struct iso_arm_raw *raw);
 /* Reads this machine. Slow (traps under a hypervisor): select.c does it once. */
 void iso_cpu_detect(struct iso_cpu *cpu);
 
+/* Whether this process may use the tiles of AMX. Linux wants to be asked, and then keeps room for
+ * them on the stack of each signal handler: so the first call asks, and nothing else does. */
+bool iso_cpu_permits_tiles(void);
+
 /* The first reason why a CPU falls short of a set of features; NULL when it does not. Static. */
 const char *iso_cpu_missing(const struct iso_cpu *cpu, uint64_t required);
 

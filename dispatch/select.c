@@ -160,6 +160,13 @@ iso_status iso_context_kernels(const struct iso_kernels **kernels, const iso_con
     return status;
 }
 
+const struct iso_kernels *iso_isa_s8(const struct iso_isa *isa) {
+    while (isa->s8->tiles && !iso_cpu_permits_tiles()) {
+        ++isa;
+    }
+    return isa->s8;
+}
+
 size_t iso_context_threads(const iso_context *context) {
     return context && context->executor ? context->executor->max_threads : 1;
 }

@@ -17,7 +17,7 @@ struct iso_isa {
     const char *name;
     const struct iso_kernels *kernels;
     uint64_t required;            /* features, see cpu.h */
-    const struct iso_kernels *s8; /* gemm_s8: `kernels`, or the table of a level */
+    const struct iso_kernels *s8; /* gemm_s8: `kernels`, or the table of a level; see iso_isa_s8 */
 };
 
 /* What the first use of the library finds out, once. */
@@ -67,6 +67,10 @@ iso_status iso_context_kernels(const struct iso_kernels **kernels, const iso_con
 
 /* The same, for the set itself. */
 iso_status iso_context_isa(const struct iso_isa **isa, const iso_context *context);
+
+/* The products of int8 of a set that runs here: s8, or where the operating system refuses tiles,
+ * that of the next level, which gives the same bits. */
+const struct iso_kernels *iso_isa_s8(const struct iso_isa *isa);
 
 /* How many tasks can run at once: 1 without executor. The context has been checked. */
 size_t iso_context_threads(const iso_context *context);

@@ -486,6 +486,7 @@ struct iso_kernels {
     unsigned direct_tall;      /* and of that where the columns are a vector or fewer */
     unsigned w16_mr, q_mr;     /* of gemm_w16 and gemm_q */
     int s8_flip;               /* 0 or 0x80: A of gemm_s8 is exclusive-ored with it */
+    int tiles;                 /* the kernel must have permitted the tiles of AMX: iso_isa_s8 */
     unsigned rows_in_place_bt; /* most rows of gemm_strip_bt */
     unsigned aliased;          /* rows of a [k][n] alias if ld is a multiple of so many floats */
     unsigned pairs_across;     /* of vectors of rows: see iso_gemm_rows_in_lanes */

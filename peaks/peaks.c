@@ -132,7 +132,7 @@ static void task(void *arg, size_t i) {
         float f = s->place->isa->kernels->fma_peak(s->rounds);
         memcpy(&sum, &f, sizeof f);
     } else if (s->bound == BENCH_INT8) {
-        sum = (uint64_t)s->place->isa->s8->s8_peak(s->rounds);
+        sum = (uint64_t)iso_isa_s8(s->place->isa)->s8_peak(s->rounds);
     } else {
         const struct patterns *patterns = patterns_of(s->place->isa);
         for (size_t r = 0; r < s->rounds; r++) {
@@ -164,7 +164,7 @@ double bench_peak(const struct bench_place *place, enum bench_bound bound, const
     double work; /* of one round */
     if (bench_is_compute(bound)) {
         const unsigned each =
-            bound == BENCH_FMA ? place->isa->kernels->fma_peak_flops : place->isa->s8->s8_peak_ops;
+            bound == BENCH_FMA ? place->isa->kernels->fma_peak_flops : iso_isa_s8(place->isa)->s8_peak_ops;
         work = (double)each * (double)tasks;
         s.rounds = 256;
     } else {

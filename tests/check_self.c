@@ -123,6 +123,7 @@ static const struct broken broken_kernels[] = {
     SPOILT(x87_stack, "left x87 or MMX registers in use"),
     SPOILT(ymm, "left upper halves of ymm registers in use"),
     SPOILT(zmm, "left upper halves of "),
+    SPOILT(tiles, "left tiles in use"),
     SPOILT(aligned, "general protection fault"),
 #elif defined(__aarch64__)
     SPOILT(x19, "did not preserve register x19"),
@@ -142,6 +143,9 @@ static const char *not_here(const struct broken *b) {
         return "the machine does not tell dirty ymm registers";
     if (b->with.unary == iso_spoil_zmm && !iso_check_abi_sees_upper(true))
         return "the machine does not tell dirty zmm registers";
+    if (b->with.unary == iso_spoil_tiles &&
+        !(iso_check_abi_sees_tiles() && iso_cpu_permits_tiles()))
+        return "there are no tiles";
 #endif
 #if defined(__x86_64__) || defined(__aarch64__)
     if (b->with.unary == iso_spoil_stack && strstr(iso_check_abi_missing(), "stack"))

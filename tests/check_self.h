@@ -20,6 +20,7 @@
 #include <isobit/ops.h>
 
 #include "abi.h"
+#include "cpu.h"
 #include "engine.h"
 #include "kernels.h"
 #include "spoil.h"

@@ -42,7 +42,7 @@ X86("Cascade Lake", 0x16, 0x7ffefbff, 0, 0xd39ffffb, 0x00000818, 0xbc000400, 0, 
 X86("Ice Lake", 0x1b, 0x7ffafbff, 0, 0xf2bf27ef, 0x40405f4e, 0xbc000410, 0, 0xe7, "avx512_vnni", NULL)
 X86("Rocket Lake", 0x1b, 0x7ffafbff, 0, 0xf2bf27eb, 0x40405f4e, 0xbc000410, 0, 0x2e7, "avx512_vnni", NULL)
 X86("Alder Lake, E-cores off", 0x20, 0x7ffafbff, 1, 0xf3bfa7eb, 0x98c05fee, 0xfc9cc510, 0x00001c30, 0x2e7, "avx512_vnni", NULL)
-X86("Sapphire Rapids", 0x20, 0x7ffefbff, 1, 0xf3bfbfff, 0xfb417ffe, 0xffdd4432, 0x00001c30, 0x602e7, "avx512_vnni", NULL)
+X86("Sapphire Rapids", 0x20, 0x7ffefbff, 1, 0xf3bfbfff, 0xfb417ffe, 0xffdd4432, 0x00001c30, 0x602e7, "avx512_amx", NULL)
 X86("Zen 4", 0x10, 0x7ef8320b, 1, 0xf1bf97a9, 0x00405fce, 0x10000010, 0x00000020, 0x2e7, "avx512_vnni", NULL)
 X86("Zen 5", 0x10, 0x7ef8320b, 1, 0xf1bf97ab, 0x18405fde, 0x10000110, 0x00000030, 0x2e7, "avx512_vnni", NULL)
 /* What the operating system or the hypervisor takes away. */
@@ -50,6 +50,9 @@ X86("Skylake-X, XCR0 without ZMM", 0x16, 0x7ffefbff, 0, 0xd39ffffb, 0, 0, 0, 0x7
 X86("Skylake-X, XCR0 with opmask only", 0x16, 0x7ffefbff, 0, 0xd39ffffb, 0, 0, 0, 0x27, "avx2", NO_ZMM)
 X86("Skylake-X, XCR0 without zmm16-31", 0x16, 0x7ffefbff, 0, 0xd39ffffb, 0, 0, 0, 0x67, "avx2", NO_ZMM)
 X86("Skylake-X, XCR0 of MPX and PKRU", 0x16, 0x7ffefbff, 0, 0xd39ffffb, 0, 0, 0, 0x21f, "avx2", NO_ZMM)
+X86("Sapphire Rapids, XCR0 without tiles", 0x20, 0x7ffefbff, 1, 0xf3bfbfff, 0xfb417ffe, 0xffdd4432, 0x00001c30, 0x2e7, "avx512_vnni", NULL)
+X86("Sapphire Rapids, XCR0 of tile configuration only", 0x20, 0x7ffefbff, 1, 0xf3bfbfff, 0xfb417ffe, 0xffdd4432, 0x00001c30, 0x202e7, "avx512_vnni", NULL)
+X86("Sapphire Rapids, AMX masked", 0x20, 0x7ffefbff, 1, 0xf3bfbfff, 0xfb417ffe, 0xfcdd4432, 0x00001c30, 0x602e7, "avx512_vnni", NULL)
 X86("Zen 4, XCR0 without ZMM", 0x10, 0x7ef8320b, 1, 0xf1bf97a9, 0x00405fce, 0x10000010, 0x20, 0x207, "avx2", NO_ZMM)
 X86("Zen 4, XCR0 of ZMM without YMM", 0x10, 0x7ef8320b, 1, 0xf1bf97a9, 0x00405fce, 0x10000010, 0x20, 0xe3, "scalar", NO_YMM)
 X86("Haswell, XCR0 of SSE only", 0xd, 0x7ffafbff, 0, 0x000027ab, 0, 0, 0, 0x3, "scalar", NO_512)

@@ -11,6 +11,7 @@
 
 #include "blas/blas.h"
 #include "command.h"
+#include "cpu.h"
 #include "kernels.h"
 
 #define KERNEL(type, name, args) extern const struct iso_check_suite iso_kernel_suite_##name;
@@ -78,6 +79,9 @@ const struct iso_check_target *iso_kernel_target(void) {
             if (!strcmp(iso_isa_name(iso_isa_get(j)), variants[i].name))
                 variants[i].missing = iso_isa_missing(iso_isa_get(j));
         }
+        const struct iso_kernels *table = variants[i].table;
+        if (!variants[i].missing && table->tiles && !iso_cpu_permits_tiles())
+            variants[i].missing = "the operating system does not permit tiles";
     }
     return &target;
 }

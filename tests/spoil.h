@@ -26,6 +26,7 @@ ISO_SPOIL(x87_control);
 ISO_SPOIL(x87_stack);
 ISO_SPOIL(ymm);
 ISO_SPOIL(zmm);
+ISO_SPOIL(tiles);
 ISO_SPOIL(int_width);
 ISO_SPOIL(aligned);
 #elif defined(__aarch64__)

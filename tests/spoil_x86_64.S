@@ -57,6 +57,19 @@ iso_spoil_\name:
     SPOIL zmm
     vpternlogd $255, %zmm9, %zmm9, %zmm9
     ret
+    SPOIL tiles                         /* configured, and not released */
+    .byte 0xc4, 0xe2, 0x78, 0x49, 0x05  /* ldtilecfg 1f(%rip) */
+    .long 1f - (. + 4)
+    ret
+    .section .rodata
+    .balign 64
+1:  .byte 1                             /* palette 1; a tile of one row of four bytes */
+    .zero 15
+    .short 4
+    .zero 30
+    .byte 1
+    .zero 15
+    .text
     SPOIL illegal
     ud2
     SPOIL canary                        /* above the return address */

@@ -221,6 +221,15 @@ static void test_list(void **state) {
         assert_non_null(isa->s8->gemm_s8); /* a level has it, and shares all others with its set */
         assert_int_equal(strncmp(isa->name, isa->kernels->name, strlen(isa->kernels->name)), 0);
         assert_non_null(isa->kernels->unary);
+        if (isa->s8->tiles) { /* the next one is what is left without them */
+            const iso_isa *next = iso_isa_get(i + 1);
+            assert_non_null(next);
+            assert_ptr_equal(next->kernels, isa->kernels);
+            assert_int_equal(next->required & ~isa->required, 0);
+            assert_ptr_equal(iso_isa_s8(isa), iso_cpu_permits_tiles() ? isa->s8 : next->s8);
+        } else {
+            assert_ptr_equal(iso_isa_s8(isa), isa->s8);
+        }
         const iso_status status = iso_isa_find(&found, isa->name);
         if (iso_isa_missing(isa)) {
             assert_int_equal(status, ISOBIT_E_ISA);

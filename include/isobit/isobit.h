@@ -94,8 +94,12 @@ ISOBIT_API const char *iso_version(void);
 /*
  * One compiled set of kernels, from best to plainest: on x86-64 "avx512", "avx2", "scalar"; on
  * aarch64 "neon", "scalar". A level is a set that differs from another one in products of int8
- * alone, and stands before it: "avx512_vnni", "avx2_vnni"; "neon_i8mm", "neon_dotprod". Opaque,
- * static, immutable.
+ * alone, and stands before it: "avx512_amx", "avx512_vnni", "avx2_vnni"; "neon_i8mm",
+ * "neon_dotprod". Opaque, static, immutable.
+ *
+ * Linux wants to be asked before a process uses AMX, and from then on wants room for 8 KiB more on
+ * the stacks of signal handlers (sigaltstack). The first product of int8 with "avx512_amx" asks; if
+ * the answer is no, products are those of "avx512_vnni", with the same bits.
  */
 typedef struct iso_isa iso_isa;
 

@@ -198,6 +198,7 @@ static ISO_ONE_COPY void s8_panel(const struct s8_product *t, size_t i, size_t m
 #undef S8_ONE
 }
 
+#ifndef S8_NO_ENTRY /* who defines it has gemm_s8 and s8_peak of its own */
 static void gemm_s8(float *c, size_t ldc, const int8_t *a, size_t lda, const float *row_scales,
                     const int8_t *b, size_t bps, const float *scales, const int32_t *start,
                     const float *bias, size_t m, size_t n, size_t k) {
@@ -245,3 +246,4 @@ static int s8_peak(size_t rounds) {
     memcpy(&sum, &t[0], sizeof sum);
     return sum;
 }
+#endif

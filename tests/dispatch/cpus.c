@@ -65,7 +65,9 @@ void test_x86_cpus(void **state) {
         const char *missing = iso_cpu_missing(&cpu, need_avx512);
         const uint64_t vnni512 = need_avx512 | ISO_HAS(AVX512VNNI);
         const uint64_t vnni2 = need_avx2 | ISO_HAS(AVX_VNNI);
-        const char *decoded = !iso_cpu_missing(&cpu, vnni512)     ? "avx512_vnni"
+        const uint64_t amx = vnni512 | ISO_HAS(AMX_TILE) | ISO_HAS(AMX_INT8);
+        const char *decoded = !iso_cpu_missing(&cpu, amx)         ? "avx512_amx"
+                              : !iso_cpu_missing(&cpu, vnni512)   ? "avx512_vnni"
                               : !missing                          ? "avx512"
                               : !iso_cpu_missing(&cpu, vnni2)     ? "avx2_vnni"
                               : !iso_cpu_missing(&cpu, need_avx2) ? "avx2"

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Products of int8 in tiles. A tile of sums has 16 rows and the 16 columns of a panel. A tile of B
+ * is 64 steps of a panel as they lie in memory, one of A the same steps of 16 rows; A is flipped,
+ * as for VNNI. Sums are in tiles 0 to 3, and:
+ *
+ *     tall: 17 to 32 rows by two panels  A in 4 5, B in 6 7
+ *     flat: up to 16 rows by four        A in 4,   B in 5 6 7 5
+ *
+ * A product takes 16 cycles and the load of a tile 8, if it comes from L1: the tall one loads a
+ * tile for each product. The steps beyond the last 64 are copied into tiles of zeros.
+ */
+enum { AMX_TALL = 2 * AMX_ROWS, AMX_FLAT_PANELS = 4, AMX_TILE_BYTES = AMX_ROWS * AMX_BYTES };
+#ifndef AMX_FEW
+#define AMX_FEW 3 /* rows; fewer go through VNNI */
+#endif
+
+/* For up to 32 rows. */
+static ISO_ONE_COPY void amx_configure(size_t rows) {
+    struct amx_config config = {.palette = 1};
+    const size_t first = rows < AMX_ROWS ? rows : AMX_ROWS;
+    for (size_t t = 0; t < AMX_TILES; t++) {
+        const int of_b = t >= (rows > AMX_ROWS ? 6 : 5);
+        const int second = rows > AMX_ROWS && (t == 2 || t == 3 || t == 5);
+        config.bytes[t] = AMX_BYTES;
+        config.rows[t] = (uint8_t)(of_b ? AMX_ROWS : second ? rows - first : first);
+    }
+    TILE_CONFIGURE(&config);
+}
+
+/* The number of a tile is part of the instruction. */
+#define AMX_EACH(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+ISO_INLINE void amx_load(const size_t tile, const void *from, size_t stride) {
+    switch (tile) {
+#define AMX_CASE(t)                                                                                \
+    case t: TILE_LOAD(t, from, stride); break;
+        AMX_EACH(AMX_CASE)
+#undef AMX_CASE
+    }
+}
+ISO_INLINE void amx_store(const size_t tile, void *to, size_t stride) {
+    switch (tile) {
+#define AMX_CASE(t)                                                                                \
+    case t: TILE_STORE(t, to, stride); break;
+        AMX_EACH(AMX_CASE)
+#undef AMX_CASE
+    }
+}
+ISO_INLINE void amx_dot(const size_t sum, const size_t a, const size_t b) {
+    switch (sum * 64 + a * 8 + b) {
+#define AMX_CASE(sum, a, b)                                                                        \
+    case sum * 64 + a * 8 + b: TILE_DOT_U8_S8(sum, a, b); break;
+        AMX_CASE(0, 4, 6)
+        AMX_CASE(1, 4, 7)
+        AMX_CASE(2, 5, 6) AMX_CASE(3, 5, 7) AMX_CASE(0, 4, 5) AMX_CASE(1, 4, 6) AMX_CASE(2, 4, 7)
+            AMX_CASE(3, 4, 5)
+#undef AMX_CASE
+                default : ISO_REQUIRE(0);
+    }
+}
+
+/* 64 steps of k. */
+ISO_INLINE void amx_step(const struct s8_product *t, const int8_t *a, const int8_t *b,
+                         const size_t tall, const size_t panels) {
+    ISO_UNROLLED (q, panels) {
+        const size_t at = tall ? 6 + q : 5 + q % 3;
+        amx_load(at, b + q * t->bps, AMX_BYTES);
+        ISO_UNROLLED (i, 1 + tall) {
+            if (q == 0)
+                amx_load(4 + i, a + i * AMX_ROWS * t->lda, t->lda);
+            amx_dot(2 * i + q, 4 + i, at);
+        }
+    }
+}
+
+/* A tile whose rows, fewer than 16 perhaps, have but so many bytes. */
+ISO_INLINE void amx_load_part(const size_t tile, const int8_t *from, size_t stride, size_t rows,
+                              size_t bytes, int8_t *space) {
+    const __mmask64 there = (__mmask64)-1 >> (AMX_BYTES - bytes);
+    for (size_t i = 0; i < rows; i++)
+        _mm512_store_si512(space + i * AMX_BYTES,
+                           _mm512_maskz_loadu_epi8(there, from + i * stride));
+    for (size_t i = rows; i < AMX_ROWS; i++)
+        _mm512_store_si512(space + i * AMX_BYTES, _mm512_setzero_si512());
+    amx_load(tile, space, AMX_BYTES);
+}
+
+/* The last steps, fewer than 64. */
+ISO_INLINE void amx_last_step(const struct s8_product *t, const int8_t *a, const int8_t *b,
+                              size_t rows, size_t steps, const size_t tall, const size_t panels,
+                              int8_t *space) {
+    ISO_UNROLLED (i, 1 + tall)
+        amx_load_part(4 + i, a + i * AMX_ROWS * t->lda, t->lda,
+                      i                 ? rows - AMX_ROWS
+                      : rows < AMX_ROWS ? rows
+                                        : AMX_ROWS,
+                      steps, space);
+    ISO_UNROLLED (q, panels) {
+        const size_t at = tall ? 6 + q : 5 + q % 3;
+        amx_load_part(at, b + q * t->bps, AMX_BYTES, steps / 4, AMX_BYTES, space);
+        ISO_UNROLLED (i, 1 + tall)
+            amx_dot(2 * i + q, 4 + i, at);
+    }
+}
+
+/* Sums that are still to go to C, with scales and bias: row by row while the next ones are added
+ * up, since a CPU does not look so far ahead that it would do both at once. */
+struct amx_sums {
+    _Alignas(64) int32_t sums[4 * AMX_ROWS * ISO_PANEL];
+    const struct s8_product *t;
+    size_t row, column, rows, panels, done;
+    vm last; /* the columns of the last panel */
+};
+
+ISO_INLINE void amx_finish(struct amx_sums *w, size_t some) {
+    const struct s8_product *t = w->t;
+    const size_t panels = w->panels, end = w->rows - w->done < some ? w->rows : w->done + some;
+    const float *scales = t->scales + w->column;
+    for (; w->done < end; w->done++) {
+        const size_t i = w->row + w->done;
+        const int32_t *sums = w->sums + w->done * panels * ISO_PANEL;
+        const vf row_scale = vf_set1(t->row_scales[i]);
+        float *c = t->c + i * t->ldc + w->column;
+        for (size_t q = 0; q < panels; q++) {
+            const vm there = q + 1 < panels ? (vm)-1 : w->last;
+            vf v = _mm512_cvtepi32_ps(_mm512_load_si512(sums + q * ISO_PANEL));
+            v = vf_mul(vf_mul(v, vf_load(scales + q * ISO_PANEL)), row_scale);
+            if (t->bias)
+                v = vf_add(v, _mm512_maskz_loadu_ps(there, t->bias + w->column + q * ISO_PANEL));
+            _mm512_mask_storeu_ps(c + q * ISO_PANEL, there, v);
+        }
+    }
+}
+
+/* `rows` rows, which the tiles are configured for, and some panels. */
+ISO_INLINE void amx_tile(const struct s8_product *t, struct amx_sums *before, size_t row,
+                         size_t column, size_t rows, const size_t tall, const size_t panels) {
+    const size_t ld = panels * ISO_PANEL, left = t->n - column;
+    const size_t some = before->rows / (t->k / AMX_BYTES + 1) + 1;
+    const int8_t *a = t->a + row * t->lda, *b = t->b + column / ISO_PANEL * t->bps;
+    ISO_UNROLLED (i, 1 + tall)
+        ISO_UNROLLED (q, panels)
+            amx_load(2 * i + q, t->start + column + q * ISO_PANEL, 0);
+    size_t k = t->k;
+    for (; k >= AMX_BYTES; k -= AMX_BYTES, a += AMX_BYTES, b += AMX_BYTES * ISO_PANEL) {
+        amx_step(t, a, b, tall, panels);
+        amx_finish(before, some);
+    }
+    amx_finish(before, AMX_TALL);
+    if (k > 0)
+        amx_last_step(t, a, b, rows, k, tall, panels, (int8_t *)before->sums);
+    ISO_UNROLLED (i, 1 + tall)
+        ISO_UNROLLED (q, panels)
+            amx_store(2 * i + q, before->sums + i * AMX_ROWS * ld + q * ISO_PANEL,
+                      ld * sizeof *before->sums);
+    before->t = t;
+    before->row = row, before->column = column, before->rows = rows, before->panels = panels;
+    before->done = 0;
+    before->last = left < ld ? vm_first(left % ISO_PANEL) : (vm)-1;
+}
+
+#define AMX_TILE(name, tall, panels)                                                               \
+    static ISO_ONE_COPY void amx_##name(const struct s8_product *t, struct amx_sums *before,       \
+                                        size_t row, size_t column, size_t rows) {                  \
+        amx_tile(t, before, row, column, rows, tall, panels);                                      \
+    }
+AMX_TILE(tall_two, 1, 2)
+AMX_TILE(tall_one, 1, 1)
+AMX_TILE(flat_four, 0, AMX_FLAT_PANELS)
+AMX_TILE(flat_one, 0, 1)
+#undef AMX_TILE
+
+/* Rows i to m, in groups of `rows`. */
+static ISO_ONE_COPY void amx_rows(const struct s8_product *t, size_t i, size_t m, size_t rows) {
+    const size_t panels = rows > AMX_ROWS ? 2 : AMX_FLAT_PANELS;
+    struct amx_sums sums;
+    sums.t = t, sums.rows = sums.done = 0;
+    amx_configure(rows);
+    for (size_t j = 0, some; j < t->n; j += some * ISO_PANEL) {
+        some = t->n - j > (panels - 1) * ISO_PANEL ? panels : 1;
+        for (size_t row = i; row < m; row += rows)
+            if (rows > AMX_ROWS)
+                (some > 1 ? amx_tall_two : amx_tall_one)(t, &sums, row, j, rows);
+            else
+                (some > 1 ? amx_flat_four : amx_flat_one)(t, &sums, row, j, rows);
+    }
+    amx_finish(&sums, AMX_TALL);
+    TILE_RELEASE();
+}
+
+static void amx_gemm_s8(float *c, size_t ldc, const int8_t *a, size_t lda, const float *row_scales,
+                        const int8_t *b, size_t bps, const float *scales, const int32_t *start,
+                        const float *bias, size_t m, size_t n, size_t k) {
+    ISO_REQUIRE(k % ISO_S8_STEPS == 0 && k <= ISO_S8_MOST + 1 &&
+                (m <= 1 || (lda >= k && ldc >= n)));
+    const struct s8_product t = {c, ldc, a, lda, row_scales, b, bps, scales, start, bias, n, k};
+    const size_t tall = m / AMX_TALL * AMX_TALL, rest = m - tall;
+    if (tall > 0)
+        amx_rows(&t, 0, tall, AMX_TALL);
+    if (rest >= AMX_FEW)
+        amx_rows(&t, tall, m, rest);
+    for (size_t j = 0; j < n && rest < AMX_FEW; j += ISO_PANEL)
+        s8_panel(&t, tall, m, j);
+}
+
+#define AMX_S8_PEAK_OPS (4 * 2 * AMX_ROWS * ISO_PANEL * AMX_BYTES)
+static int amx_s8_peak(size_t rounds) {
+    _Alignas(64) int8_t ones[AMX_ROWS * AMX_BYTES];
+    _Alignas(64) int32_t sums[AMX_ROWS * ISO_PANEL];
+    for (size_t i = 0; i < sizeof ones; i++) /* no sum grows */
+        ones[i] = (int8_t)(i % 2 ? -1 : 1);
+    amx_configure(AMX_TALL);
+    for (size_t t = 4; t < AMX_TILES; t++)
+        amx_load(t, ones, AMX_BYTES);
+    for (size_t r = 0; r < rounds; r++) {
+        amx_dot(0, 4, 6);
+        amx_dot(1, 4, 7);
+        amx_dot(2, 5, 6);
+        amx_dot(3, 5, 7);
+    }
+    amx_store(0, sums, sizeof *sums * ISO_PANEL);
+    TILE_RELEASE();
+    return sums[0];
+}
