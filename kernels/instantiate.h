@@ -13,6 +13,7 @@
 #include "templates/gemm_direct.h"
 #include "templates/gemm_linear.h"
 #include "templates/gemm_bt.h"
+#include "templates/wide_panels.h"
 #include "templates/gemm_w16.h"
 #include "templates/gemm_q.h"
 #include "templates/quantize_s8.h"
@@ -39,6 +40,7 @@ const struct iso_kernels ISO_PASTE(iso_kernels_, ISO_ISA) = {
     .fma_peak_flops = 2 * VF_N * VF_FMA_CHAINS,
     .s8_peak_ops = S8_PEAK_OPS,
 #define KERNEL(type, kernel, args) .kernel = kernel,
+#define NATIVE(type, kernel, args)
 #include "kernels.def"
 #undef KERNEL
 };

@@ -237,6 +237,23 @@ enum { ISO_DIRECT_ADD = 1, ISO_DIRECT_BEYOND_L2 = 2, ISO_DIRECT_NEXT = 4 };
  */
 
 /*
+ * Native numerics, of which levels alone have kernels: bits depend on the CPU, and on nothing else.
+ *
+ * round_b16: rows of n floats to BF16, to nearest even; NaN stays NaN, and a subnormal number may
+ * become 0. to [rows][ldt >= iso_b16_padded(n)]: what is beyond n is 0.
+ *
+ * gemm_b16: C [m][n], or with ISO_DIRECT_ADD C + the sums of products of BF16 in f32, by whatever
+ * instruction the CPU has, each sum in an order that k alone decides. a [m][lda >=
+ * iso_b16_padded(k)], 0 beyond k; b: the wide panels of gemm_w16, BF16, as many elements apart as
+ * bps says, of which no step beyond k is read. Any number of rows. Subnormal numbers may count as
+ * 0. mode: also BEYOND_L2, as gemm_w16.
+ */
+#define ISO_B16_STEPS 32 /* a line, and what a tile of AMX has */
+static inline size_t iso_b16_padded(size_t k) {
+    return (k + ISO_B16_STEPS - 1) / ISO_B16_STEPS * ISO_B16_STEPS;
+}
+
+/*
  * gemm_pack: n vectors of k elements, element (j, p) at src[j*si + p*sp], into panels of `width`:
  * dst[j/width * k*width + p*width + j%width], vectors beyond n zero. width is 16 or a multiple of
  * it for B, mr for A.
@@ -391,8 +408,9 @@ struct iso_rope {
     const uint32_t *position_rows;
 };
 
-/* fma_peak: `rounds` rounds of fma_peak_flops operations each, from registers only. s8_peak: of
- * s8_peak_ops, the products of gemm_s8 and their additions. */
+/* fma_peak: `rounds` rounds of fma_peak_flops operations each, from registers only. s8_peak,
+ * b16_peak: of s8_peak_ops and b16_peak_flops, the products of gemm_s8 and gemm_b16 and their
+ * additions. */
 
 /*
  * Before a loop whose count is known when it is compiled: unrolled in full, its arrays in
@@ -478,7 +496,8 @@ enum {
     ISO_ISA_COUNT
 };
 
-/* The table of a level has gemm_s8, s8_peak and what belongs to them, and no other kernel. */
+/* The table of a level has gemm_s8, s8_peak and what belongs to them, maybe the kernels of native
+ * numerics, and no other kernel. */
 struct iso_kernels {
     const char *name;          /* the folder of the set */
     unsigned isa;              /* ISO_ISA_<name> */
@@ -491,7 +510,7 @@ struct iso_kernels {
     unsigned aliased;          /* rows of a [k][n] alias if ld is a multiple of so many floats */
     unsigned pairs_across;     /* of vectors of rows: see iso_gemm_rows_in_lanes */
     unsigned vector_floats;    /* width of a vector register, in floats */
-    unsigned fma_peak_flops, s8_peak_ops;
+    unsigned fma_peak_flops, s8_peak_ops, b16_peak_flops;
 #define KERNEL(type, name, args) type(*name) args;
 #include "kernels.def"
 #undef KERNEL

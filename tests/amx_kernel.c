@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernels of avx512_amx, as test_amx.c wants them; compiled with the flags of avx512_vnni.
+ * The kernels of avx512_amx, as test_amx.c wants them; compiled with the flags of avx512_bf16.
  */
 #include "amx_tiles.h"
 #include "kernels.h"

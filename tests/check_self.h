@@ -186,6 +186,13 @@ void attention_sloppy_reciprocal(const struct iso_attention *t);
 void epilogue_sloppy_tanh(float *c, size_t ldc, const float *t, size_t ldt, size_t m, size_t n,
                           const struct iso_epilogue *e);
 
+/* b16.c */
+void b16_truncates(uint16_t *to, size_t ldt, const float *x, size_t ldx, size_t rows, size_t n);
+void b16_forgets_last_step(float *c, size_t ldc, const uint16_t *a, size_t lda, const uint16_t *b,
+                           size_t bps, size_t m, size_t n, size_t k, int mode);
+void b16_reads_next_step(float *c, size_t ldc, const uint16_t *a, size_t lda, const uint16_t *b,
+                         size_t bps, size_t m, size_t n, size_t k, int mode);
+
 /* s8.c */
 void quantize_truncates(int8_t *q, size_t ldq, float *scales, const float *x, size_t ldx,
                         size_t rows, size_t n, size_t padded, int flip);

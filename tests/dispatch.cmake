@@ -17,7 +17,7 @@ isobit_test(s8 test_s8)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   isobit_test_program(test_amx test_amx.c amx_kernel.c few_bits.c)
   set_source_files_properties(amx_kernel.c PROPERTIES COMPILE_OPTIONS
-    "-I${PROJECT_SOURCE_DIR}/kernels;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512vnni;-mfma;-mf16c")
+    "-I${PROJECT_SOURCE_DIR}/kernels;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512vnni;-mavx512bf16;-mfma;-mf16c")
   isobit_test(amx test_amx)
   set_tests_properties(amx PROPERTIES SKIP_RETURN_CODE 77)
 endif()
@@ -40,7 +40,7 @@ endif()
 
 # The automatic choice on CPUs that an emulator pretends to be.
 if(ISOBIT_QEMU_BEFORE)
-  foreach(pair neoverse-n1:neon_dotprod max:neon_i8mm)
+  foreach(pair neoverse-n1:neon_dotprod max:neon_bf16)
     string(REPLACE ":" ";" pair ${pair})
     list(GET pair 0 cpu)
     list(GET pair 1 isa)

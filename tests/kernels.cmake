@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 #
 # The kernels against the oracle (test_kernels, isobit check) and the public operations (test_ops).
-set(ISOBIT_SUITES suites/gemm.c suites/gemm_direct.c suites/gemv.c suites/w16.c suites/attention_w16.c suites/q.c suites/s8.c suites/rows.c
+set(ISOBIT_SUITES suites/gemm.c suites/gemm_direct.c suites/gemv.c suites/w16.c suites/attention_w16.c suites/q.c suites/s8.c suites/b16.c suites/peaks.c suites/rows.c
   suites/norms.c suites/attention.c suites/key_panels.c suites/eltwise.c suites/gate.c
   suites/embed.c suites/rope.c suites/functions.c suites/more.c)
 enable_language(ASM)
 # The harness is linked by the command line too.
 add_library(isobit_harness OBJECT kernel_target.c check_self.c check_self/more.c
-  check_self/places.c check_self/promises.c check_self/s8.c check_self/worse.c oracle_kernels.c
+  check_self/b16.c check_self/places.c check_self/promises.c check_self/s8.c check_self/worse.c oracle_kernels.c
   spoil_x86_64.S spoil_aarch64.S committed.S ${ISOBIT_SUITES})
 set(data ${CMAKE_CURRENT_SOURCE_DIR}/data)
 set_source_files_properties(committed.S PROPERTIES COMPILE_OPTIONS "-I${data}"

@@ -46,16 +46,18 @@ ISO_INLINE void amx_store(const size_t tile, void *to, size_t stride) {
 #undef AMX_CASE
     }
 }
+/* Sums, A and B. */
+#define AMX_PRODUCTS(X)                                                                            \
+    X(0, 4, 6)                                                                                     \
+    X(1, 4, 7) X(2, 5, 6) X(3, 5, 7) /* tall */                                                    \
+        X(0, 4, 5) X(1, 4, 6) X(2, 4, 7) X(3, 4, 5)
 ISO_INLINE void amx_dot(const size_t sum, const size_t a, const size_t b) {
     switch (sum * 64 + a * 8 + b) {
 #define AMX_CASE(sum, a, b)                                                                        \
     case sum * 64 + a * 8 + b: TILE_DOT_U8_S8(sum, a, b); break;
-        AMX_CASE(0, 4, 6)
-        AMX_CASE(1, 4, 7)
-        AMX_CASE(2, 5, 6) AMX_CASE(3, 5, 7) AMX_CASE(0, 4, 5) AMX_CASE(1, 4, 6) AMX_CASE(2, 4, 7)
-            AMX_CASE(3, 4, 5)
+        AMX_PRODUCTS(AMX_CASE)
 #undef AMX_CASE
-                default : ISO_REQUIRE(0);
+    default: ISO_REQUIRE(0);
     }
 }
 
@@ -205,13 +207,14 @@ static void amx_gemm_s8(float *c, size_t ldc, const int8_t *a, size_t lda, const
 
 #define AMX_S8_PEAK_OPS (4 * 2 * AMX_ROWS * ISO_PANEL * AMX_BYTES)
 static int amx_s8_peak(size_t rounds) {
-    _Alignas(64) int8_t ones[AMX_ROWS * AMX_BYTES];
+    volatile int8_t one = 1;
+    _Alignas(64) int8_t ones[2][AMX_TILE_BYTES];
     _Alignas(64) int32_t sums[AMX_ROWS * ISO_PANEL];
-    for (size_t i = 0; i < sizeof ones; i++) /* no sum grows */
-        ones[i] = (int8_t)(i % 2 ? -1 : 1);
+    for (size_t i = 0; i < AMX_TILE_BYTES; i++) /* no sum grows */
+        ones[0][i] = one, ones[1][i] = (int8_t)(i % 2 ? -one : one);
     amx_configure(AMX_TALL);
     for (size_t t = 4; t < AMX_TILES; t++)
-        amx_load(t, ones, AMX_BYTES);
+        amx_load(t, ones[t >= 6], AMX_BYTES);
     for (size_t r = 0; r < rounds; r++) {
         amx_dot(0, 4, 6);
         amx_dot(1, 4, 7);

@@ -23,5 +23,7 @@
                      : "memory")
 /* Sums c += products of a, bytes without sign, and b, bytes with one; four of them each. */
 #define TILE_DOT_U8_S8(c, a, b) __asm__ volatile("tdpbusd %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
+/* The same of pairs of BF16, whose sums are f32. */
+#define TILE_DOT_B16(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
 
 #endif

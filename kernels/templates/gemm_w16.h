@@ -11,7 +11,6 @@
  * Attention (attention_w16.h) has them with any stride bs between two steps, which a wide panel has
  * one of ISO_WIDE_PANEL.
  */
-#define W16_CHUNKS (ISO_PANEL / VF_N) /* pairs of a wide panel */
 #if GEMM_W16_MR == 4
 #define W16_EACH(X) X(1) X(2) X(3) X(4)
 #else
@@ -87,17 +86,6 @@ ISO_INLINE void w16_tile(float *c, size_t ldc, const float *a, size_t lda, const
         }
         ISO_NEXT_ROW(c, ldc, i, m);
     }
-}
-
-/* The first n columns of the sums of a panel, which is not there as a whole. */
-static ISO_ONE_COPY void panel_part(float *c, size_t ldc, const float *sums, size_t lds, size_t m,
-                                    size_t n, int add) {
-    for (size_t i = 0; i < m; i++, c += ldc, sums += lds)
-        for (size_t j = 0; j < n; j += VF_N) {
-            const size_t w = n - j < VF_N ? n - j : VF_N;
-            const vf sum = load_w(sums + j, w);
-            store_w(c + j, add ? vf_add(load_w(c + j, w), sum) : sum, w);
-        }
 }
 
 ISO_INLINE void w16_rows(float *c, size_t ldc, const float *a, size_t lda, const uint16_t *b,

@@ -65,8 +65,10 @@ void test_x86_cpus(void **state) {
         const char *missing = iso_cpu_missing(&cpu, need_avx512);
         const uint64_t vnni512 = need_avx512 | ISO_HAS(AVX512VNNI);
         const uint64_t vnni2 = need_avx2 | ISO_HAS(AVX_VNNI);
-        const uint64_t amx = vnni512 | ISO_HAS(AMX_TILE) | ISO_HAS(AMX_INT8);
+        const uint64_t bf16 = vnni512 | ISO_HAS(AVX512BF16);
+        const uint64_t amx = bf16 | ISO_HAS(AMX_TILE) | ISO_HAS(AMX_INT8) | ISO_HAS(AMX_BF16);
         const char *decoded = !iso_cpu_missing(&cpu, amx)         ? "avx512_amx"
+                              : !iso_cpu_missing(&cpu, bf16)      ? "avx512_bf16"
                               : !iso_cpu_missing(&cpu, vnni512)   ? "avx512_vnni"
                               : !missing                          ? "avx512"
                               : !iso_cpu_missing(&cpu, vnni2)     ? "avx2_vnni"
@@ -131,7 +133,8 @@ void test_arm_cpus(void **state) {
         const bool simd = strstr(c->features, "asimd") != NULL;
         assert_true(same_text(missing, simd ? NULL : "the CPU lacks asimd"));
 #if defined(__aarch64__)
-        const char *best = strstr(c->features, "i8mm")      ? "neon_i8mm"
+        const char *best = strstr(c->features, "i8mm bf16") ? "neon_bf16"
+                           : strstr(c->features, "i8mm")    ? "neon_i8mm"
                            : strstr(c->features, "asimddp") ? "neon_dotprod"
                            : simd                           ? "neon"
                                                             : "scalar";

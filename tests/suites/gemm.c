@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Suites of the matrix products: gemm_strip, gemm_pack, gemm_epilogue, fma_peak and s8_peak. The
+ * Suites of the matrix products: gemm_strip, gemm_pack and gemm_epilogue. The
  * order of operations of the products is so simple that their bits are predicted with fmaf: beside
  * the bound there is nothing left to chance.
  */
@@ -529,65 +529,3 @@ const struct iso_check_suite iso_kernel_suite_gemm_epilogue = {
     .group = epilogue_group,
     .bytes = epilogue_bytes,
     .random = epilogue_random};
-
-/* -------------------------------------------------------------------------- fma_peak and s8_peak
- */
-
-static void peak_cases(struct iso_check_cases *l) {
-    if (l->plan == ISO_CHECK_PLAN_BENCH) {
-        iso_add(l, 1, 0, 0, 10000);
-        return;
-    }
-    iso_add(l, 1, 0, ISO_CHECK_CASE_NO_BITS, 0);
-    iso_add(l, 1, 0, ISO_CHECK_CASE_NO_BITS, 1);
-    iso_add(l, 1, 0, ISO_CHECK_CASE_NO_BITS, 1000);
-}
-
-static void peak_setup(struct iso_check_operands *o, const struct iso_check_case *c) {
-    (void)c;
-    iso_check_out(o, "result", 1, 1, 1);
-}
-
-static void fma_peak_call(const void *table, const struct iso_check_case *c,
-                          const struct iso_check_operands *o) {
-    const struct iso_kernels *t = table;
-    *ISO_CHECK_AT(float, o, 0) = t->fma_peak(c->p[0]);
-}
-
-static void s8_peak_call(const void *table, const struct iso_check_case *c,
-                         const struct iso_check_operands *o) {
-    const struct iso_kernels *t = table;
-    *ISO_CHECK_AT(float, o, 0) = (float)t->s8_peak(c->p[0]);
-}
-
-static void peak_reference(struct iso_check_operands *o, const struct iso_check_case *c) {
-    (void)c; /* what it returns only keeps the work alive; it must not slow down on NaN */
-    iso_check_expect(o, 0)[0] = 0;
-    iso_check_bound(o, 0)[0] = INFINITY;
-}
-
-static double fma_peak_flops(const void *table, const struct iso_check_case *c) {
-    const struct iso_kernels *t = table;
-    return (double)t->fma_peak_flops * (double)c->p[0];
-}
-
-static double s8_peak_ops(const void *table, const struct iso_check_case *c) {
-    const struct iso_kernels *t = table;
-    return (double)t->s8_peak_ops * (double)c->p[0];
-}
-
-const struct iso_check_suite iso_kernel_suite_fma_peak = {.name = "fma_peak",
-                                                          .params = "rounds",
-                                                          .cases = peak_cases,
-                                                          .setup = peak_setup,
-                                                          .call = fma_peak_call,
-                                                          .reference = peak_reference,
-                                                          .flops = fma_peak_flops};
-
-const struct iso_check_suite iso_kernel_suite_s8_peak = {.name = "s8_peak",
-                                                         .params = "rounds",
-                                                         .cases = peak_cases,
-                                                         .setup = peak_setup,
-                                                         .call = s8_peak_call,
-                                                         .reference = peak_reference,
-                                                         .flops = s8_peak_ops};

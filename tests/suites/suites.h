@@ -67,6 +67,9 @@ float iso_half_value(unsigned half, size_t type);
 uint16_t iso_half_of(float x, size_t type);
 uint16_t iso_half_fill(struct iso_check_operands *o, unsigned fill, size_t type);
 size_t iso_half_place(size_t j, size_t type);
+/* The operand b: [n/32][k][32], `ld` between panels; what is beyond n is there, and anything. */
+void iso_half_panels(struct iso_check_operands *o, size_t n, size_t k, size_t ld, size_t type,
+                     unsigned fill);
 
 /* Of iso_activation. */
 static inline const char *iso_act_name(size_t act) {

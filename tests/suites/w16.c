@@ -56,9 +56,8 @@ size_t iso_half_place(size_t j, size_t type) {
     return type == ISO_W16_BF16 ? j % 16 * 2 + j / 16 : j;
 }
 
-/* [n/32][k][32], `ld` between panels; what is beyond n is there, and anything. */
-static void panels_setup(struct iso_check_operands *o, size_t n, size_t k, size_t ld, size_t type,
-                         unsigned fill) {
+void iso_half_panels(struct iso_check_operands *o, size_t n, size_t k, size_t ld, size_t type,
+                     unsigned fill) {
     const size_t panels = (n + WIDE - 1) / WIDE;
     uint16_t *b = iso_check_in(o, "b", sizeof *b, panels, k * WIDE, ld);
     for (size_t panel = 0; panel < panels; panel++)
@@ -82,7 +81,7 @@ static void w16_setup(struct iso_check_operands *o, const struct iso_check_case 
     else
         iso_check_out(o, "c", p[W_M], p[W_N], p[W_N] + p[W_CGAP]);
     iso_check_in_f32(o, "a", p[W_M], p[W_K], p[W_K] + p[W_AGAP], c->fill);
-    panels_setup(o, p[W_N], p[W_K], panel_ld(c), p[W_TYPE], c->fill);
+    iso_half_panels(o, p[W_N], p[W_K], panel_ld(c), p[W_TYPE], c->fill);
 }
 
 static void w16_call(const void *table, const struct iso_check_case *c,
@@ -233,7 +232,7 @@ static size_t widen_ld(const struct iso_check_case *c) { return c->p[X_K] * WIDE
 static void widen_setup(struct iso_check_operands *o, const struct iso_check_case *c) {
     const size_t *p = c->p, panel = p[X_K] * ISO_PANEL;
     iso_check_out(o, "panels", (p[X_N] + ISO_PANEL - 1) / ISO_PANEL, panel, panel);
-    panels_setup(o, p[X_N], p[X_K], widen_ld(c), p[X_TYPE], c->fill);
+    iso_half_panels(o, p[X_N], p[X_K], widen_ld(c), p[X_TYPE], c->fill);
     for (size_t i = 0; i < p[X_K] * WIDE && p[X_ALL]; i++)
         ISO_CHECK_HOST(uint16_t, o, X_B)[i] = (uint16_t)((p[X_ALL] - 1) * p[X_K] * WIDE + i);
 }
