@@ -192,6 +192,12 @@ static const char *isa_problem(const char *value) {
                : "no instruction set that can run here: calls are refused";
 }
 
+static const char *numerics_problem(const char *value) {
+    return iso_numerics_are_named(value)
+               ? NULL
+               : "neither fixed nor native: products with BF16 weights are refused";
+}
+
 static const char *level_problem(const char *value) {
     return strlen(value) == 1 && *value >= '0' && *value <= '2' ? NULL
                                                                 : "none of 0 1 2: counts as 0";
@@ -255,6 +261,7 @@ iso_status iso_info_json_of(char *text, size_t bytes, size_t *needed, const stru
     open_group(&t, NULL, "{");
     put_cpu(&t, cpu);
     put_isas(&t);
+    member_string(&t, "numerics", iso_numerics(NULL));
     put_threads(&t);
     put_versions(&t);
     close_group(&t, "}");

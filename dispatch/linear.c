@@ -60,7 +60,27 @@ struct weights {
     int type;   /* of w16 or q, as kernels have it */
 };
 
-static struct iso_gemm_shape shape_of(const struct weights *w, size_t m,
+/* The set of a call, and in native numerics the level that multiplies these weights, or NULL. */
+struct sets {
+    const struct iso_kernels *kernels, *native;
+};
+
+static iso_status sets_of(struct sets *sets, const struct weights *w, const iso_context *context) {
+    const struct iso_isa *isa;
+    const iso_status status = iso_context_isa(&isa, context);
+    if (status)
+        return status;
+    *sets = (struct sets){isa->kernels, NULL};
+    if (w->w16 && w->type == ISO_W16_BF16) {
+        const int native = iso_numerics_are_native();
+        if (native < 0)
+            return ISOBIT_E_OPTION;
+        sets->native = native && isa->s8->gemm_b16 ? iso_isa_s8(isa) : NULL;
+    }
+    return ISOBIT_OK;
+}
+
+static struct iso_gemm_shape shape_of(const struct weights *w, size_t m, const struct sets *sets,
                                       const iso_context *context) {
     return (struct iso_gemm_shape){.m = m,
                                    .n = w->n,
@@ -68,17 +88,18 @@ static struct iso_gemm_shape shape_of(const struct weights *w, size_t m,
                                    .threads = iso_context_threads(context),
                                    .panels = 1,
                                    .w16 = w->w16,
+                                   .b16 = sets->native != NULL,
                                    .q = w->q};
 }
 
 static iso_status workspace_bytes(size_t *bytes, const struct weights *w, size_t m,
                                   const iso_context *context) {
-    const struct iso_kernels *kernels;
+    struct sets sets;
     size_t floats = 0;
-    iso_status status = iso_context_kernels(&kernels, context);
+    iso_status status = sets_of(&sets, w, context);
     if (!status && m && w->n && w->k) {
-        const struct iso_gemm_machine machine = iso_gemm_this_machine(kernels);
-        const struct iso_gemm_shape shape = shape_of(w, m, context);
+        const struct iso_gemm_machine machine = iso_gemm_this_machine(sets.kernels);
+        const struct iso_gemm_shape shape = shape_of(w, m, &sets, context);
         status = iso_gemm_promise(&floats, &shape, &machine, 1);
     }
     if (!status)
@@ -90,7 +111,7 @@ static iso_status linear_call(float *y, size_t ldy, const float *x, size_t ldx,
                               const struct weights *w, size_t m, const iso_linear_options *options,
                               const iso_context *context) {
     struct iso_epilogue e = {.alpha = 1.0f};
-    const struct iso_kernels *kernels;
+    struct sets sets;
     iso_linear_options own;
     if (options) {
         if (!(options = ISO_OPTIONS(options, own, ldr)))
@@ -101,7 +122,7 @@ static iso_status linear_call(float *y, size_t ldy, const float *x, size_t ldx,
     const size_t n = w->n, k = w->k;
     iso_status status = iso_check_epilogue(y, ldy, m, n, &e);
     if (!status)
-        status = iso_context_kernels(&kernels, context);
+        status = sets_of(&sets, w, context);
     if (status || m == 0 || n == 0)
         return status;
     if ((status = iso_check_matrix(x, m, k, ldx)) || (status = iso_check_matrix(w->data, k, n, n)))
@@ -111,7 +132,7 @@ static iso_status linear_call(float *y, size_t ldy, const float *x, size_t ldx,
     const size_t panel = w->q     ? k / iso_q_block(w->type) * iso_q_words(w->type)
                          : w->w16 ? k * ISO_WIDE_PANEL
                                   : k * ISO_PANEL;
-    struct iso_product t = {.machine = iso_gemm_this_machine(kernels),
+    struct iso_product t = {.machine = iso_gemm_this_machine(sets.kernels),
                             .m = m,
                             .n = n,
                             .k = k,
@@ -125,6 +146,7 @@ static iso_status linear_call(float *y, size_t ldy, const float *x, size_t ldx,
                             .bps = panel,
                             .b16 = w->w16 ? w->data : NULL,
                             .type16 = w->type,
+                            .native = sets.native,
                             .bq = w->q ? w->data : NULL,
                             .type_q = w->type,
                             .e = &e};
@@ -132,7 +154,7 @@ static iso_status linear_call(float *y, size_t ldy, const float *x, size_t ldx,
         iso_finish_zeros(&t);
         return ISOBIT_OK;
     }
-    struct iso_gemm_shape shape = shape_of(w, m, context);
+    struct iso_gemm_shape shape = shape_of(w, m, &sets, context);
     if ((status = iso_check_workspace(context, &shape, &t.machine, 1)))
         return status;
     shape.own_sums = iso_needs_own_sums(&e, y);
@@ -144,11 +166,11 @@ static iso_status linear_call(float *y, size_t ldy, const float *x, size_t ldx,
 static void say_plan(char *text, size_t bytes, const float *y, const struct weights *w, size_t m,
                      const iso_linear_options *o, const iso_context *context) {
     const struct iso_epilogue e = {.alpha = 1.0f, .residual = o->residual};
-    const struct iso_kernels *kernels;
-    if (iso_context_kernels(&kernels, context))
+    struct sets sets;
+    if (sets_of(&sets, w, context))
         return;
-    const struct iso_gemm_machine machine = iso_gemm_this_machine(kernels);
-    struct iso_gemm_shape shape = shape_of(w, m, context);
+    const struct iso_gemm_machine machine = iso_gemm_this_machine(sets.kernels);
+    struct iso_gemm_shape shape = shape_of(w, m, &sets, context);
     shape.own_sums = iso_needs_own_sums(&e, y);
     iso_gemm_say(text, bytes, &shape, &machine);
 }

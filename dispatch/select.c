@@ -13,16 +13,17 @@
 #include <string.h>
 
 static const struct iso_isa isas[ISO_ISA_COUNT] = {
-#define ISA(name, flags, required) {#name, &iso_kernels_##name, required, &iso_kernels_##name},
+#define ISA(name, flags, required)                                                                 \
+    {#name, &iso_kernels_##name, required, &iso_kernels_##name, "native (" #name ")"},
 #define LEVEL(name, set, flags, required)                                                          \
-    {#name, &iso_kernels_##set, required, &iso_kernels_##name},
+    {#name, &iso_kernels_##set, required, &iso_kernels_##name, "native (" #name ")"},
 #include "isas.def"
 #undef ISA
 };
 
 /* NULL: not chosen yet. &refused: ISOBIT_ISA names a set that cannot run. */
 static _Atomic(const struct iso_isa *) active;
-static const struct iso_isa refused = {"", NULL, 0, NULL};
+static const struct iso_isa refused = {"", NULL, 0, NULL, ""};
 
 static struct iso_machine machine;
 static pthread_once_t machine_once = PTHREAD_ONCE_INIT;
@@ -122,6 +123,63 @@ const char *iso_isa_missing(const iso_isa *isa) {
 
 const char *iso_isa_names(void) { return iso_machine()->names; }
 
+/* ---------------------------------------------------------------------------------- numerics */
+
+#define TEXT_(a) #a
+#define TEXT(a) TEXT_(a)
+
+enum { NOT_CHOSEN, FIXED, NATIVE, WRONG };
+static atomic_int numerics;
+
+static int numerics_named(const char *name) {
+    return strcmp(name, "fixed") == 0 ? FIXED : strcmp(name, "native") == 0 ? NATIVE : WRONG;
+}
+
+int iso_numerics_are_named(const char *name) { return numerics_named(name) != WRONG; }
+
+static int automatic_numerics(void) {
+    const char *wanted = getenv("ISOBIT_NUMERICS");
+    return wanted && *wanted ? numerics_named(wanted) : FIXED;
+}
+
+int iso_numerics_are_native(void) {
+    int now = atomic_load_explicit(&numerics, memory_order_relaxed);
+    if (now == NOT_CHOSEN) {
+        const int chosen = automatic_numerics();
+        if (atomic_compare_exchange_strong_explicit(&numerics, &now, chosen, memory_order_relaxed,
+                                                    memory_order_relaxed))
+            now = chosen; /* else an iso_set_numerics came in between */
+    }
+    return now == WRONG ? -1 : now == NATIVE;
+}
+
+iso_status iso_set_numerics(const char *name) {
+    const int wanted = name ? numerics_named(name) : automatic_numerics();
+    if (wanted == WRONG)
+        return ISOBIT_E_OPTION;
+    atomic_store_explicit(&numerics, wanted, memory_order_relaxed);
+    return ISOBIT_OK;
+}
+
+/* The set itself, or the level after it where the operating system refuses tiles. */
+static const struct iso_isa *permitted(const struct iso_isa *isa) {
+    while (isa->s8->tiles && !iso_cpu_permits_tiles()) {
+        ++isa;
+    }
+    return isa;
+}
+
+const char *iso_numerics(const iso_isa *isa) {
+    const int native = iso_numerics_are_native();
+    if (!isa)
+        isa = iso_isa_active();
+    if (native < 0)
+        return NULL;
+    if (!native || !isa || !isa->s8->gemm_b16)
+        return TEXT(ISOBIT_NUMERICS_VERSION);
+    return permitted(isa)->native;
+}
+
 /* ----------------------------------------------------------------------------------- context */
 
 iso_status iso_context_isa(const struct iso_isa **chosen, const iso_context *context) {
@@ -160,12 +218,7 @@ iso_status iso_context_kernels(const struct iso_kernels **kernels, const iso_con
     return status;
 }
 
-const struct iso_kernels *iso_isa_s8(const struct iso_isa *isa) {
-    while (isa->s8->tiles && !iso_cpu_permits_tiles()) {
-        ++isa;
-    }
-    return isa->s8;
-}
+const struct iso_kernels *iso_isa_s8(const struct iso_isa *isa) { return permitted(isa)->s8; }
 
 size_t iso_context_threads(const iso_context *context) {
     return context && context->executor ? context->executor->max_threads : 1;

@@ -16,8 +16,10 @@
 struct iso_isa {
     const char *name;
     const struct iso_kernels *kernels;
-    uint64_t required;            /* features, see cpu.h */
-    const struct iso_kernels *s8; /* gemm_s8: `kernels`, or the table of a level; see iso_isa_s8 */
+    uint64_t required; /* features, see cpu.h */
+    /* gemm_s8, gemm_b16: `kernels`, or the table of a level; see iso_isa_s8 */
+    const struct iso_kernels *s8;
+    const char *native; /* what iso_numerics says, where there is gemm_b16 */
 };
 
 /* What the first use of the library finds out, once. */
@@ -42,6 +44,10 @@ static inline int iso_l1_has_low_associativity(void) { return iso_machine()->cpu
  * one of that name; NULL when there is none of that name or the features do not allow it.
  */
 const struct iso_isa *iso_pick(uint64_t usable, const char *wanted);
+
+/* Whether native numerics are in force: 0, 1, or -1 where ISOBIT_NUMERICS is neither. */
+int iso_numerics_are_native(void);
+int iso_numerics_are_named(const char *name);
 
 /* What sizeof(type) was when `last` was its last member. */
 #define ISO_SIZE_UP_TO(type, last)                                                                 \
@@ -68,8 +74,8 @@ iso_status iso_context_kernels(const struct iso_kernels **kernels, const iso_con
 /* The same, for the set itself. */
 iso_status iso_context_isa(const struct iso_isa **isa, const iso_context *context);
 
-/* The products of int8 of a set that runs here: s8, or where the operating system refuses tiles,
- * that of the next level, which gives the same bits. */
+/* The products of int8 and BF16 of a set that runs here: s8, or where the operating system refuses
+ * tiles, that of the next level, which gives the same bits of int8. */
 const struct iso_kernels *iso_isa_s8(const struct iso_isa *isa);
 
 /* How many tasks can run at once: 1 without executor. The context has been checked. */

@@ -126,8 +126,9 @@ static void say_who(void) {
     begin_line(&l, "info");
     put_text(&l, ",isobit ");
     put_text(&l, iso_version());
-    char numerics[32];
-    snprintf(numerics, sizeof numerics, "numerics %d", ISOBIT_NUMERICS_VERSION);
+    char numerics[48];
+    const char *in_force = iso_numerics(NULL);
+    snprintf(numerics, sizeof numerics, "numerics %s", in_force ? in_force : "not known");
     put_field(&l, numerics);
     put_field(&l, iso_machine()->cpu.name);
     put(&l, ',');

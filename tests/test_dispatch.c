@@ -313,7 +313,7 @@ static void test_context(void **state) {
         assert_int_equal(iso_context_kernels(&k, &context), can ? ISOBIT_OK : ISOBIT_E_ISA);
         assert_ptr_equal(k, can ? context.isa->kernels : NULL);
     }
-    const struct iso_isa stranger = {"scalar", &iso_kernels_scalar, 0, &iso_kernels_scalar};
+    const struct iso_isa stranger = {"scalar", &iso_kernels_scalar, 0, &iso_kernels_scalar, ""};
     context.isa = &stranger;
     assert_int_equal(iso_context_kernels(&k, &context), ISOBIT_E_ISA);
     context.isa = NULL;

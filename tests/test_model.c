@@ -362,6 +362,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_cache_option),
         cmocka_unit_test(test_int8_bits),
         cmocka_unit_test(test_int8_layers),
+        cmocka_unit_test(test_native_numerics),
         cmocka_unit_test(test_compute_option),
         cmocka_unit_test(test_scores_agree),
         cmocka_unit_test(test_threads),

@@ -91,6 +91,9 @@ void test_cache_option(void **state);
 /* int8.c */
 void test_int8_bits(void **state);
 void test_int8_layers(void **state);
+
+/* native.c */
+void test_native_numerics(void **state);
 void test_compute_option(void **state);
 
 /* costs.c */

@@ -29,12 +29,14 @@ static const struct iso_kernels *const sets[] = {
 /* What models do: projections, feed-forward layers, logits; prompts and steps; odd shapes. */
 struct layout {
     const char *name;
-    int trans_a, trans_b, panels, own_sums, w16, q;
+    int trans_a, trans_b, panels, own_sums, w16, q, b16;
 };
 static const struct layout layouts[] = {
-    {"linear", 0, 0, 1, 0, 0, 0}, {"nn", 0, 0, 0, 0, 0, 0},      {"nt", 0, 1, 0, 0, 0, 0},
-    {"tn", 1, 0, 0, 0, 0, 0},     {"nn beta", 0, 0, 0, 1, 0, 0}, {"nt beta", 0, 1, 0, 1, 0, 0},
-    {"w16", 0, 0, 1, 0, 1, 0},    {"q8", 0, 0, 1, 0, 0, 8},      {"q4", 0, 0, 1, 0, 0, 4}};
+    {"linear", 0, 0, 1, 0, 0, 0, 0},  {"nn", 0, 0, 0, 0, 0, 0, 0},
+    {"nt", 0, 1, 0, 0, 0, 0, 0},      {"tn", 1, 0, 0, 0, 0, 0, 0},
+    {"nn beta", 0, 0, 0, 1, 0, 0, 0}, {"nt beta", 0, 1, 0, 1, 0, 0, 0},
+    {"w16", 0, 0, 1, 0, 1, 0, 0},     {"q8", 0, 0, 1, 0, 0, 8, 0},
+    {"q4", 0, 0, 1, 0, 0, 4, 0},      {"b16", 0, 0, 1, 0, 1, 0, 1}};
 static const size_t rows[] = {1, 2, 5, 8, 12, 16, 24, 100, 512};
 static const size_t matrices[][2] = {{64, 64},    {512, 512},   {1000, 300},   {2048, 512},
                                      {512, 2048}, {4096, 4096}, {11008, 4096}, {37000, 512}};
@@ -53,6 +55,7 @@ static struct iso_gemm_shape shape_of(size_t m, const size_t *matrix, const stru
                                    .panels = layout->panels,
                                    .own_sums = layout->own_sums,
                                    .w16 = layout->w16,
+                                   .b16 = layout->b16,
                                    .q = layout->q};
 }
 
@@ -145,7 +148,8 @@ static void require(bool holds, const char *what, const struct iso_gemm_shape *s
     printf("plan: %s %zux%zux%zu ldb %zu threads %zu%s%s%s%s on %s: %s\n", machine->kernels->name,
            s->m, s->n, s->k, s->ldb, s->threads, s->trans_a ? " trans_a" : "",
            s->trans_b ? " trans_b" : "",
-           s->w16      ? " w16"
+           s->b16      ? " b16"
+           : s->w16    ? " w16"
            : s->q      ? " q"
            : s->panels ? " panels"
                        : "",
@@ -162,6 +166,8 @@ static void check_strips(const struct iso_gemm_shape *s, const struct iso_gemm_p
         size_t most = p->a_in_place ? kernels->direct_mr : kernels->mr;
         if (p->way == ISO_GEMM_W16)
             most = kernels->w16_mr;
+        if (p->way == ISO_GEMM_B16) /* a block is one */
+            most = p->rows;
         if (p->way == ISO_GEMM_Q)
             most = kernels->q_mr;
         if (p->way == ISO_GEMM_TRANSPOSED_B)
@@ -200,6 +206,7 @@ static void check_plans(void) {
                                    .own_sums = below(4) == 0};
         s.trans_a = !s.panels && below(3) == 0, s.trans_b = !s.panels && below(2);
         s.w16 = s.panels && below(2);
+        s.b16 = s.w16 && below(2);
         s.q = s.panels && !s.w16 ? (int)below(3) * 4 : 0;
         s.ldb = s.trans_b ? s.k : s.n;
         s.ldb = below(2) ? s.ldb : iso_round_up(s.ldb, 1024);

@@ -180,7 +180,10 @@ static void strip(const struct block *w, const struct part_of_b *here, const flo
     if (packed)
         kernels->gemm_packing(c, w->ld, a, w->next, t->b + here->j + here->p * t->bs, t->bs,
                               w->own_b, packed, k, w->strips.packing_mode | add);
-    if (t->plan.way == ISO_GEMM_W16)
+    if (t->plan.way == ISO_GEMM_B16)
+        t->native->gemm_b16(c, w->ld, (const uint16_t *)(const void *)a, iso_gemm_b16_ld(t->k),
+                            wide_panels(t, here), t->bps, m, n, k, add | w->strips.direct_mode);
+    else if (t->plan.way == ISO_GEMM_W16)
         kernels->gemm_w16(c, w->ld, a, w->next, wide_panels(t, here), t->bps, m, n, k, t->type16,
                           add | (i == 0 ? w->strips.direct_mode : 0));
     else if (t->plan.way == ISO_GEMM_Q)
@@ -242,12 +245,16 @@ static void part(const struct block *w, const struct part_of_b *here,
     }
 }
 
-/* Steps p .. p+k of the block's rows of A: as they lie, or packed in strips. */
+/* Steps p .. p+k of the block's rows of A: as they lie, packed in strips, or rounded. */
 static void take_a(struct block *w, size_t p, size_t k) {
     const struct iso_product *t = w->t;
     w->a = t->a + w->i0 * t->ai + p * t->ap;
     w->width = w->strips.rows, w->next = k;
-    if (t->plan.a_in_place) {
+    if (t->plan.way == ISO_GEMM_B16) { /* all rows are one strip */
+        t->native->round_b16((uint16_t *)(void *)w->strips_of_a, iso_gemm_b16_ld(t->k), w->a, t->ai,
+                             w->m, k);
+        w->a = w->strips_of_a;
+    } else if (t->plan.a_in_place) {
         w->next = t->ai;
     } else if (w->m == 1 || (t->ai == 1 && w->m <= t->plan.mr)) { /* lies as a strip does already */
         w->width = t->ap;
@@ -267,9 +274,11 @@ void iso_product_block(const struct iso_product *t, size_t i0, size_t m, size_t 
         scratch += own;
     w.strips_of_a = scratch;
     if (iso_needs_own_sums(t->e, t->c)) {
-        w.sums = scratch + (t->plan.a_in_place
-                                ? 0
-                                : iso_round_up(m, t->plan.mr) * iso_min_size(t->k, ISO_K_BLOCK));
+        w.sums = scratch;
+        if (t->plan.way == ISO_GEMM_B16)
+            w.sums += m * iso_gemm_b16_ld(t->k) / 2;
+        else if (!t->plan.a_in_place)
+            w.sums += iso_round_up(m, t->plan.mr) * iso_min_size(t->k, ISO_K_BLOCK);
         w.ld = n;
     } else {
         const struct iso_kernels *kernels = t->machine.kernels;

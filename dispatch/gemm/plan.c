@@ -158,6 +158,8 @@ static enum iso_gemm_way way_of(const struct iso_gemm_shape *s,
     const int own = s->m <= ISO_GEMM_ROW_BLOCK ||
                     (!s->trans_a && !s->own_sums &&
                      (s->threads == 1 || s->n / s->threads >= ISO_GEMM_OWN_COLUMNS));
+    if (s->b16)
+        return ISO_GEMM_B16;
     if (s->w16)
         return s->m <= TUNED(machine, rows_w16) ? ISO_GEMM_W16 : ISO_GEMM_WIDEN;
     if (s->q)
@@ -174,7 +176,8 @@ static enum iso_gemm_way way_of(const struct iso_gemm_shape *s,
 }
 
 static int reads_a_in_place(enum iso_gemm_way way, int trans_a) {
-    return !trans_a && way != ISO_GEMM_TRANSPOSED_B && way != ISO_GEMM_TRANSPOSED_C;
+    return !trans_a && way != ISO_GEMM_TRANSPOSED_B && way != ISO_GEMM_TRANSPOSED_C &&
+           way != ISO_GEMM_B16;
 }
 
 /* ------------------------------------------------------------------------- scratch and blocks */
@@ -207,8 +210,8 @@ static size_t task_floats(enum iso_gemm_way way, const struct iso_kernels *kerne
                  (k > ISO_K_BLOCK ? m * iso_min_size(n, ISO_GEMM_STREAM_COLUMNS) : 0);
     } else { /* a packed block of A, sums, a packed block of B */
         const size_t rows = iso_round_up(iso_min_size(m, ISO_GEMM_ROW_BLOCK), kernels->mr);
-        floats =
-            rows * ((a_in_place ? 0 : steps) + (sums ? iso_min_size(n, ISO_GEMM_COLUMN_BLOCK) : 0));
+        const size_t of_a = way == ISO_GEMM_B16 ? iso_gemm_b16_ld(k) / 2 : a_in_place ? 0 : steps;
+        floats = rows * (of_a + (sums ? iso_min_size(n, ISO_GEMM_COLUMN_BLOCK) : 0));
         floats += iso_gemm_own_floats(way, n, k);
     }
     return iso_round_up(floats, ISO_LINE);
@@ -243,7 +246,8 @@ static size_t columns_of(const struct iso_gemm_plan *p, const struct iso_gemm_sh
         return s->m > 4 || long_k ? iso_min_size(n, ISO_GEMM_STREAM_COLUMNS) : n;
     if (s->own_sums && p->way != ISO_GEMM_TRANSPOSED_C)
         return s->w16 || s->q ? ISO_GEMM_WIDEN_COLUMNS : ISO_GEMM_COLUMN_BLOCK;
-    if (p->a_in_place && long_k) /* the sums of all blocks of k stay in L2 */
+    if ((p->a_in_place || p->way == ISO_GEMM_B16) &&
+        long_k) /* the sums of all blocks of k stay in L2 */
         return iso_min_size(n, ISO_L2_FLOATS / 2 / iso_min_size(s->m, ISO_GEMM_ROW_BLOCK));
     /* All blocks of k for some columns at a time, of a B from beyond L2: what the hardware
      * prefetches beyond a block of k is the next one. */
@@ -270,7 +274,8 @@ static void set_blocks(struct iso_gemm_plan *p, const struct iso_gemm_shape *s,
     if (p->tasks > 1 && p->way == ISO_GEMM_PACK) {
         p->columns = iso_min_size(own_columns(n, p->tasks), p->columns);
     } else if (p->tasks > 1 && row_blocks < 4 * p->tasks) {
-        const size_t parts = p->way == ISO_GEMM_STREAMS ? 2 : 4; /* long streams are faster */
+        /* Long streams are faster, and each block of columns rounds A again. */
+        const size_t parts = p->way == ISO_GEMM_STREAMS || p->way == ISO_GEMM_B16 ? 2 : 4;
         const size_t chunks = (parts * p->tasks + row_blocks - 1) / row_blocks;
         const size_t least =
             p->way == ISO_GEMM_WIDEN ? ISO_GEMM_WIDEN_COLUMNS : (size_t)4 * ISO_PANEL;
@@ -285,6 +290,8 @@ static size_t strip_mr(const struct iso_gemm_plan *p, const struct iso_gemm_shap
     const struct iso_kernels *kernels = machine->kernels;
     const int in_streams = p->way == ISO_GEMM_STREAMS;
     size_t most = p->a_in_place && !in_streams ? kernels->direct_mr : kernels->mr;
+    if (p->way == ISO_GEMM_B16) /* a block: the kernel cuts it as it likes */
+        return ISO_GEMM_ROW_BLOCK + kernels->mr;
     if (p->way == ISO_GEMM_W16 || p->way == ISO_GEMM_Q)
         return p->way == ISO_GEMM_Q ? kernels->q_mr : kernels->w16_mr;
     if (!in_streams &&
@@ -373,6 +380,8 @@ iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
     size_t extent;
     iso_status status = ISOBIT_OK;
     *floats = 0;
+    if (s->b16)
+        return promise_also(floats, ISO_GEMM_B16, s->m, 0, s, kernels, sums);
     if (s->w16 || s->q) {
         const size_t rows = s->q ? rows_q(s, machine) : TUNED(machine, rows_w16);
         const size_t most = iso_min_size(s->m, rows);
@@ -459,10 +468,13 @@ struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
     while (m - s.full * mr >= mr && uneven_rows(&s, machine, mr, m, m - s.full * mr) == mr)
         s.full++;
     s.linear &= s.full > 0;
-    if ((plan->way == ISO_GEMM_W16 || plan->way == ISO_GEMM_Q) && b_floats > ISO_L2_FLOATS)
+    if ((plan->way == ISO_GEMM_W16 || plan->way == ISO_GEMM_B16 || plan->way == ISO_GEMM_Q) &&
+        b_floats > ISO_L2_FLOATS)
         s.direct_mode = ISO_DIRECT_BEYOND_L2;
     if (plan->way == ISO_GEMM_WIDEN)
         s.columns = ISO_GEMM_WIDEN_COLUMNS;
+    else if (plan->way == ISO_GEMM_B16)
+        s.columns = m > ISO_GEMM_B16_ROWS ? ISO_GEMM_B16_COLUMNS : n;
     else if (plan->way == ISO_GEMM_PACK || (s.linear && s.rows == mr))
         s.columns = ISO_GEMM_COLUMN_BLOCK;
     else if (s.count > 1)

@@ -50,6 +50,7 @@ struct iso_gemm_shape {
     int trans_a, trans_b;
     int panels;   /* B is packed already, see iso_pack_f32 */
     int w16;      /* and its elements have 16 bits, see iso_pack_w16 */
+    int b16;      /* these are BF16, and so is A when it is multiplied: native numerics */
     int q;        /* or 4 or 8, so many, in groups, see iso_pack_q */
     int own_sums; /* sums cannot wait in C, which the epilogue reads */
 };
@@ -64,6 +65,7 @@ enum iso_gemm_way {
     ISO_GEMM_TRANSPOSED_B, /* a transposed B, read where it lies and transposed in registers */
     ISO_GEMM_TRANSPOSED_C, /* a transposed B: C' = B A', which packs A and transposes C */
     ISO_GEMM_W16,          /* B in panels of 16-bit elements, widened in registers */
+    ISO_GEMM_B16,          /* the same B, and a block of A at a time that is rounded to BF16 */
     ISO_GEMM_Q,            /* B in panels of groups, dequantised in registers */
     ISO_GEMM_WIDEN         /* B in panels of either kind: each task makes floats of blocks of it */
 };
@@ -151,5 +153,11 @@ static inline size_t iso_min_size(size_t a, size_t b) { return a < b ? a : b; }
  * does. */
 size_t iso_gemm_own_floats(enum iso_gemm_way way, size_t n, size_t k);
 size_t iso_gemm_stream_floats(size_t m, size_t k);
+
+/* B16: from a row of rounded A to the next. A line more than there is, so that rows do not alias.
+ */
+static inline size_t iso_gemm_b16_ld(size_t k) {
+    return iso_b16_padded(iso_min_size(k, ISO_K_BLOCK)) + ISO_B16_STEPS;
+}
 
 #endif

@@ -24,10 +24,11 @@ struct iso_product {
     const float *b; /* column j at b[j/16 * bps + j%16], next p bs further; [n][bps] if trans_b */
     size_t bs, bps;
     int trans_b;
-    const uint16_t *b16; /* instead of b: wide panels, bps elements each */
-    int type16;          /* ISO_W16_... */
-    const uint32_t *bq;  /* or panels of groups, bps words each */
-    int type_q;          /* ISO_Q_... */
+    const uint16_t *b16;              /* instead of b: wide panels, bps elements each */
+    int type16;                       /* ISO_W16_... */
+    const struct iso_kernels *native; /* of gemm_b16 */
+    const uint32_t *bq;               /* or panels of groups, bps words each */
+    int type_q;                       /* ISO_Q_... */
     const struct iso_epilogue *e;
     float *scratch; /* of all tasks */
     size_t owners;  /* block i belongs to owner i % owners, who has taken so many of its own: */

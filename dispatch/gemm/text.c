@@ -17,6 +17,7 @@ static const char *way_text(enum iso_gemm_way way, int q) {
     case ISO_GEMM_PACK_SHARED: return "packs B for all tasks";
     case ISO_GEMM_TRANSPOSED_B: return "transposed B in registers";
     case ISO_GEMM_W16: return "packed 16-bit B in registers";
+    case ISO_GEMM_B16: return "packed BF16 B and rounded A, native";
     case ISO_GEMM_Q: return q == 4 ? "packed 4-bit B in registers" : "packed 8-bit B in registers";
     case ISO_GEMM_WIDEN:
         return q == 4   ? "dequantises packed 4-bit B by blocks"
@@ -56,8 +57,10 @@ static void add_block(struct iso_text *t, const struct iso_gemm_shape *shape,
     const size_t m = iso_min_size(shape->m, plan->rows), columns = iso_min_size(n, plan->columns);
     const struct iso_gemm_strips s = iso_gemm_strips(plan, machine, m, columns, n * shape->k,
                                                      shape->trans_b && !plan->shared, 1);
-    add(t, "; strips of rows");
-    add_strips(t, &s, plan, machine, m);
+    if (plan->way != ISO_GEMM_B16) {
+        add(t, "; strips of rows");
+        add_strips(t, &s, plan, machine, m);
+    }
     if (s.columns < columns)
         add(t, "; %zu columns of B at a time", s.columns);
     if (s.packing)
@@ -84,7 +87,7 @@ void iso_gemm_plan_text(struct iso_text *t, const struct iso_gemm_shape *shape,
         add(t, "; blocks of %zu x %zu", plan->rows, plan->columns);
     if (plan->way != ISO_GEMM_TRANSPOSED_C && plan->way != ISO_GEMM_STREAMS)
         add_block(t, shape, plan, machine);
-    if (!plan->a_in_place && plan->way != ISO_GEMM_TRANSPOSED_C)
+    if (!plan->a_in_place && plan->way != ISO_GEMM_TRANSPOSED_C && plan->way != ISO_GEMM_B16)
         add(t, "; A in strips");
 }
 
@@ -110,6 +113,7 @@ static void add_why(struct iso_text *t, const struct iso_gemm_shape *s,
     switch (plan->way) {
     case ISO_GEMM_PANELS:
     case ISO_GEMM_W16:
+    case ISO_GEMM_B16:
     case ISO_GEMM_Q:
     case ISO_GEMM_WIDEN: break;
     case ISO_GEMM_IN_PLACE:

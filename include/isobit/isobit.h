@@ -23,8 +23,10 @@
  * The bits: with the default rounding mode (to nearest even, no flush to zero) a result depends
  * on the operands alone. It is the same on scalar, AVX2, AVX-512 and NEON, for any number of
  * threads, any batch around a row, packed or not, at any alignment and stride. docs/numerics.md
- * defines the order of operations. Not promised: the sign and payload of a NaN, exception flags,
- * and equality between two versions of the library whose ISOBIT_NUMERICS_VERSION differs.
+ * defines the order of operations. Only native numerics, which somebody must ask for
+ * (iso_set_numerics), have bits that depend on the CPU. Not promised: the sign and payload of a
+ * NaN, exception flags, and equality between two versions of the library whose
+ * ISOBIT_NUMERICS_VERSION differs.
  */
 #ifndef ISOBIT_ISOBIT_H
 #define ISOBIT_ISOBIT_H
@@ -94,12 +96,12 @@ ISOBIT_API const char *iso_version(void);
 /*
  * One compiled set of kernels, from best to plainest: on x86-64 "avx512", "avx2", "scalar"; on
  * aarch64 "neon", "scalar". A level is a set that differs from another one in products of int8
- * alone, and stands before it: "avx512_amx", "avx512_vnni", "avx2_vnni"; "neon_i8mm",
- * "neon_dotprod". Opaque, static, immutable.
+ * alone, and in native numerics of BF16, and stands before it: "avx512_amx", "avx512_bf16",
+ * "avx512_vnni", "avx2_vnni"; "neon_bf16", "neon_i8mm", "neon_dotprod". Opaque, static, immutable.
  *
  * Linux wants to be asked before a process uses AMX, and from then on wants room for 8 KiB more on
- * the stacks of signal handlers (sigaltstack). The first product of int8 with "avx512_amx" asks; if
- * the answer is no, products are those of "avx512_vnni", with the same bits.
+ * the stacks of signal handlers (sigaltstack). The first such product with "avx512_amx" asks; if
+ * the answer is no, products are those of "avx512_bf16"; those of int8 have the same bits.
  */
 typedef struct iso_isa iso_isa;
 
@@ -137,6 +139,41 @@ ISOBIT_API const iso_isa *iso_isa_active(void);
  * choice (the environment variable included). ISOBIT_E_ISA leaves the choice as it was.
  */
 ISOBIT_API iso_status iso_set_isa(const char *name);
+
+/* --------------------------------------------------------------------------------- numerics */
+
+/*
+ * Changes which numerics calls have, for all threads, from the next call on.
+ *
+ * "fixed", the default: the bits that this header promises.
+ *
+ * "native": iso_linear_w16 with BF16 weights multiplies with the instructions that the CPU has for
+ * it, at more than f32's speed: "avx512_bf16" (VDPBF16PS), "neon_bf16" (BFMMLA). Rows of x are
+ * rounded to BF16, to nearest even; products are exact, or rounded once, and summed in f32 in an
+ * order that only k decides; bias, activation and residual follow as ever. Subnormal numbers may
+ * count as 0. Before the activation a result is as far from that of the rounded x as
+ * (k + 6) u (Σ|x||w| + |bias|) at most, u = 2^-24, and what subnormal numbers add to that; the
+ * rounding of x is another 2^-8 Σ|x||w| (docs/numerics.md). Bits then depend on the CPU's
+ * instructions, but not on threads, the batch around a row, packing, alignment or strides. Packed
+ * weights are the same for both. Everything else, and every set without such instructions, keeps
+ * the bits of "fixed".
+ *
+ * NULL: what the environment variable ISOBIT_NUMERICS names, "fixed" if it is not set; as at the
+ * first use. ISOBIT_E_OPTION: there are no such numerics; then it stays as it was. Where the
+ * variable names none, iso_linear_w16 with BF16 weights returns ISOBIT_E_OPTION until this function
+ * has been called: nothing is ignored silently. Sizes of workspaces are those of the numerics at
+ * hand: they are to be asked for again after a change.
+ */
+ISOBIT_API iso_status iso_set_numerics(const char *name);
+
+/*
+ * The numerics of calls with a set, or NULL for the active one, to be told beside every hash of
+ * results: "2", the ISOBIT_NUMERICS_VERSION of the library, or "native (avx512_bf16)" with the name
+ * of the set. NULL where ISOBIT_NUMERICS is wrong. Static storage.
+ */
+ISOBIT_API const char *iso_numerics(const iso_isa *isa);
+
+/* ---------------------------------------------------------------------------------- machine */
 
 /*
  * Writes what the library sees of the machine (CPU name, feature bits, XCR0, caches, instruction

@@ -99,10 +99,11 @@ ISOBIT_API iso_status iso_linear_f32_workspace_bytes(size_t *bytes, const iso_pa
  * The same with weights of 16 bits, as checkpoints store them: F16 (IEEE binary16) or BF16 (the
  * upper half of a float). They take half the memory and stay so; kernels widen them, which is
  * exact, and all arithmetic is f32. So results have the bits that iso_linear_f32 gives with the
- * widened weights. W is [n][ldw >= k], or with trans_w [k][ldw >= n], in numbers of 16 bits in the
- * machine's byte order. `packed` must be aligned to 64 bytes, must not overlap the memory from W's
- * first element to its last, and must outlive the uses of *p. The layout is the same for all
- * instruction sets:
+ * widened weights; those of BF16 have others in native numerics (iso_set_numerics), for which
+ * nothing is packed anew. W is [n][ldw >= k], or with trans_w [k][ldw >= n], in numbers of 16 bits
+ * in the machine's byte order. `packed` must be aligned to 64 bytes, must not overlap the memory
+ * from W's first element to its last, and must outlive the uses of *p. The layout is the same for
+ * all instruction sets:
  *   BF16  columns j and 16 + j of each 32 lie side by side, at 2j and 2j + 1;  F16  in order.
  * ISOBIT_E_OPTION: a type that does not exist.
  */
