@@ -53,6 +53,7 @@ OP(rope_half, prepare_rope, call_rope_half, OTHER, 3, BENCH_BIT(rope_f32));
 OP(rope_interleaved, prepare_rope, call_rope_pairs, OTHER, 3, BENCH_BIT(rope_f32));
 OP(rope_table, prepare_rope_table, call_rope_table, OTHER, 60, BENCH_BIT(rope_table_f32));
 OP(linear_bf16, prepare_bf16, call_w16, OTHER, 0, NEEDS_FEW_BITS(w16));
+OP(linear_b16, prepare_b16, call_b16, OTHER, 0, NEEDS_FEW_BITS(w16) | BENCH_BIT(set_numerics));
 OP(linear_q8, prepare_q8, call_q, OTHER, 0, NEEDS_FEW_BITS(q));
 OP(linear_q4, prepare_q4, call_q, OTHER, 0, NEEDS_FEW_BITS(q));
 OP(linear_s8, prepare_s8, call_s8, OTHER, 0, NEEDS_FEW_BITS(s8));
@@ -91,6 +92,11 @@ const struct bench_case bench_cases[] = {
     {&linear_bf16, 16, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
     {&linear_bf16, 1, 512, 512, BENCH_READ, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
     {&linear_bf16, 1, VOCABULARY, 512, BENCH_READ, BENCH_THREADS, BENCH_NO_FLOOR, 0},
+    {&linear_b16, 512, 512, 512, BENCH_BF16, BENCH_THREADS, BENCH_NO_FLOOR, 0},
+    {&linear_b16, 128, 2048, 512, BENCH_BF16, BENCH_THREADS, BENCH_NO_FLOOR, 0},
+    {&linear_b16, 16, 512, 512, BENCH_BF16, 0, BENCH_NO_FLOOR, 0},
+    {&linear_b16, 1, 512, 512, BENCH_READ, 0, BENCH_NO_FLOOR, 0},
+    {&linear_b16, 1, VOCABULARY, 512, BENCH_READ, BENCH_THREADS, BENCH_NO_FLOOR, 0},
     {&linear_q8, 512, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
     {&linear_q8, 16, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
     {&linear_q8, 1, 512, 512, BENCH_READ, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
@@ -226,12 +232,17 @@ const char *bench_lacking(const struct bench_library *library, const struct benc
     return bench_operation_name(library->lacks & spec->op->needs);
 }
 
-/* Whether its kernels are those of another set, but for int8. */
-static int is_level(const char *isa) { return strchr(isa, '_') != NULL; }
+int bench_is_native(const struct bench_case *spec) { return spec->op == &linear_b16; }
+
+/* Whether the set has the kernel: levels have that of int8 or of BF16 alone, and the int8 of those
+ * of BF16 is that of the level below. */
+static int has_kernel(const struct bench_case *spec, const char *isa) {
+    const int level = strchr(isa, '_') != NULL, bf16 = strstr(isa, "_bf16") != NULL;
+    return bench_is_native(spec) ? bf16 : !level || (spec->op == &linear_s8 && !bf16);
+}
 
 int bench_has_row(const struct bench_case *spec, const char *isa, int all_threads) {
-    return (!is_level(isa) || spec->op == &linear_s8) &&
-           (spec->flags & BENCH_SCALAR || strcmp(isa, "scalar") != 0) &&
+    return has_kernel(spec, isa) && (spec->flags & BENCH_SCALAR || strcmp(isa, "scalar") != 0) &&
            (spec->flags & BENCH_THREADS || !all_threads);
 }
 

@@ -95,6 +95,9 @@ void bench_shape(char *text, size_t bytes, const struct bench_case *spec);
 /* A function that the case calls and the library lacks, or NULL. */
 const char *bench_lacking(const struct bench_library *library, const struct bench_case *spec);
 
+/* Whether its bits are those of one set alone. */
+int bench_is_native(const struct bench_case *spec);
+
 /* Whether a case has a row for an instruction set, on one or all threads; and the row's name. */
 int bench_has_row(const struct bench_case *spec, const char *isa, int all_threads);
 void bench_name(char *text, size_t bytes, const struct bench_case *spec, const char *isa,

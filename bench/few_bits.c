@@ -113,6 +113,17 @@ static iso_status prepare(struct bench_job *job, enum packed_kind kind) {
 }
 
 iso_status prepare_bf16(struct bench_job *job) { return prepare(job, PACKED_W16); }
+
+/* In native numerics, which the workspace is for as well; all other cases have fixed ones. */
+static iso_status back_to_fixed(const struct bench_job *job, iso_status status) {
+    const iso_status back = job->library->set_numerics("fixed");
+    return status ? status : back;
+}
+iso_status prepare_b16(struct bench_job *job) {
+    const iso_status status = job->library->set_numerics("native");
+    return status ? status : back_to_fixed(job, prepare(job, PACKED_W16));
+}
+
 iso_status prepare_q8(struct bench_job *job) { return prepare(job, PACKED_Q8); }
 iso_status prepare_q4(struct bench_job *job) { return prepare(job, PACKED_Q4); }
 iso_status prepare_s8(struct bench_job *job) { return prepare(job, PACKED_S8); }
@@ -120,6 +131,10 @@ iso_status prepare_s8(struct bench_job *job) { return prepare(job, PACKED_S8); }
 iso_status call_w16(const struct bench_job *job) {
     return job->library->linear_w16(job->out, job->spec->n, job->a, job->spec->k, &job->packed.w16,
                                     job->spec->m, NULL, &job->context);
+}
+iso_status call_b16(const struct bench_job *job) {
+    const iso_status status = job->library->set_numerics("native");
+    return status ? status : back_to_fixed(job, call_w16(job));
 }
 iso_status call_q(const struct bench_job *job) {
     return job->library->linear_q(job->out, job->spec->n, job->a, job->spec->k, &job->packed.q,

@@ -53,7 +53,8 @@
     X(pack_s8_bytes)                                                                               \
     X(pack_s8)                                                                                     \
     X(linear_s8)                                                                                   \
-    X(linear_s8_workspace_bytes)
+    X(linear_s8_workspace_bytes)                                                                   \
+    X(set_numerics)
 
 #define BENCH_FUNCTIONS(X) BENCH_BASIC_FUNCTIONS(X) BENCH_OPERATIONS(X)
 

@@ -8,9 +8,9 @@
 const char *unit_of(const struct row *r) {
     if (r->spec->flags & BENCH_RATE)
         return "Gelem/s";
-    return r->spec->bound == BENCH_INT8  ? "GOP/s"
-           : r->spec->bound == BENCH_FMA ? "GFLOP/s"
-                                         : "GB/s";
+    if (!bench_is_compute(r->spec->bound))
+        return "GB/s";
+    return r->spec->bound == BENCH_INT8 ? "GOP/s" : "GFLOP/s";
 }
 
 static double work_of(const struct bench_job *job) {

@@ -128,10 +128,12 @@ void count_product(struct bench_job *job);
 
 /* few_bits.c */
 iso_status prepare_bf16(struct bench_job *job);
+iso_status prepare_b16(struct bench_job *job);
 iso_status prepare_q8(struct bench_job *job);
 iso_status prepare_q4(struct bench_job *job);
 iso_status prepare_s8(struct bench_job *job);
 iso_status call_w16(const struct bench_job *job);
+iso_status call_b16(const struct bench_job *job);
 iso_status call_q(const struct bench_job *job);
 iso_status call_s8(const struct bench_job *job);
 

@@ -47,6 +47,13 @@ static bool isa_is_used(const iso_isa *isa) {
     return false;
 }
 
+static bool any_has_bf16(void) {
+    for (size_t i = 0; i < row_count; i++)
+        if (rows[i].place.isa->s8->b16_peak)
+            return true;
+    return false;
+}
+
 /* What the roofline needs of them, by instruction set: on one thread. */
 enum { MAX_ISAS = 8 };
 struct isa_peaks {
@@ -57,8 +64,8 @@ static struct isa_peaks peaks[MAX_ISAS];
 /* One line of the report, and one key for each set in the JSON. */
 static void report_peak(enum bench_bound bound, size_t level, size_t bytes, const char *where,
                         size_t t) {
-    static const char *const titles[] = {"FMA", "read", "copy", "int8"};
-    static const char *const units[] = {"GFLOP/s", "GB/s", "GB/s", "GOP/s"};
+    static const char *const titles[] = {"FMA", "read", "copy", "int8", "bf16"};
+    static const char *const units[] = {"GFLOP/s", "GB/s", "GB/s", "GOP/s", "GFLOP/s"};
     const unsigned shots = options.quick ? 3 : 9;
     char line[64], size[24] = "", key[128], text[64];
     if (!bench_is_compute(bound))
@@ -73,6 +80,11 @@ static void report_peak(enum bench_bound bound, size_t level, size_t bytes, cons
         struct bench_place place = {.isa = isa, .threads = t};
         if (t > 1)
             place.executor = iso_pool_executor(pool);
+        if (bound == BENCH_BF16 && !isa->s8->b16_peak) {
+            if (!options.gbench)
+                printf("%10s", "-");
+            continue;
+        }
         double peak = 1e-9 * bench_best_peak(&place, bound, bench_input(), bench_output(), bytes,
                                              1e-3, shots);
         if (t == 1 && i < MAX_ISAS && bound == BENCH_FMA)
@@ -106,6 +118,8 @@ void report_peaks(void) {
     for (size_t t = 1; t <= threads; t += threads > 1 ? threads - 1 : 1) {
         report_peak(BENCH_FMA, 0, 0, "", t);
         report_peak(BENCH_INT8, 0, 0, "", t);
+        if (any_has_bf16())
+            report_peak(BENCH_BF16, 0, 0, "", t);
         for (size_t i = 0; i < n; i++)
             report_peak(BENCH_READ, i, sizes[i], names[i], t);
         for (size_t i = 0; i < n; i++)
@@ -143,8 +157,8 @@ void report_context(void) {
                                        "cpu_time: calling thread, one call");
     if (options.gbench)
         return;
-    printf("isobit %s, numerics %d, %s, %s\n", iso_version(), ISOBIT_NUMERICS_VERSION, COMPILER,
-           ISOBIT_BENCH_FLAGS);
+    printf("isobit %s, numerics %d (linear_b16: native), %s, %s\n", iso_version(),
+           ISOBIT_NUMERICS_VERSION, COMPILER, ISOBIT_BENCH_FLAGS);
     printf("%s, %zu usable thread%s, instruction sets: %s\n", iso_machine()->cpu.name, threads,
            threads == 1 ? "" : "s", text);
     printf("peers: ");
@@ -189,7 +203,7 @@ static double times_rival(struct row *r, size_t rival) {
 }
 
 static void report_row(struct row *r, unsigned *met, unsigned *missed) {
-    static const char *const bounds[] = {"FMA", "read", "copy", "int8"};
+    static const char *const bounds[] = {"FMA", "read", "copy", "int8", "bf16"};
     const enum bench_bound bound = r->spec->bound;
     size_t sizes[8], blanks = 0; /* blanks: not printed yet, as nothing may follow them */
     const char *levels[8];
@@ -261,13 +275,16 @@ static void report_rivals(void) {
     }
 }
 
-/* Rows of one case must have the same outputs. Returns how many differ from the first one. */
+/* Rows of one case must have the same outputs, in native numerics those of one set. Returns how
+ * many differ from the first one. */
 unsigned compare_outputs(void) {
     unsigned differ = 0;
     for (size_t i = 1; i < row_count; i++) {
         size_t first = i;
         while (first > 0 && rows[first - 1].spec == rows[i].spec)
             first--;
+        while (bench_is_native(rows[i].spec) && rows[first].place.isa != rows[i].place.isa)
+            first++;
         if (rows[i].rounds && rows[first].rounds && rows[i].checksum != rows[first].checksum) {
             complain("the output of %s differs from that of %s", rows[i].name, rows[first].name);
             differ++;

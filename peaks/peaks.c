@@ -133,6 +133,9 @@ static void task(void *arg, size_t i) {
         memcpy(&sum, &f, sizeof f);
     } else if (s->bound == BENCH_INT8) {
         sum = (uint64_t)iso_isa_s8(s->place->isa)->s8_peak(s->rounds);
+    } else if (s->bound == BENCH_BF16) {
+        float f = iso_isa_s8(s->place->isa)->b16_peak(s->rounds);
+        memcpy(&sum, &f, sizeof f);
     } else {
         const struct patterns *patterns = patterns_of(s->place->isa);
         for (size_t r = 0; r < s->rounds; r++) {
@@ -162,9 +165,12 @@ double bench_peak(const struct bench_place *place, enum bench_bound bound, const
     struct shot s = {.place = place, .bound = bound, .from = from, .to = to, .rounds = 1};
     const size_t tasks = place->threads < MAX_TASKS ? place->threads : MAX_TASKS;
     double work; /* of one round */
+    if (bound == BENCH_BF16 && !place->isa->s8->b16_peak)
+        return 0;
     if (bench_is_compute(bound)) {
-        const unsigned each =
-            bound == BENCH_FMA ? place->isa->kernels->fma_peak_flops : iso_isa_s8(place->isa)->s8_peak_ops;
+        const unsigned each = bound == BENCH_FMA    ? place->isa->kernels->fma_peak_flops
+                              : bound == BENCH_INT8 ? iso_isa_s8(place->isa)->s8_peak_ops
+                                                    : iso_isa_s8(place->isa)->b16_peak_flops;
         work = (double)each * (double)tasks;
         s.rounds = 256;
     } else {

@@ -5,6 +5,7 @@
  */
 #include "kernel_target.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <isobit/isobit.h>
@@ -98,5 +99,14 @@ int isobit_check(int argc, char **argv) {
     for (int i = 1; i < argc; i++)
         if (!strcmp(argv[i], "--blas"))
             return isobit_check_blas(argc, argv);
+    const char *numerics = iso_numerics(NULL);
+    if (!numerics) {
+        fputs("isobit: check: ISOBIT_NUMERICS is wrong: there are fixed and native\n", stderr);
+        return 2;
+    }
+    if (!strncmp(numerics, "native", 6))
+        fputs("NOTE: ISOBIT_NUMERICS=native changes nothing here: kernels with a hash are those of "
+              "fixed numerics, those of native ones (gemm_b16) have a bound\n",
+              stderr);
     return iso_check_command(iso_kernel_target(), &own, argc, argv);
 }

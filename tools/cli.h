@@ -158,6 +158,10 @@ void session_begin(const struct session *session, iso_generate_options *how);
 /* The token that stands for a missing one; UINT32_MAX: the tokenizer has none. */
 uint32_t find_mask(const iso_tokenizer *tokenizer);
 
+/* "native (avx512_bf16)", to be told beside each hash; NULL in fixed numerics. */
+const char *native_numerics(const iso_context *context);
+/* Exit code 2, after a line about ISOBIT_NUMERICS. */
+int wrong_numerics(void);
 /* Sets the instruction set of the context from --isa and ISOBIT_ISA. */
 int choose_isa(iso_context *context, const struct options *options);
 

@@ -181,15 +181,18 @@ static int measure(struct bench *b, struct result *r) {
     } while (code == 0 && seconds_now() < end);
     if (code != 0)
         return code;
-    const bool int8 = b->session.info->parameters_int8 != 0; /* faster than the FMA peak */
+    const bool faster =
+        b->session.info->parameters_int8 != 0 || /* faster than the FMA peak */
+        (native_numerics(&b->session.context) != NULL && b->session.info->parameters_16 != 0);
     if (r->beams == 0) {
         r->rate = (double)(all * r->tokens) / r->seconds;
-        r->bound = r->fma > 0 && !int8 ? r->flops / r->fma : 0;
+        r->bound = r->fma > 0 && !faster ? r->flops / r->fma : 0;
         return 0;
     }
     r->rate = (double)(all * target_tokens(b, r)) / r->seconds;
     if (r->fma > 0 && r->read > 0) {
-        const double reading = r->bytes / r->read, multiplying = int8 ? 0 : r->step_flops / r->fma;
+        const double reading = r->bytes / r->read,
+                     multiplying = faster ? 0 : r->step_flops / r->fma;
         r->reads = reading > multiplying;
         r->bound = r->reads ? reading : multiplying;
     }
@@ -215,7 +218,9 @@ static void print_text(const struct bench *b, const struct result *results) {
            i->encoder_layers != 0 ? i->encoder_ffn : i->decoder_ffn, i->encoder_layers,
            i->decoder_layers, i->decoder_layers != 0 ? i->target_vocabulary : i->source_vocabulary,
            (double)i->parameters * 1e-6, i->parameters_int8 != 0 ? ", int8" : "");
-    printf("runs on  %s, threads %zu\n\n", iso_isa_name(b->session.context.isa), b->threads);
+    const char *native = native_numerics(&b->session.context);
+    printf("runs on  %s, threads %zu%s%s\n\n", iso_isa_name(b->session.context.isa), b->threads,
+           native != NULL ? ", numerics " : "", native != NULL ? native : "");
     printf("%-24s %9s %9s %9s  %s\n", "", "tokens/s", "ms", "GFLOP/s", "of the bound");
     for (size_t c = 0; c < b->cases; c++) {
         const struct result *r = &results[c];
@@ -284,6 +289,7 @@ static int print_json(const struct bench *b, const struct result *results) {
     json_object_set_new(object, "parameters_int8", json_integer((json_int_t)i->parameters_int8));
     json_object_set_new(object, "weight_bytes", json_integer((json_int_t)i->weight_bytes));
     json_object_set_new(object, "isa", json_string(iso_isa_name(b->session.context.isa)));
+    json_object_set_new(object, "numerics", json_string(iso_numerics(b->session.context.isa)));
     json_object_set_new(object, "threads", json_integer((json_int_t)b->threads));
     for (size_t c = 0; c < b->cases; c++)
         json_array_append_new(cases, json_result(&results[c]));

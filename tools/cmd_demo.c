@@ -399,6 +399,14 @@ static int demonstrate(const struct words *words, const struct session *session,
 int cmd_demo(const struct options *options) {
     struct session session;
     struct words words = {0};
+    const char *numerics = iso_numerics(NULL);
+    if (numerics == NULL)
+        return wrong_numerics();
+    if (strncmp(numerics, "native", 6) == 0)
+        fputs(
+            "isobit: demo: ISOBIT_NUMERICS=native does not count: what is compared here is fixed\n",
+            stderr);
+    (void)iso_set_numerics("fixed");
     int code = session_open(&session, options, NEEDS_TEXT | NEEDS_ENCODER | NEEDS_DECODER);
     if (code == 0)
         code = words_read(&words, &session, options);

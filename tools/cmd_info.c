@@ -75,6 +75,18 @@ static void print_isas(const json_t *root) {
                                                             : "names none of those that can run");
 }
 
+/* Where they are not those that the version tells. */
+static void print_numerics(const json_t *root) {
+    const char *numerics = json_string_value(json_object_get(root, "numerics"));
+    const char *wanted = getenv("ISOBIT_NUMERICS");
+    if (numerics == NULL)
+        printf("numerics         ISOBIT_NUMERICS=%s: there are fixed and native\n",
+               wanted != NULL ? wanted : "");
+    else if (strncmp(numerics, "native", 6) == 0)
+        printf("numerics         %s: bits of products with BF16 weights depend on the CPU\n",
+               numerics);
+}
+
 static void print_threads(const json_t *threads) {
     const json_t *quota = json_object_get(threads, "cgroup_cpus");
     printf("threads          %lld usable: affinity %lld, cgroup quota ",
@@ -121,6 +133,7 @@ static void print_env(const json_t *variables) {
 static void print_machine(const json_t *root) {
     print_cpu(json_object_get(root, "cpu"));
     print_isas(root);
+    print_numerics(root);
     print_threads(json_object_get(root, "threads"));
     print_versions(json_object_get(root, "versions"));
 }

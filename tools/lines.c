@@ -17,8 +17,11 @@ static int loop(struct lines *l, const struct lines_command *command) {
     batch_warn_rest(&l->batch);
     if (code == 0 && l->batch.error[0] != '\0')
         code = fail("%s", l->batch.error);
-    if (code == 0 && l->options->digest)
-        printf("%016llx\n", (unsigned long long)digest_value(&l->digest));
+    if (code == 0 && l->options->digest) {
+        const char *native = native_numerics(&l->session.context);
+        printf("%016llx%s%s\n", (unsigned long long)digest_value(&l->digest),
+               native != NULL ? "  numerics " : "", native != NULL ? native : "");
+    }
     return code;
 }
 

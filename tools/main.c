@@ -96,7 +96,10 @@ enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
 static int cmd_version(const struct options *options) {
     (void)options;
-    printf("isobit %s (numerics %d)\n", iso_version(), ISOBIT_NUMERICS_VERSION);
+    const char *numerics = iso_numerics(NULL);
+    if (numerics == NULL)
+        return wrong_numerics();
+    printf("isobit %s (numerics %s)\n", iso_version(), numerics);
     return 0;
 }
 
@@ -107,7 +110,8 @@ static void print_help(FILE *out) {
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
     fputs("\nisobit COMMAND --help explains the options of a command.\n"
-          "ISOBIT_ISA=NAME in the environment chooses the instruction set, as --isa does;\n"
+          "ISOBIT_ISA=NAME in the environment chooses the instruction set, as --isa does,\n"
+          "ISOBIT_NUMERICS=native lets BF16 weights be multiplied with other bits, and faster;\n"
           "isobit info --env lists all such variables.\n",
           out);
 }

@@ -9,6 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+int wrong_numerics(void) {
+    const char *wanted = getenv("ISOBIT_NUMERICS");
+    return usage("ISOBIT_NUMERICS=%s: there are fixed and native", wanted != NULL ? wanted : "");
+}
+
 int choose_isa(iso_context *context, const struct options *options) {
     if (options->isa != NULL) {
         if (iso_isa_find(&context->isa, options->isa) != ISOBIT_OK)
@@ -22,7 +27,13 @@ int choose_isa(iso_context *context, const struct options *options) {
                          wanted != NULL ? wanted : "", iso_isa_names());
         }
     }
-    return 0;
+    return iso_numerics(context->isa) != NULL ? 0 : wrong_numerics();
+}
+
+/* What is said beside a hash, or nothing in fixed numerics. */
+const char *native_numerics(const iso_context *context) {
+    const char *numerics = iso_numerics(context->isa);
+    return numerics != NULL && strncmp(numerics, "native", 6) == 0 ? numerics : NULL;
 }
 
 /* Before anything is computed: whether the model has what the command needs. */

@@ -352,6 +352,8 @@ CORE: _Prototypes = {
     "iso_isa_names": (c_char_p, []),
     "iso_isa_active": (c_void_p, []),
     "iso_set_isa": (c_int, [c_char_p]),
+    "iso_set_numerics": (c_int, [c_char_p]),
+    "iso_numerics": (c_char_p, [c_void_p]),
     "iso_info_json": (c_int, [c_char_p, c_size_t, _size_out]),
     "iso_pool_create": (c_int, [_handle_out, c_size_t]),
     "iso_pool_destroy": (None, [c_void_p]),

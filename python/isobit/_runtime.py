@@ -80,6 +80,31 @@ def set_isa(name: Optional[str]) -> None:
     check(status, "set_isa")
 
 
+# --------------------------------------------------------------------------------- numerics
+
+
+def get_numerics() -> str:
+    """The numerics in force, to be told beside hashes: "2", or "native (avx512_bf16)"."""
+    numerics = lib.iso_numerics(None)
+    if numerics is None:
+        check(Status.E_OPTION, "get_numerics")
+    return str(numerics.decode())
+
+
+def set_numerics(name: Optional[str]) -> None:
+    """
+    "fixed": the same bits everywhere. "native": products with BF16 weights by the instructions that
+    the CPU has for them, faster, with bits that depend on it. For all threads, from the next call
+    on. None returns to what the environment variable ISOBIT_NUMERICS says, "fixed" if it is not set.
+    """
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"name: a str or None expected, got {type(name).__name__}")
+    status = lib.iso_set_numerics(None if name is None else name.encode())
+    if status and name is not None:
+        raise error_of(status, f"set_numerics: {strerror(status)} ({name!r}; fixed or native)")
+    check(status, "set_numerics")
+
+
 # ---------------------------------------------------------------------------------- threads
 
 

@@ -39,6 +39,11 @@ done
 works 'digest of arguments' "$@" run --model "$model" --digest \
     'the quick brown fox jumps over the lazy dog' 'attention is all you need'
 same 'the digest of arguments differs' "$work/digest"
+# Native numerics are told beside the hash, where the set has them; these weights are no BF16.
+works 'digest in native numerics' env ISOBIT_NUMERICS=native "$@" run --model "$model" --digest
+checks=$((checks + 1))
+told=$(ISOBIT_NUMERICS=native "$@" version | sed -n 's/.*(numerics \(native (.*)\))$/  numerics \1/p')
+[ "$(cat "$work/out")" = "$(cat "$work/digest")$told" ] || problem 'digest: native numerics are not told'
 # Weights where they lie in the file: other operations, the same bits.
 tiny=$source/tests/data/models/gpt2
 works 'ids' "$@" generate --model "$tiny" --digest '5 6 7'

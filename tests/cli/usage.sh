@@ -40,6 +40,21 @@ export ISOBIT_ISA
 fails 2 'ISOBIT_ISA=sse9' 'unknown instruction set in the environment' "$@" run \
     --model "$model" word
 unset ISOBIT_ISA
+ISOBIT_NUMERICS=nativ
+export ISOBIT_NUMERICS
+for command in "run --model $model word" version 'check --op embed' "demo --model $model"; do
+    # shellcheck disable=SC2086 # some words
+    fails 2 'fixed and native' "unknown numerics in the environment, $command" "$@" $command
+done
+works 'info with unknown numerics' "$@" info
+says 'numerics ISOBIT_NUMERICS=nativ: there are fixed and native' 'unknown numerics'
+works 'info --env with unknown numerics' "$@" info --env
+says 'ISOBIT_NUMERICS invalid nativ (neither fixed nor native: products with BF16 weights are refused)' \
+    'unknown numerics'
+ISOBIT_NUMERICS=native
+works 'version in native numerics' "$@" version
+grep -q -E '\(numerics ([0-9]+|native \([a-z0-9_]+\))\)$' "$work/out" || problem 'version: no numerics'
+unset ISOBIT_NUMERICS
 for command in '' run generate score embed fill demo explain quantize info version; do
     # shellcheck disable=SC2086 # empty for the program itself
     works "$command --help" "$@" $command --help
@@ -57,11 +72,12 @@ fi
 # A program, which `timeout` can run, and no function.
 cat >"$work/bare" <<'END'
 #!/bin/sh
-exec env -u ISOBIT_VERBOSE -u ISOBIT_VERBOSE_FILE -u ISOBIT_NUM_THREADS -u OMP_NUM_THREADS "$@"
+exec env -u ISOBIT_NUMERICS -u ISOBIT_VERBOSE -u ISOBIT_VERBOSE_FILE -u ISOBIT_NUM_THREADS -u OMP_NUM_THREADS "$@"
 END
 chmod +x "$work/bare"
 works 'info --env' "$work/bare" "$@" info --env
 says 'ISOBIT_ISA default the best that can run' 'info --env'
+says 'ISOBIT_NUMERICS default fixed' 'info --env'
 says 'ISOBIT_VERBOSE default 0' 'info --env'
 says 'ISOBIT_NUM_THREADS default OMP_NUM_THREADS' 'info --env'
 says ' libisobit: the instruction set of all calls that name none' 'info --env'
