@@ -234,11 +234,12 @@ const char *bench_lacking(const struct bench_library *library, const struct benc
 
 int bench_is_native(const struct bench_case *spec) { return spec->op == &linear_b16; }
 
-/* Whether the set has the kernel: levels have that of int8 or of BF16 alone, and the int8 of those
- * of BF16 is that of the level below. */
+/* Whether the set has the kernel: levels have those of int8 and of BF16 alone, and the int8 of
+ * those named after BF16 is that of the level below. */
 static int has_kernel(const struct bench_case *spec, const char *isa) {
     const int level = strchr(isa, '_') != NULL, bf16 = strstr(isa, "_bf16") != NULL;
-    return bench_is_native(spec) ? bf16 : !level || (spec->op == &linear_s8 && !bf16);
+    return bench_is_native(spec) ? bf16 || strstr(isa, "_amx")
+                                 : !level || (spec->op == &linear_s8 && !bf16);
 }
 
 int bench_has_row(const struct bench_case *spec, const char *isa, int all_threads) {

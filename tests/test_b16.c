@@ -293,7 +293,10 @@ static void names_are_checked(void **unused) {
         const char *says = iso_numerics(ways[v].isa), *name = iso_isa_name(ways[v].isa);
         char native[64];
         (void)snprintf(native, sizeof native, "native (%s)", name);
-        assert_string_equal(says, strstr(name, "_bf16") ? native : version);
+        if (strstr(name, "_amx")) /* or the level below, where the system refuses tiles */
+            assert_true(!strcmp(says, native) || !strcmp(says, "native (avx512_bf16)"));
+        else
+            assert_string_equal(says, strstr(name, "_bf16") ? native : version);
     }
     REFUSED(OPTION, iso_set_numerics("scalar")); /* leaves it */
     setenv("ISOBIT_NUMERICS", "nativ", 1);

@@ -49,7 +49,9 @@ ISO_INLINE void amx_store(const size_t tile, void *to, size_t stride) {
 /* Sums, A and B. */
 #define AMX_PRODUCTS(X)                                                                            \
     X(0, 4, 6)                                                                                     \
-    X(1, 4, 7) X(2, 5, 6) X(3, 5, 7) /* tall */                                                    \
+    X(1, 4, 7)                                                                                     \
+    X(2, 5, 6)                                                                                     \
+    X(3, 5, 7) /* tall */                                                                          \
         X(0, 4, 5) X(1, 4, 6) X(2, 4, 7) X(3, 4, 5)
 ISO_INLINE void amx_dot(const size_t sum, const size_t a, const size_t b) {
     switch (sum * 64 + a * 8 + b) {
@@ -105,88 +107,88 @@ ISO_INLINE void amx_last_step(const struct s8_product *t, const int8_t *a, const
     }
 }
 
-/* Sums that are still to go to C, with scales and bias: row by row while the next ones are added
- * up, since a CPU does not look so far ahead that it would do both at once. */
-struct amx_sums {
-    _Alignas(64) int32_t sums[4 * AMX_ROWS * ISO_PANEL];
-    const struct s8_product *t;
-    size_t row, column, rows, panels, done;
-    vm last; /* the columns of the last panel */
-};
-
-ISO_INLINE void amx_finish(struct amx_sums *w, size_t some) {
-    const struct s8_product *t = w->t;
-    const size_t panels = w->panels, end = w->rows - w->done < some ? w->rows : w->done + some;
-    const float *scales = t->scales + w->column;
-    for (; w->done < end; w->done++) {
-        const size_t i = w->row + w->done;
-        const int32_t *sums = w->sums + w->done * panels * ISO_PANEL;
-        const vf row_scale = vf_set1(t->row_scales[i]);
-        float *c = t->c + i * t->ldc + w->column;
-        for (size_t q = 0; q < panels; q++) {
-            const vm there = q + 1 < panels ? (vm)-1 : w->last;
-            vf v = _mm512_cvtepi32_ps(_mm512_load_si512(sums + q * ISO_PANEL));
-            v = vf_mul(vf_mul(v, vf_load(scales + q * ISO_PANEL)), row_scale);
-            if (t->bias)
-                v = vf_add(v, _mm512_maskz_loadu_ps(there, t->bias + w->column + q * ISO_PANEL));
-            _mm512_mask_storeu_ps(c + q * ISO_PANEL, there, v);
+/* Sums to C, with scales and bias. */
+ISO_INLINE void amx_finish(const struct s8_product *t, size_t row, size_t column, size_t rows,
+                           const size_t panels, const int32_t *sums) {
+    const size_t left = t->n - column;
+    const float *row_scales = t->row_scales + row;
+    float *c = t->c + row * t->ldc + column;
+    vm there[AMX_FLAT_PANELS];
+    vf scales[AMX_FLAT_PANELS], bias[AMX_FLAT_PANELS];
+    ISO_UNROLLED (q, panels) {
+        const size_t j = q * ISO_PANEL;
+        there[q] = left >= j + ISO_PANEL ? (vm)-1 : vm_first(left > j ? left - j : 0);
+        scales[q] = _mm512_maskz_loadu_ps(there[q], t->scales + column + j);
+        bias[q] = t->bias ? _mm512_maskz_loadu_ps(there[q], t->bias + column + j)
+                          : vf_set1(-0.0f); /* which changes nothing */
+    }
+    for (size_t i = 0; i < rows; i++, c += t->ldc, sums += panels * ISO_PANEL) {
+        const vf row_scale = vf_set1(row_scales[i]);
+        ISO_UNROLLED (q, panels) {
+            const vf v = _mm512_cvtepi32_ps(_mm512_load_si512(sums + q * ISO_PANEL));
+            _mm512_mask_storeu_ps(c + q * ISO_PANEL, there[q],
+                                  vf_add(vf_mul(vf_mul(v, scales[q]), row_scale), bias[q]));
         }
     }
 }
 
+/* Sums that wait until the next ones are under way: vectors can work then while tiles do. */
+struct amx_pending {
+    _Alignas(64) int32_t sums[4 * AMX_ROWS * ISO_PANEL];
+    size_t row, column, rows;
+};
+
 /* `rows` rows, which the tiles are configured for, and some panels. */
-ISO_INLINE void amx_tile(const struct s8_product *t, struct amx_sums *before, size_t row,
+ISO_INLINE void amx_tile(const struct s8_product *t, struct amx_pending *p, size_t row,
                          size_t column, size_t rows, const size_t tall, const size_t panels) {
-    const size_t ld = panels * ISO_PANEL, left = t->n - column;
-    const size_t some = before->rows / (t->k / AMX_BYTES + 1) + 1;
+    const size_t ld = panels * ISO_PANEL;
     const int8_t *a = t->a + row * t->lda, *b = t->b + column / ISO_PANEL * t->bps;
     ISO_UNROLLED (i, 1 + tall)
         ISO_UNROLLED (q, panels)
             amx_load(2 * i + q, t->start + column + q * ISO_PANEL, 0);
-    size_t k = t->k;
-    for (; k >= AMX_BYTES; k -= AMX_BYTES, a += AMX_BYTES, b += AMX_BYTES * ISO_PANEL) {
+    size_t left = t->k;
+    for (; left >= AMX_BYTES; left -= AMX_BYTES, a += AMX_BYTES, b += AMX_BYTES * ISO_PANEL)
         amx_step(t, a, b, tall, panels);
-        amx_finish(before, some);
-    }
-    amx_finish(before, AMX_TALL);
-    if (k > 0)
-        amx_last_step(t, a, b, rows, k, tall, panels, (int8_t *)before->sums);
+#ifndef AMX_NOW
+    if (p->rows > 0)
+        amx_finish(t, p->row, p->column, p->rows, panels, p->sums);
+#endif
+    if (left > 0)
+        amx_last_step(t, a, b, rows, left, tall, panels, (int8_t *)p->sums);
     ISO_UNROLLED (i, 1 + tall)
         ISO_UNROLLED (q, panels)
-            amx_store(2 * i + q, before->sums + i * AMX_ROWS * ld + q * ISO_PANEL,
-                      ld * sizeof *before->sums);
-    before->t = t;
-    before->row = row, before->column = column, before->rows = rows, before->panels = panels;
-    before->done = 0;
-    before->last = left < ld ? vm_first(left % ISO_PANEL) : (vm)-1;
+            amx_store(2 * i + q, p->sums + i * AMX_ROWS * ld + q * ISO_PANEL, ld * sizeof *p->sums);
+    p->row = row, p->column = column, p->rows = rows;
+#ifdef AMX_NOW
+    amx_finish(t, p->row, p->column, p->rows, panels, p->sums);
+#endif
 }
 
-#define AMX_TILE(name, tall, panels)                                                               \
-    static ISO_ONE_COPY void amx_##name(const struct s8_product *t, struct amx_sums *before,       \
-                                        size_t row, size_t column, size_t rows) {                  \
-        amx_tile(t, before, row, column, rows, tall, panels);                                      \
+/* Rows i to m in groups of `rows`, columns j to end by so many panels. */
+#define AMX_PART(name, tall, panels)                                                               \
+    static ISO_ONE_COPY void amx_##name(const struct s8_product *t, size_t i, size_t m,            \
+                                        size_t rows, size_t j, size_t end) {                       \
+        struct amx_pending p;                                                                      \
+        p.row = p.column = p.rows = 0;                                                             \
+        for (; j < end; j += panels * ISO_PANEL)                                                   \
+            for (size_t row = i; row < m; row += rows)                                             \
+                amx_tile(t, &p, row, j, rows, tall, panels);                                       \
+        if (p.rows > 0)                                                                            \
+            amx_finish(t, p.row, p.column, p.rows, panels, p.sums);                                \
     }
-AMX_TILE(tall_two, 1, 2)
-AMX_TILE(tall_one, 1, 1)
-AMX_TILE(flat_four, 0, AMX_FLAT_PANELS)
-AMX_TILE(flat_one, 0, 1)
-#undef AMX_TILE
+AMX_PART(tall_two, 1, 2)
+AMX_PART(tall_one, 1, 1)
+AMX_PART(flat_four, 0, AMX_FLAT_PANELS)
+AMX_PART(flat_one, 0, 1)
+#undef AMX_PART
 
-/* Rows i to m, in groups of `rows`. */
-static ISO_ONE_COPY void amx_rows(const struct s8_product *t, size_t i, size_t m, size_t rows) {
-    const size_t panels = rows > AMX_ROWS ? 2 : AMX_FLAT_PANELS;
-    struct amx_sums sums;
-    sums.t = t, sums.rows = sums.done = 0;
+static void amx_rows(const struct s8_product *t, size_t i, size_t m, size_t rows) {
+    const int tall = rows > AMX_ROWS;
+    const size_t panels = (t->n + ISO_PANEL - 1) / ISO_PANEL;
+    const size_t many = panels / (tall ? 2 : AMX_FLAT_PANELS) * (tall ? 2 : AMX_FLAT_PANELS);
     amx_configure(rows);
-    for (size_t j = 0, some; j < t->n; j += some * ISO_PANEL) {
-        some = t->n - j > (panels - 1) * ISO_PANEL ? panels : 1;
-        for (size_t row = i; row < m; row += rows)
-            if (rows > AMX_ROWS)
-                (some > 1 ? amx_tall_two : amx_tall_one)(t, &sums, row, j, rows);
-            else
-                (some > 1 ? amx_flat_four : amx_flat_one)(t, &sums, row, j, rows);
-    }
-    amx_finish(&sums, AMX_TALL);
+    (tall ? amx_tall_two : amx_flat_four)(t, i, m, rows, 0, many * ISO_PANEL);
+    (tall ? amx_tall_one : amx_flat_one)(t, i, m, rows, many * ISO_PANEL, panels * ISO_PANEL);
     TILE_RELEASE();
 }
 
