@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * isobit bench: how fast a model is here, and how fast it could be at best. Encoding is compared
- * with the peak of fused multiply-adds. A step of decoding reads all weights of the decoder and
- * multiplies them with its rows: its bound is the longer of reading so many bytes and of so many
- * multiply-adds. Both peaks are measured beside each case, with the code of isobit_bench; only
- * builds that have it (ISOBIT_BENCH_PEAKS) give percentages.
+ * with the peak of fused multiply-adds, or of int8 or BF16 where the matrices are multiplied so. A
+ * step of decoding reads all weights of the decoder and multiplies them with its rows: its bound is
+ * the longer of reading so many bytes and of so many multiply-adds. Both peaks are measured beside
+ * each case, with the code of isobit_bench; only builds that have it (ISOBIT_BENCH_PEAKS) give
+ * percentages.
  */
 #include "cli.h"
 
@@ -23,6 +24,14 @@ static const double default_seconds = 2;
 
 static const char *const kind_names[ISOBIT_PROFILE_KINDS] = {
     "linear", "logits", "attention", "norm", "embedding", "cache", "search", "other"};
+
+/* What matrices are multiplied with. */
+static const struct multiply {
+    const char *name, *peak, *unit, *json;
+} multiplies[] = {{"fma", "FMA", "GFLOP/s", "fma_peak"},
+                  {"int8", "int8", "GOP/s", "int8_peak"},
+                  {"bf16", "bf16", "GFLOP/s", "bf16_peak"}};
+enum { BY_FMA, BY_INT8, BY_BF16 };
 
 struct bench {
     struct session session;
@@ -44,11 +53,17 @@ struct result {
     double rate, flops;                       /* tokens/s; of all of its matrix products */
     double step_seconds, step_flops, bytes;   /* of the fastest step */
     double kinds[ISOBIT_PROFILE_KINDS], kind; /* seconds, and their sum */
-    double fma, read, bound;                  /* peaks; seconds at best */
+    double multiply, read, bound;             /* peaks; seconds at best */
     bool reads;                               /* the bound is reading */
 };
 
 /* ------------------------------------------------------------------------------ measurements */
+
+static int multiplies_by(const struct bench *b) {
+    const iso_model_info *i = b->session.info;
+    const bool bf16 = native_numerics(&b->session.context) != NULL && i->parameters_16 != 0;
+    return i->parameters_int8 != 0 ? BY_INT8 : bf16 ? BY_BF16 : BY_FMA;
+}
 
 static double peak_memory(void) {
     struct rusage usage;
@@ -65,13 +80,17 @@ static double model_memory(const struct bench *b) {
 enum { PEAK_SHOTS = 3 };
 static const double peak_seconds = 0.01; /* of a shot */
 
+static const enum bench_bound bounds[] = {
+    [BY_FMA] = BENCH_FMA, [BY_INT8] = BENCH_INT8, [BY_BF16] = BENCH_BF16};
+
 static double larger(double a, double b) { return a > b ? a : b; }
 
 /* Peaks in the neighbourhood of a case; called before and after each of its calls. */
 static void measure_peaks(struct bench *b, struct result *r) {
     const struct bench_place place = {b->session.context.isa, b->session.context.executor,
                                       b->threads};
-    r->fma = larger(r->fma, bench_best_peak(&place, BENCH_FMA, NULL, NULL, 0, peak_seconds, 1));
+    r->multiply = larger(r->multiply, bench_best_peak(&place, bounds[multiplies_by(b)], NULL, NULL,
+                                                      0, peak_seconds, 1));
     if (r->bytes <= 0)
         return;
     const size_t bytes = (size_t)r->bytes;
@@ -181,18 +200,14 @@ static int measure(struct bench *b, struct result *r) {
     } while (code == 0 && seconds_now() < end);
     if (code != 0)
         return code;
-    const bool faster =
-        b->session.info->parameters_int8 != 0 || /* faster than the FMA peak */
-        (native_numerics(&b->session.context) != NULL && b->session.info->parameters_16 != 0);
     if (r->beams == 0) {
         r->rate = (double)(all * r->tokens) / r->seconds;
-        r->bound = r->fma > 0 && !faster ? r->flops / r->fma : 0;
+        r->bound = r->multiply > 0 ? r->flops / r->multiply : 0;
         return 0;
     }
     r->rate = (double)(all * target_tokens(b, r)) / r->seconds;
-    if (r->fma > 0 && r->read > 0) {
-        const double reading = r->bytes / r->read,
-                     multiplying = faster ? 0 : r->step_flops / r->fma;
+    if (r->multiply > 0 && r->read > 0) {
+        const double reading = r->bytes / r->read, multiplying = r->step_flops / r->multiply;
         r->reads = reading > multiplying;
         r->bound = r->reads ? reading : multiplying;
     }
@@ -212,6 +227,7 @@ static double speed(const struct result *r) {
 
 static void print_text(const struct bench *b, const struct result *results) {
     const iso_model_info *i = b->session.info;
+    const struct multiply *by = &multiplies[multiplies_by(b)];
     printf("model    %s: d %zu, heads %zu, ffn %zu, layers %zu + %zu, vocabulary %zu; %.1f million "
            "parameters%s\n",
            i->family, i->d, i->encoder_layers != 0 ? i->encoder_heads : i->decoder_heads,
@@ -231,8 +247,8 @@ static void print_text(const struct bench *b, const struct result *results) {
             printf("%5.1f %%: reads %.1f of %.1f GB/s\n", 100 * r->bound / measured(r),
                    r->bytes / measured(r) * 1e-9, r->read * 1e-9);
         else
-            printf("%5.1f %%: FMA peak %.1f GFLOP/s\n", 100 * r->bound / measured(r),
-                   r->fma * 1e-9);
+            printf("%5.1f %%: %s peak %.1f %s\n", 100 * r->bound / measured(r), by->peak,
+                   r->multiply * 1e-9, by->unit);
     }
     puts("\nms and GFLOP/s: of a call when encoding, or when reading prompts; of a step when "
          "decoding.\n"
@@ -249,7 +265,7 @@ static void print_text(const struct bench *b, const struct result *results) {
            (double)i->weight_bytes / (1 << 20));
 }
 
-static json_t *json_result(const struct result *r) {
+static json_t *json_result(const struct result *r, const struct multiply *by) {
     json_t *object = json_object(), *kinds = json_object();
     json_object_set_new(object, "name", json_string(r->name));
     json_object_set_new(object, "sentences", json_integer((json_int_t)r->sentences));
@@ -265,10 +281,10 @@ static json_t *json_result(const struct result *r) {
         json_object_set_new(object, "step_weight_bytes", json_real(r->bytes));
     }
     if (r->bound > 0) {
-        json_object_set_new(object, "fma_peak", json_real(r->fma));
+        json_object_set_new(object, by->json, json_real(r->multiply));
         if (r->beams != 0)
             json_object_set_new(object, "read_peak", json_real(r->read));
-        json_object_set_new(object, "bound", json_string(r->reads ? "read" : "fma"));
+        json_object_set_new(object, "bound", json_string(r->reads ? "read" : by->name));
         json_object_set_new(object, "percent_of_bound", json_real(100 * r->bound / measured(r)));
     }
     for (int k = 0; k < ISOBIT_PROFILE_KINDS; k++)
@@ -292,7 +308,7 @@ static int print_json(const struct bench *b, const struct result *results) {
     json_object_set_new(object, "numerics", json_string(iso_numerics(b->session.context.isa)));
     json_object_set_new(object, "threads", json_integer((json_int_t)b->threads));
     for (size_t c = 0; c < b->cases; c++)
-        json_array_append_new(cases, json_result(&results[c]));
+        json_array_append_new(cases, json_result(&results[c], &multiplies[multiplies_by(b)]));
     json_object_set_new(object, "cases", cases);
     json_object_set_new(object, "peak_memory_bytes", json_integer((json_int_t)model_memory(b)));
     char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(6));

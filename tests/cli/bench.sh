@@ -17,7 +17,7 @@ if $quick; then
         grep -q -E -e "$text" "$work/out" || problem "bench: no line like '$text'"
     done
     works 'bench of int8' "$@" bench --model "$model" --compute int8 --seconds 0.01
-    for text in '^model .* parameters, int8$' '^encode 32 x 32 .* -$' '^decode 1, greedy .*: reads '; do
+    for text in '^model .* parameters, int8$' '^encode 32 x 32 .* %: int8 peak [0-9.]* GOP/s$' '^decode 1, greedy .* %: (reads|int8 peak) '; do
         checks=$((checks + 1))
         grep -q -E -e "$text" "$work/out" || problem "bench of int8: no line like '$text'"
     done
