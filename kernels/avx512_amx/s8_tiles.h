@@ -11,9 +11,7 @@
  * tile for each product. The steps beyond the last 64 are copied into tiles of zeros.
  */
 enum { AMX_TALL = 2 * AMX_ROWS, AMX_FLAT_PANELS = 4, AMX_TILE_BYTES = AMX_ROWS * AMX_BYTES };
-#ifndef AMX_FEW
 #define AMX_FEW 3 /* rows; fewer go through VNNI */
-#endif
 
 /* For up to 32 rows. */
 static ISO_ONE_COPY void amx_configure(size_t rows) {
@@ -52,7 +50,7 @@ ISO_INLINE void amx_store(const size_t tile, void *to, size_t stride) {
     X(1, 4, 7)                                                                                     \
     X(2, 5, 6)                                                                                     \
     X(3, 5, 7) /* tall */                                                                          \
-        X(0, 4, 5) X(1, 4, 6) X(2, 4, 7) X(3, 4, 5)
+    X(0, 4, 5) X(1, 4, 6) X(2, 4, 7) X(3, 4, 5)
 ISO_INLINE void amx_dot(const size_t sum, const size_t a, const size_t b) {
     switch (sum * 64 + a * 8 + b) {
 #define AMX_CASE(sum, a, b)                                                                        \
@@ -132,15 +130,10 @@ ISO_INLINE void amx_finish(const struct s8_product *t, size_t row, size_t column
     }
 }
 
-/* Sums that wait until the next ones are under way: vectors can work then while tiles do. */
-struct amx_pending {
-    _Alignas(64) int32_t sums[4 * AMX_ROWS * ISO_PANEL];
-    size_t row, column, rows;
-};
-
 /* `rows` rows, which the tiles are configured for, and some panels. */
-ISO_INLINE void amx_tile(const struct s8_product *t, struct amx_pending *p, size_t row,
-                         size_t column, size_t rows, const size_t tall, const size_t panels) {
+ISO_INLINE void amx_tile(const struct s8_product *t, size_t row, size_t column, size_t rows,
+                         const size_t tall, const size_t panels) {
+    _Alignas(64) int32_t sums[4 * AMX_ROWS * ISO_PANEL];
     const size_t ld = panels * ISO_PANEL;
     const int8_t *a = t->a + row * t->lda, *b = t->b + column / ISO_PANEL * t->bps;
     ISO_UNROLLED (i, 1 + tall)
@@ -149,32 +142,21 @@ ISO_INLINE void amx_tile(const struct s8_product *t, struct amx_pending *p, size
     size_t left = t->k;
     for (; left >= AMX_BYTES; left -= AMX_BYTES, a += AMX_BYTES, b += AMX_BYTES * ISO_PANEL)
         amx_step(t, a, b, tall, panels);
-#ifndef AMX_NOW
-    if (p->rows > 0)
-        amx_finish(t, p->row, p->column, p->rows, panels, p->sums);
-#endif
     if (left > 0)
-        amx_last_step(t, a, b, rows, left, tall, panels, (int8_t *)p->sums);
+        amx_last_step(t, a, b, rows, left, tall, panels, (int8_t *)sums);
     ISO_UNROLLED (i, 1 + tall)
         ISO_UNROLLED (q, panels)
-            amx_store(2 * i + q, p->sums + i * AMX_ROWS * ld + q * ISO_PANEL, ld * sizeof *p->sums);
-    p->row = row, p->column = column, p->rows = rows;
-#ifdef AMX_NOW
-    amx_finish(t, p->row, p->column, p->rows, panels, p->sums);
-#endif
+            amx_store(2 * i + q, sums + i * AMX_ROWS * ld + q * ISO_PANEL, ld * sizeof *sums);
+    amx_finish(t, row, column, rows, panels, sums);
 }
 
 /* Rows i to m in groups of `rows`, columns j to end by so many panels. */
 #define AMX_PART(name, tall, panels)                                                               \
     static ISO_ONE_COPY void amx_##name(const struct s8_product *t, size_t i, size_t m,            \
                                         size_t rows, size_t j, size_t end) {                       \
-        struct amx_pending p;                                                                      \
-        p.row = p.column = p.rows = 0;                                                             \
         for (; j < end; j += panels * ISO_PANEL)                                                   \
             for (size_t row = i; row < m; row += rows)                                             \
-                amx_tile(t, &p, row, j, rows, tall, panels);                                       \
-        if (p.rows > 0)                                                                            \
-            amx_finish(t, p.row, p.column, p.rows, panels, p.sums);                                \
+                amx_tile(t, row, j, rows, tall, panels);                                           \
     }
 AMX_PART(tall_two, 1, 2)
 AMX_PART(tall_one, 1, 1)
