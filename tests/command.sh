@@ -7,7 +7,7 @@
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-unset ISOBIT_ISA
+unset ISOBIT_ISA ISOBIT_NUMERICS
 failures=0
 checks=0
 limit=${ISOBIT_TEST_LIMIT:-240}

@@ -11,7 +11,7 @@ ISOBIT_CLI=$3
 PYTHONDONTWRITEBYTECODE=1
 PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 # what else the machine has is no part of the test
 export ISOBIT_CLI PYTHONDONTWRITEBYTECODE PYTEST_DISABLE_PLUGIN_AUTOLOAD
-unset ISOBIT_ISA ISOBIT_LIBRARY PYTHONPATH || true
+unset ISOBIT_ISA ISOBIT_NUMERICS ISOBIT_LIBRARY PYTHONPATH || true
 if ! missing=$("$python" -c 'import numpy, pytest' 2>&1); then
     echo "python SKIPPED: $python: $(printf '%s\n' "$missing" | tail -n 1)"
     exit 77

@@ -241,6 +241,10 @@ def test_instruction_sets_and_threads():
     refuses(TypeError, "name: a str or None expected, got int", isobit.set_isa, 2)
     refuses(ValueError, "'sc\\x00alar'", isobit.set_isa, "sc\0alar")
     assert isobit.get_isa() == before
+    numerics = isobit.get_numerics()
+    refuses(ValueError, "'nativ'; fixed or native", isobit.set_numerics, "nativ")
+    refuses(TypeError, "name: a str or None expected, got int", isobit.set_numerics, 2)
+    assert isobit.get_numerics() == numerics
     refuses(ValueError, "threads: -1 is out of range", isobit.set_num_threads, -1)
     refuses(TypeError, "threads: an int expected, got float", isobit.set_num_threads, 2.0)
     refuses(isobit.IsobitError, "set_num_threads: ", isobit.set_num_threads, 2**62)

@@ -162,6 +162,27 @@ def test_round_w16(rng, isa):
 # ------------------------------------------------------------------------------ the products
 
 
+def test_native_numerics(rng):
+    """BF16 weights alone, and where the set has it: near the fixed results, and named."""
+    w, x = rng.standard_normal((40, 70)).astype(np.float32), rng.standard_normal((9, 70))
+    x = x.astype(np.float32)
+    packed = {d: isobit.PackedLinear(w, dtype=d) for d in ("f32", "bf16", "f16")}
+    fixed = {d: layer(x) for d, layer in packed.items()}
+    assert isobit.get_numerics() == str(isobit.numerics_version())
+    isobit.set_numerics("native")
+    try:
+        native = isobit.get_numerics() == f"native ({isobit.get_isa()})"
+        assert native or isobit.get_numerics() == str(isobit.numerics_version())
+        assert same_bits(packed["f32"](x), fixed["f32"]) and same_bits(packed["f16"](x), fixed["f16"])
+        got = packed["bf16"](x)
+        assert same_bits(got, fixed["bf16"]) != native
+        assert np.abs(got - fixed["bf16"]).max() <= (np.abs(x) @ np.abs(w).T).max() / 128
+        assert same_bits(packed["bf16"](x[3:4]), got[3:4])
+    finally:
+        isobit.set_numerics(None)
+    assert same_bits(packed["bf16"](x), fixed["bf16"])
+
+
 @pytest.mark.parametrize("m, n, k", [(1, 5, 128), (3, 33, 256), (40, 48, 640)])
 @pytest.mark.parametrize("dtype", ["f16", "bf16"])
 def test_16_bits(rng, isa, dtype, m, n, k):
