@@ -197,7 +197,7 @@ static int check(struct iso_check_run *run, struct iso_check_report *k,
         run->timing = true;
     c->recording.text = c->json ? NULL : k->text ? k->text : stderr;
     c->recording.command = k->command;
-    c->recording.some = c->line || run->only_case || run->where;
+    c->recording.some = c->line || run->only_case || run->where || run->parts;
     c->recording.max_fail = k->max_fail;
     if (iso_recording_begin(&c->recording, run))
         return 2;

@@ -162,8 +162,12 @@ static int begin_compare(struct iso_recording *x, struct iso_check_run *run) {
     x->comparison.differs = on_difference;
     x->comparison.user = x;
     run->plan = r->plan ? ISO_CHECK_PLAN_FULL : ISO_CHECK_PLAN_QUICK;
-    run->part = r->part;
-    run->parts = r->parts;
+    if (run->parts && r->parts)
+        return complain(x->compare, "is of a part: --part has no meaning here");
+    if (!run->parts) {
+        run->part = r->part;
+        run->parts = r->parts;
+    }
     run->iters = (size_t)r->iters;
     run->seed = r->seed;
     if (!run->name)

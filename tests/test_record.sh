@@ -53,6 +53,15 @@ for isa in $sets; do
 done
 
 # One kernel and random cases: the file knows which. Another seed would give other cases.
+exits 0 "a part" "$@" --compare "$work/file" --op embed --part 2/5
+says '^machines: equal$'
+! grep -q 'did not run' "$work/out" || problem "$title: counts what was not asked for"
+part=$(sed -n 's/^compared \([0-9]*\) results.*/\1/p' "$work/out")
+exits 0 "the whole" "$@" --compare "$work/file" --op embed
+whole=$(sed -n 's/^compared \([0-9]*\) results.*/\1/p' "$work/out")
+[ "$part" -gt 0 ] || problem "$title: no result of part 2/5"
+[ "$part" -lt $((whole / 4)) ] || problem "$title: $part of $whole results of part 2/5"
+
 small() { exits 0 "record embed" "$@" --quick --op embed --part 2/3 --iters 9 --seed 4 --record "$work/one"; }
 small "$@"
 cases=$(sed -n 's/^recorded \([0-9]*\) .*/\1/p' "$work/out")
@@ -139,6 +148,7 @@ if [ -c /dev/full ]; then
     grep -q 'No space left' "$work/err" || problem "full disk: not said"
 fi
 refuses "both" 'exclude' "$@" --record "$work/one" --compare "$work/one"
+refuses "part of a part" 'is of a part' "$@" --compare "$work/first" --part 1/2
 refuses "seed" 'from the file' "$@" --compare "$work/first" --seed 3
 refuses "plan" 'from the file' "$@" --compare "$work/first" --quick
 refuses "self-test" 'from the file' "$@" --compare "$work/first" --self-test
