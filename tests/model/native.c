@@ -16,22 +16,23 @@ static void logits_on(float *logits, const iso_model *model, const uint32_t *sou
        &error);
 }
 
+/* The logarithm of the sum of the exponentials of a row. */
+static double log_sum(const float *x, size_t V) {
+    double sum = 0, top = -INFINITY;
+    for (size_t v = 0; v < V; v++)
+        top = (double)x[v] > top ? (double)x[v] : top;
+    for (size_t v = 0; v < V; v++)
+        sum += exp((double)x[v] - top);
+    return top + log(sum);
+}
+
 /* Differences of log-probabilities, summed up by row. */
 static double moved(const float *a, const float *b, size_t V, double *most) {
     double all = 0;
     for (size_t t = 0; t < T; t++, a += V, b += V) {
-        double sums[2] = {0, 0}, top[2] = {-INFINITY, -INFINITY};
+        const double of_a = log_sum(a, V), of_b = log_sum(b, V);
         for (size_t v = 0; v < V; v++) {
-            top[0] = fmax(top[0], (double)a[v]);
-            top[1] = fmax(top[1], (double)b[v]);
-        }
-        for (size_t v = 0; v < V; v++) {
-            sums[0] += exp((double)a[v] - top[0]);
-            sums[1] += exp((double)b[v] - top[1]);
-        }
-        for (size_t v = 0; v < V; v++) {
-            const double difference = fabs(((double)a[v] - top[0] - log(sums[0])) -
-                                           ((double)b[v] - top[1] - log(sums[1])));
+            const double difference = fabs(((double)a[v] - of_a) - ((double)b[v] - of_b));
             all += difference / (double)(T * V);
             *most = fmax(*most, difference);
         }
