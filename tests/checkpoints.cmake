@@ -4,9 +4,8 @@
 if(NOT ISOBIT_MODEL)
   return()
 endif()
-set(bin_files bin/archives.c bin/pickles.c)
 isobit_test_program(test_checkpoints test_checkpoints.c checkpoints/elements.c
-  checkpoints/index.c checkpoints/loader.c checkpoints/pickles.c ${bin_files} model_files.c)
+  checkpoints/index.c checkpoints/loader.c checkpoints/pickles.c)
 # Calls the readers by their internal names.
 target_include_directories(test_checkpoints PRIVATE ${PROJECT_SOURCE_DIR}/model)
 # 64-bit file offsets give some calls another name.

@@ -4,8 +4,7 @@
 if(NOT ISOBIT_MODEL)
   return()
 endif()
-set(corpus_files corpus/configs.c corpus/headers.c corpus/tensors.c)
-isobit_test_program(test_corpus test_corpus.c ${corpus_files} model_files.c)
+isobit_test_program(test_corpus test_corpus.c)
 # Calls the header parser by its internal name too.
 target_include_directories(test_corpus PRIVATE ${PROJECT_SOURCE_DIR}/model)
 isobit_test(corpus test_corpus)

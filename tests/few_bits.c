@@ -4,6 +4,10 @@
  */
 #include "few_bits.h"
 
+#include "select.h"
+
+#include <stdbool.h>
+
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -70,15 +74,16 @@ static iso_pool *pools[3];
 iso_context ways[32];
 size_t way_count, set_count;
 
-int make_ways(void **unused) {
-    (void)unused;
-    static const size_t threads[] = {2, 3, 16};
-    slack = getenv("ISOBIT_EMULATED") ? 64 : 0;
+static int make(bool levels) {
+    static const size_t threads[] = {3, 2, 16};
+    const int emulated = getenv("ISOBIT_EMULATED") != NULL; /* then one number of threads */
+    slack = emulated ? 64 : 0;
     for (size_t i = 0; i < iso_isa_count(); i++)
-        if (!iso_isa_missing(iso_isa_get(i)))
+        if (!iso_isa_missing(iso_isa_get(i)) &&
+            (levels || iso_isa_get(i)->s8 == iso_isa_get(i)->kernels))
             ways[way_count++] = (iso_context){.size = sizeof *ways, .isa = iso_isa_get(i)};
     set_count = way_count;
-    for (size_t p = 0; p < COUNT(pools); p++) {
+    for (size_t p = 0; p < (emulated ? 1 : COUNT(pools)); p++) {
         if (iso_pool_create(&pools[p], threads[p]))
             return -1;
         for (size_t i = 0; i < set_count; i++) {
@@ -87,6 +92,16 @@ int make_ways(void **unused) {
         }
     }
     return 0;
+}
+
+int make_ways(void **unused) {
+    (void)unused;
+    return make(false);
+}
+
+int make_ways_with_levels(void **unused) {
+    (void)unused;
+    return make(true);
 }
 
 int drop_ways(void **unused) {

@@ -37,10 +37,12 @@ float *random_floats(size_t n);
 /* The same bits, or both NaN. */
 int same(const float *x, size_t ldx, const float *y, size_t ldy, size_t rows, size_t n);
 
-/* Every set that can run, alone, then with pools of 2, 3 and 16 threads. */
+/* Every set that can run, alone, then with pools of 3, 2 and 16 threads; emulated with the first
+ * alone. Levels differ in products of int8. */
 extern iso_context ways[];
 extern size_t way_count, set_count;
 int make_ways(void **unused);
+int make_ways_with_levels(void **unused);
 int drop_ways(void **unused);
 
 /* A linear layer with packed weights of some kind. */

@@ -4,9 +4,8 @@
 if(NOT ISOBIT_MODEL)
   return()
 endif()
-set(gguf_files gguf/maker.c gguf/rows_file.c gguf/rows_model.c)
 isobit_test_program(test_gguf test_gguf.c gguf/broken.c gguf/faults.c gguf/models.c gguf/pieces.c
-  gguf/places.c gguf/words.c ${gguf_files} model_files.c)
+  gguf/places.c gguf/words.c)
 # Calls the reader by its internal names.
 target_include_directories(test_gguf PRIVATE ${PROJECT_SOURCE_DIR}/model)
 target_link_libraries(test_gguf PRIVATE PkgConfig::JANSSON)
@@ -14,9 +13,9 @@ target_link_libraries(test_gguf PRIVATE PkgConfig::JANSSON)
 target_link_options(test_gguf PRIVATE
   LINKER:--wrap=malloc,--wrap=aligned_alloc,--wrap=pread,--wrap=pread64,--wrap=opendir)
 isobit_test(gguf test_gguf)
-isobit_test_program(test_gguf_q test_gguf_q.c gguf/refused.c model_files.c)
+isobit_test_program(test_gguf_q test_gguf_q.c)
 target_include_directories(test_gguf_q PRIVATE ${PROJECT_SOURCE_DIR}/model)
 isobit_test(gguf_q test_gguf_q)
-isobit_test_program(test_blocks test_blocks.c gguf/blocks.c gguf/refused.c ${gguf_files} model_files.c)
+isobit_test_program(test_blocks test_blocks.c gguf/blocks.c)
 target_include_directories(test_blocks PRIVATE ${PROJECT_SOURCE_DIR}/model)
 isobit_test(blocks test_blocks)

@@ -2,7 +2,6 @@
 #
 # isobit check --record and --compare.
 isobit_test_program(test_record test_record.c record/compare.c record/measure.c
-  record_corpus.c model_files.c
   $<TARGET_OBJECTS:isobit_check_objects>)
 isobit_test(record test_record)
 if(NOT CMAKE_CROSSCOMPILING AND NOT ISOBIT_SANITIZE)

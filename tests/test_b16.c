@@ -372,7 +372,7 @@ int main(int argc, char **argv) {
     };
     if (argc < 2) {
         first_use[0] = in_child("nativ"), first_use[1] = in_child("NATIVE");
-        return cmocka_run_group_tests(choice, make_ways, leave_fixed);
+        return cmocka_run_group_tests(choice, make_ways_with_levels, leave_fixed);
     }
     bool any = false;
     (void)argv;
@@ -384,5 +384,5 @@ int main(int argc, char **argv) {
         puts("SKIPPED: native numerics: this CPU has no products of BF16");
         return 77;
     }
-    return cmocka_run_group_tests(native, make_ways, leave_fixed);
+    return cmocka_run_group_tests(native, make_ways_with_levels, leave_fixed);
 }

@@ -6,6 +6,8 @@
  */
 #include "test_model.h"
 
+#include "sanitized.h"
+
 #define ATTENTION_ERROR 1e-5
 
 const char *const golden[] = {"marian-swish",
@@ -137,16 +139,9 @@ void logits_of(float *logits, const iso_model *model, const uint32_t *source, si
        &error);
 }
 
-/* Emulated, and in the thread sanitizer, most tests take every third model. */
+/* With sanitizers most tests take every third model, and emulated every seventh. */
 size_t model_step(void) {
-#if defined(__SANITIZE_THREAD__)
-    return 3;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-    return 3;
-#endif
-#endif
-    return getenv("ISOBIT_EMULATED") ? 3 : 1;
+    return getenv("ISOBIT_LONG") ? 1 : getenv("ISOBIT_EMULATED") ? 7 : SANITIZED ? 3 : 1;
 }
 
 static void test_golden(void **state) {
@@ -281,8 +276,6 @@ static void test_g2p(void **state) {
 }
 
 /* ---------------------------------------------------------------------------------- memory */
-
-#include "sanitized.h"
 
 /* The largest resident size so far, in bytes; an exec starts it afresh. */
 static double resident(void) {

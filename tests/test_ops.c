@@ -10,6 +10,8 @@
  */
 #include "test_ops.h"
 
+#include "select.h"
+
 bool quick;
 const char *only_isa;      /* NULL: all */
 static size_t guard_slack; /* bytes between a block and its guard page */
@@ -197,14 +199,23 @@ static void add_way(const iso_isa *isa, const char *threads, const iso_executor 
     w->context = (iso_context){.size = sizeof(iso_context), .isa = isa, .executor = executor};
 }
 
+/* The set's own kernels of floats: those of a level are another set's. */
+static bool has_floats(const iso_isa *isa) { return isa->s8 == isa->kernels; }
+
+static bool is_one_of_few(size_t threads) {
+    return threads == 2 || threads == 3 || threads == MOST_THREADS;
+}
+
 static int make_ways(void **state) {
     (void)state;
+    const bool all = getenv("ISOBIT_LONG") != NULL;
     size_t pool_count = 0;
     /* What runs in which order is the same on every CPU, and slow on one that is emulated. Nine
-     * numbers of threads, odd and even, below and above what machines of the tests have. */
+     * numbers of threads, odd and even, below and above what machines of the tests have; all of
+     * them with the best set, three with the others. */
     const int emulated = getenv("ISOBIT_EMULATED") != NULL;
     for (size_t n = 1; n <= MOST_THREADS; n++) {
-        if (quick ? n != 3 && (emulated || (n != 2 && n != MOST_THREADS))
+        if (quick ? n != 3 && (emulated || !is_one_of_few(n))
                   : n == 6 || (n > 8 && n != 13 && n != MOST_THREADS))
             continue;
         if (iso_pool_create(&pools[pool_count], n) != ISOBIT_OK)
@@ -212,7 +223,8 @@ static int make_ways(void **state) {
         pool_count++;
     }
     for (size_t i = 0; i < iso_isa_count(); i++) {
-        if (only_isa && strcmp(only_isa, iso_isa_name(iso_isa_get(i))) != 0)
+        if (only_isa ? strcmp(only_isa, iso_isa_name(iso_isa_get(i))) != 0
+                     : !has_floats(iso_isa_get(i)))
             continue;
         if (!iso_isa_missing(iso_isa_get(i)))
             add_way(iso_isa_get(i), "no executor", NULL);
@@ -229,6 +241,8 @@ static int make_ways(void **state) {
         for (size_t p = 0; p < pool_count; p++) {
             char name[16];
             const iso_executor *e = iso_pool_executor(pools[p]);
+            if (i && !all && !is_one_of_few(e->max_threads))
+                continue;
             snprintf(name, sizeof name, "pool of %zu", e->max_threads);
             add_way(isa, name, e);
         }

@@ -363,5 +363,5 @@ int main(void) {
         cmocka_unit_test(the_least_integer_is_exact),
         cmocka_unit_test(wrong_arguments_are_refused),
     };
-    return cmocka_run_group_tests(tests, make_ways, drop_ways);
+    return cmocka_run_group_tests(tests, make_ways_with_levels, drop_ways);
 }

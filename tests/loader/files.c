@@ -66,13 +66,15 @@ void test_file_mutations(void **state) {
     files_path(&f, "model.safetensors", path, sizeof path);
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     assert_true(fd >= 0);
-    for (size_t i = 0; i < header; i++)
-        for (int bit = 0; bit < 8; bit++) {
-            const unsigned char flipped = (unsigned char)(data[i] ^ 1 << bit);
-            assert_int_equal(pwrite(fd, &flipped, 1, (off_t)i), 1);
-            load(&f, NULL, &error);
-            assert_int_equal(pwrite(fd, &data[i], 1, (off_t)i), 1);
-        }
+    /* Every bit; an emulator takes some, each of them in some byte. */
+    const size_t step = getenv("ISOBIT_EMULATED") ? 13 : 1;
+    for (size_t bit = 0; bit < 8 * header; bit += step) {
+        const size_t i = bit / 8;
+        const unsigned char flipped = (unsigned char)(data[i] ^ 1 << bit % 8);
+        assert_int_equal(pwrite(fd, &flipped, 1, (off_t)i), 1);
+        load(&f, NULL, &error);
+        assert_int_equal(pwrite(fd, &data[i], 1, (off_t)i), 1);
+    }
     assert_int_equal(load(&f, NULL, &error), ISOBIT_OK);
     for (size_t n = bytes - 1;; n -= n > header ? (bytes - header) / 64 : 1) {
         assert_int_equal(ftruncate(fd, (off_t)n), 0);

@@ -118,14 +118,15 @@ void test_most_positions(void **state) {
     files f;
     iso_error error;
     files_make(&f);
-    for (size_t i = 0; i < 2; i++) {
+    /* The possible one is computed all the same: a minute under an emulator. */
+    for (size_t i = getenv("ISOBIT_EMULATED") ? 1 : 0; i < 2; i++) {
         char more[200];
         builder b = {.state = 1, .skip = "model.shared.weight"};
         (void)snprintf(more, sizeof more, IDS ",\"max_position_embeddings\":%zu",
                        tables[i].positions);
         files_config(&f, "marian", V, tables[i].d, 1, FFN, more);
         builder_model(&b, V, tables[i].d, FFN, 1);
-        b.skip = NULL; /* ends the load before the table, which is found to be possible first */
+        b.skip = NULL; /* ends the load, after the table was found to be possible */
         builder_tensor(&b, "model.shared.weight", V, tables[i].d, NAN, 0);
         builder_write(&b, &f);
         assert_int_equal(load(&f, &reject, &error), tables[i].status);
