@@ -23,7 +23,7 @@ count() {
     [ "${tests:-0}" -gt 0 ]
 }
 
-# stage PRESET TITLE [CTEST-ARG...]
+# stage PRESET TITLE [CTEST-ARG...]: builds $programs, or everything.
 stage() {
     preset=$1
     title=$2
@@ -32,7 +32,8 @@ stage() {
     dir=$(preset_dir "$preset")
     say "== $preset: $title"
     rm -f "$root/$dir/results.xml"
-    if configure_and_build "$preset"; then
+    # shellcheck disable=SC2086 # a list of names
+    if configure_and_build "$preset" ${programs:+--target $programs}; then
         say "   built in $(($(date +%s) - start)) s"
         ctest --test-dir "$dir" -j "$jobs" --output-on-failure --output-junit \
             "$root/$dir/results.xml" "$@" || true
@@ -64,21 +65,37 @@ loud_skips() {
         while IFS= read -r line; do say "   $line"; done || true
 }
 
-# The tests that start threads, by name.
-threaded='thread|pool|fork|process|faults|model|sample|generate|cli|^ops|^blas$'
+# The tests that start threads, by name, and what they run.
+threaded='^(threads|process|faults|text_faults|model|parallel_load|sample|verbose|ops|blas)$'
+threaded="$threaded|^cli_(model|score|same|bench|quantize|embed|marian)\$"
+threaded_programs="isobit_cli test_threads test_process test_faults test_text_faults test_model
+    test_parallel_load test_sample test_verbose test_ops test_blas"
+
+# What asks neither a compiler nor the CPU: words, refusals and files of the command line, which gcc's
+# optimised build has, and clang's with sanitizers; and documents.
+twice='^cli_(usage|score|options|gguf|output|explain|bench|quantize|embed|writers|marian|languages)$'
+twice="$twice|^(record.command|consumer_readme_page|integration_measure)\$"
+[ -z "${ISOBIT_LONG:-}" ] || twice='^$' # then everything runs everywhere
 
 run_stage() {
+    programs=
     case $1 in
     release) stage release "gcc, optimised: everything" ;;
-    clang) stage clang "clang, optimised: all but the emulated CPUs" \
-        -E '\.(Nehalem|SandyBridge|Haswell)$|_qemu_' ;;
+    clang)
+        stage clang "clang, optimised: all but the emulated CPUs and most of the command line" \
+            -E "\.(Nehalem|SandyBridge|Haswell)$|_qemu_|$twice"
+        ;;
     asan-ubsan) stage asan-ubsan "clang, address and undefined-behaviour sanitizers" ;;
-    tsan) stage tsan "thread sanitizer: what runs in threads" -R "$threaded" ;;
+    tsan)
+        programs=$threaded_programs
+        stage tsan "thread sanitizer: what runs in threads" -R "$threaded"
+        ;;
     aarch64)
         cross aarch64 arm64 "gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross" \
-            "NEON, cross-compiled, under qemu-aarch64"
+            "NEON, cross-compiled, under qemu-aarch64" -E "$twice"
         ;;
     s390x)
+        programs=$essential_programs
         cross s390x s390x "gcc-s390x-linux-gnu libc6-dev-s390x-cross" \
             "big-endian, cross-compiled, under qemu-s390x" -R "$essential"
         ;;
@@ -87,6 +104,7 @@ run_stage() {
             "32-bit x86, cross-compiled, run as it is"
         ;;
     armhf)
+        programs=$essential_programs
         cross armhf armhf "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross" \
             "32-bit Arm, cross-compiled, under qemu-arm" -R "$essential"
         ;;
@@ -95,6 +113,8 @@ run_stage() {
 
 # What an emulator does in a few minutes: the numbers, and the files that are read.
 essential='^(kernels|kernels.replay|ops|nodes|oracle|dispatch|loader|prove_objects)$'
+essential_programs="test_kernels test_ops test_nodes test_oracle test_dispatch test_loader
+    isobit_shared isobit_model_shared isobit_blas_shared"
 
 need_cross() {
     # shellcheck disable=SC2086 # a list of names
