@@ -44,4 +44,6 @@ target_link_options(test_model PRIVATE
   LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc)
 if(CMAKE_CROSSCOMPILING)
   set_tests_properties(loader model long PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
+elseif(ISOBIT_SANITIZE MATCHES "thread") # as slow
+  set_tests_properties(model PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
 endif()
