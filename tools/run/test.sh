@@ -67,7 +67,7 @@ loud_skips() {
 
 # The tests that start threads, by name, and what they run.
 threaded='^(threads|process|faults|text_faults|model|parallel_load|sample|verbose|ops|blas)$'
-threaded="$threaded|^cli_(model|score|same|bench|quantize|embed|marian)\$"
+threaded="$threaded|^cli_(model|score|bench|quantize|embed|marian)\$"
 threaded_programs="isobit_cli test_threads test_process test_faults test_text_faults test_model
     test_parallel_load test_sample test_verbose test_ops test_blas"
 
