@@ -44,6 +44,9 @@ target_link_options(test_model PRIVATE
   LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc)
 if(CMAKE_CROSSCOMPILING)
   set_tests_properties(loader model long PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
-elseif(ISOBIT_SANITIZE MATCHES "thread") # as slow
-  set_tests_properties(model PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
+elseif(ISOBIT_SANITIZE) # as slow
+  set_tests_properties(long PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
+  if(ISOBIT_SANITIZE MATCHES "thread")
+    set_tests_properties(model PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
+  endif()
 endif()
