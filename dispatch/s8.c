@@ -16,9 +16,9 @@ enum {
     BLOCK_BYTES = 1 << 18,    /* of integers that a task has at a time */
     FEW_ROWS = 32,            /* of each thread, below which columns are shared out */
     SMALL_QUANTIZE = 1 << 15, /* elements below which one thread quantizes */
-    PART_ROWS = 64,           /* of what goes through an epilogue at a time: it stays in L1 */
-    PART_COLUMNS = 96,
-    OWN_ROWS = 32, /* the same, where it goes through the stack */
+    PART_ROWS = 64,           /* of what goes through an epilogue at a time (32 by 48: 1.01 to */
+    PART_COLUMNS = 96,        /* 1.11 of the time with VNNI, 512x2048x512 and alike, Zen 4) */
+    OWN_ROWS = 32,            /* the same through the stack, of which there is little */
     OWN_COLUMNS = 48
 };
 

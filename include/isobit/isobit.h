@@ -148,7 +148,8 @@ ISOBIT_API iso_status iso_set_isa(const char *name);
  * "fixed", the default: the bits that this header promises.
  *
  * "native": iso_linear_w16 with BF16 weights multiplies with the instructions that the CPU has for
- * it, at more than f32's speed: "avx512_bf16" (VDPBF16PS), "neon_bf16" (BFMMLA). Rows of x are
+ * it: "avx512_amx" (TDPBF16PS), "avx512_bf16" (VDPBF16PS), "neon_bf16" (BFMMLA). That is faster
+ * than f32 but for VDPBF16PS on Intel's cores, which takes twice as long there. Rows of x are
  * rounded to BF16, to nearest even; products are exact, or rounded once, and summed in f32 in an
  * order that only k decides; bias, activation and residual follow as ever. Subnormal numbers may
  * count as 0. Before the activation a result is as far from that of the rounded x as

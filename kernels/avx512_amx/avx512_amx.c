@@ -30,6 +30,8 @@
 #include "templates/gemm_s8.h"
 #include "templates/round_b16.h"
 
+#include "shapes.h"
+
 #include "s8_tiles.h"
 
 #include "b16_tiles.h"

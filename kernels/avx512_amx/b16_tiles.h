@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of BF16 in tiles, of the shapes of s8_tiles.h: there a tile has 64 steps of a panel of
- * 16 columns, here 32 steps of half a wide panel. Pairs of steps have to lie side by side, so
- * each wide panel is paired, 32 steps at a time, into memory that stays in L1, one such part ahead.
- *
- *     tall: 17 to 32 rows by one wide panel
- *     flat: up to 16 rows by two
+ * Products of BF16 in tiles (shapes.h): a tile of B is 32 steps of half a wide panel. Pairs of
+ * steps have to lie side by side, so each wide panel is paired, 32 steps at a time, into memory
+ * that stays in L1, one such part ahead. Tall is one wide panel, flat are two.
  *
  * One row takes the same way as many, as the instructions add up in an order of their own, and what
  * a row gets must not depend on the others.
@@ -22,16 +19,6 @@ struct b16_product {
     size_t bps, n, k;
     int add;
 };
-
-ISO_INLINE void amx_dot_b16(const size_t sum, const size_t a, const size_t b) {
-    switch (sum * 64 + a * 8 + b) {
-#define AMX_CASE(sum, a, b)                                                                        \
-    case sum * 64 + a * 8 + b: TILE_DOT_B16(sum, a, b); break;
-        AMX_PRODUCTS(AMX_CASE)
-#undef AMX_CASE
-    default: ISO_REQUIRE(0);
-    }
-}
 
 /* Up to 32 steps of a wide panel: 16 rows of pairs, of its columns 0 to 15, then of the others. */
 ISO_INLINE void amx_pair(char *to, const uint16_t *b, size_t steps) {
@@ -81,7 +68,7 @@ ISO_INLINE void amx_b16_tile(const struct b16_product *t, size_t row, size_t col
                 const size_t at = tall ? 6 + h : 5 + (2 * q + h) % 3;
                 amx_load(at, part + h * AMX_TILE_BYTES, AMX_BYTES);
                 ISO_UNROLLED (i, 1 + tall)
-                    amx_dot_b16(2 * (i + q) + h, 4 + i, at);
+                    amx_dot(AMX_B16, 2 * (i + q) + h, 4 + i, at);
             }
             char *const done = part;
             part = next, next = done;
@@ -135,23 +122,13 @@ static void amx_gemm_b16(float *c, size_t ldc, const uint16_t *a, size_t lda, co
         TILE_RELEASE();
 }
 
-#define AMX_B16_PEAK_FLOPS (4 * 2 * AMX_ROWS * ISO_PANEL * AMX_B16_STEPS)
+#define AMX_B16_PEAK_FLOPS AMX_PEAK_OPS(AMX_B16_STEPS)
 static float amx_b16_peak(size_t rounds) {
     volatile uint16_t one = 0x3f80;
-    _Alignas(64) uint16_t ones[2][AMX_ROWS * AMX_B16_STEPS];
+    _Alignas(64) uint16_t a[AMX_TILE_BYTES / 2], b[AMX_TILE_BYTES / 2];
     _Alignas(64) float sums[AMX_ROWS * ISO_PANEL];
-    for (size_t i = 0; i < AMX_ROWS * AMX_B16_STEPS; i++) /* no sum grows */
-        ones[0][i] = one, ones[1][i] = (uint16_t)(one | (i % 2 ? 0x8000 : 0));
-    amx_configure(AMX_TALL);
-    for (size_t t = 4; t < AMX_TILES; t++)
-        amx_load(t, ones[t >= 6], AMX_BYTES);
-    for (size_t r = 0; r < rounds; r++) {
-        amx_dot_b16(0, 4, 6);
-        amx_dot_b16(1, 4, 7);
-        amx_dot_b16(2, 5, 6);
-        amx_dot_b16(3, 5, 7);
-    }
-    amx_store(0, sums, sizeof *sums * ISO_PANEL);
-    TILE_RELEASE();
+    for (size_t i = 0; i < AMX_TILE_BYTES / 2; i++) /* no sum grows */
+        a[i] = one, b[i] = (uint16_t)(one | (i % 2 ? 0x8000 : 0));
+    amx_peak(AMX_B16, sums, a, b, rounds);
     return sums[0];
 }

@@ -1,65 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of int8 in tiles. A tile of sums has 16 rows and the 16 columns of a panel. A tile of B
- * is 64 steps of a panel as they lie in memory, one of A the same steps of 16 rows; A is flipped,
- * as for VNNI. Sums are in tiles 0 to 3, and:
- *
- *     tall: 17 to 32 rows by two panels  A in 4 5, B in 6 7
- *     flat: up to 16 rows by four        A in 4,   B in 5 6 7 5
- *
- * A product takes 16 cycles and the load of a tile 8, if it comes from L1: the tall one loads a
- * tile for each product. The steps beyond the last 64 are copied into tiles of zeros.
+ * Products of int8 in tiles (shapes.h). A tile of sums has the columns of a panel; one of B is 64
+ * steps of a panel as they lie in memory, one of A the same steps of 16 rows. A is flipped, as for
+ * VNNI. The steps beyond the last 64 are copied into tiles of zeros.
  */
-enum { AMX_TALL = 2 * AMX_ROWS, AMX_FLAT_PANELS = 4, AMX_TILE_BYTES = AMX_ROWS * AMX_BYTES };
+enum { AMX_FLAT_PANELS = 4 };
 #define AMX_FEW 3 /* rows; fewer go through VNNI */
-
-/* For up to 32 rows. */
-static ISO_ONE_COPY void amx_configure(size_t rows) {
-    struct amx_config config = {.palette = 1};
-    const size_t first = rows < AMX_ROWS ? rows : AMX_ROWS;
-    for (size_t t = 0; t < AMX_TILES; t++) {
-        const int of_b = t >= (rows > AMX_ROWS ? 6 : 5);
-        const int second = rows > AMX_ROWS && (t == 2 || t == 3 || t == 5);
-        config.bytes[t] = AMX_BYTES;
-        config.rows[t] = (uint8_t)(of_b ? AMX_ROWS : second ? rows - first : first);
-    }
-    TILE_CONFIGURE(&config);
-}
-
-/* The number of a tile is part of the instruction. */
-#define AMX_EACH(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
-ISO_INLINE void amx_load(const size_t tile, const void *from, size_t stride) {
-    switch (tile) {
-#define AMX_CASE(t)                                                                                \
-    case t: TILE_LOAD(t, from, stride); break;
-        AMX_EACH(AMX_CASE)
-#undef AMX_CASE
-    }
-}
-ISO_INLINE void amx_store(const size_t tile, void *to, size_t stride) {
-    switch (tile) {
-#define AMX_CASE(t)                                                                                \
-    case t: TILE_STORE(t, to, stride); break;
-        AMX_EACH(AMX_CASE)
-#undef AMX_CASE
-    }
-}
-/* Sums, A and B. */
-#define AMX_PRODUCTS(X)                                                                            \
-    X(0, 4, 6)                                                                                     \
-    X(1, 4, 7)                                                                                     \
-    X(2, 5, 6)                                                                                     \
-    X(3, 5, 7) /* tall */                                                                          \
-    X(0, 4, 5) X(1, 4, 6) X(2, 4, 7) X(3, 4, 5)
-ISO_INLINE void amx_dot(const size_t sum, const size_t a, const size_t b) {
-    switch (sum * 64 + a * 8 + b) {
-#define AMX_CASE(sum, a, b)                                                                        \
-    case sum * 64 + a * 8 + b: TILE_DOT_U8_S8(sum, a, b); break;
-        AMX_PRODUCTS(AMX_CASE)
-#undef AMX_CASE
-    default: ISO_REQUIRE(0);
-    }
-}
 
 /* 64 steps of k. */
 ISO_INLINE void amx_step(const struct s8_product *t, const int8_t *a, const int8_t *b,
@@ -70,7 +16,7 @@ ISO_INLINE void amx_step(const struct s8_product *t, const int8_t *a, const int8
         ISO_UNROLLED (i, 1 + tall) {
             if (q == 0)
                 amx_load(4 + i, a + i * AMX_ROWS * t->lda, t->lda);
-            amx_dot(2 * i + q, 4 + i, at);
+            amx_dot(AMX_S8, 2 * i + q, 4 + i, at);
         }
     }
 }
@@ -101,7 +47,7 @@ ISO_INLINE void amx_last_step(const struct s8_product *t, const int8_t *a, const
         const size_t at = tall ? 6 + q : 5 + q % 3;
         amx_load_part(at, b + q * t->bps, AMX_BYTES, steps / 4, AMX_BYTES, space);
         ISO_UNROLLED (i, 1 + tall)
-            amx_dot(2 * i + q, 4 + i, at);
+            amx_dot(AMX_S8, 2 * i + q, 4 + i, at);
     }
 }
 
@@ -185,27 +131,18 @@ static void amx_gemm_s8(float *c, size_t ldc, const int8_t *a, size_t lda, const
         amx_rows(&t, 0, tall, AMX_TALL);
     if (rest >= AMX_FEW)
         amx_rows(&t, tall, m, rest);
-    for (size_t j = 0; j < n && rest < AMX_FEW; j += ISO_PANEL)
-        s8_panel(&t, tall, m, j);
+    else if (rest > 0)
+        for (size_t j = 0; j < n; j += ISO_PANEL)
+            s8_panel(&t, tall, m, j);
 }
 
-#define AMX_S8_PEAK_OPS (4 * 2 * AMX_ROWS * ISO_PANEL * AMX_BYTES)
+#define AMX_S8_PEAK_OPS AMX_PEAK_OPS(AMX_BYTES)
 static int amx_s8_peak(size_t rounds) {
     volatile int8_t one = 1;
-    _Alignas(64) int8_t ones[2][AMX_TILE_BYTES];
+    _Alignas(64) int8_t a[AMX_TILE_BYTES], b[AMX_TILE_BYTES];
     _Alignas(64) int32_t sums[AMX_ROWS * ISO_PANEL];
     for (size_t i = 0; i < AMX_TILE_BYTES; i++) /* no sum grows */
-        ones[0][i] = one, ones[1][i] = (int8_t)(i % 2 ? -one : one);
-    amx_configure(AMX_TALL);
-    for (size_t t = 4; t < AMX_TILES; t++)
-        amx_load(t, ones[t >= 6], AMX_BYTES);
-    for (size_t r = 0; r < rounds; r++) {
-        amx_dot(0, 4, 6);
-        amx_dot(1, 4, 7);
-        amx_dot(2, 5, 6);
-        amx_dot(3, 5, 7);
-    }
-    amx_store(0, sums, sizeof *sums * ISO_PANEL);
-    TILE_RELEASE();
+        a[i] = one, b[i] = (int8_t)(i % 2 ? -one : one);
+    amx_peak(AMX_S8, sums, a, b, rounds);
     return sums[0];
 }

@@ -14,13 +14,14 @@
 #define TILE_CONFIGURE(config) __asm__ volatile("ldtilecfg %0" ::"m"(*(config)))
 #define TILE_RELEASE() __asm__ volatile("tilerelease" ::)
 /* Tile t: rows of bytes, `stride` bytes apart. */
+/* clang-format off */
 #define TILE_LOAD(t, from, stride)                                                                 \
-    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t ::"r"(from), "r"((size_t)(stride))            \
-                     : "memor"                                                                     \
-                       "y")
+    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t                                               \
+                     : : "r"(from), "r"((size_t)(stride)) : "memory")
 #define TILE_STORE(t, to, stride)                                                                  \
-    __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" ::"r"(to), "r"((size_t)(stride))          \
-                     : "memory")
+    __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)"                                           \
+                     : : "r"(to), "r"((size_t)(stride)) : "memory")
+/* clang-format on */
 /* Sums c += products of a, bytes without sign, and b, bytes with one; four of them each. */
 #define TILE_DOT_U8_S8(c, a, b) __asm__ volatile("tdpbusd %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
 /* The same of pairs of BF16, whose sums are f32. */
