@@ -126,6 +126,14 @@ iso_status prepare_b16(struct bench_job *job) {
 
 iso_status prepare_q8(struct bench_job *job) { return prepare(job, PACKED_Q8); }
 iso_status prepare_q4(struct bench_job *job) { return prepare(job, PACKED_Q4); }
+iso_status prepare_q4_s8(struct bench_job *job) {
+    size_t bytes;
+    iso_status status = prepare(job, PACKED_Q4);
+    if (!status)
+        status = job->library->linear_q_s8_workspace_bytes(&bytes, &job->packed.q, job->spec->m,
+                                                           &job->context);
+    return status ? status : need_workspace(job, bytes);
+}
 iso_status prepare_s8(struct bench_job *job) { return prepare(job, PACKED_S8); }
 
 iso_status call_w16(const struct bench_job *job) {
@@ -139,6 +147,10 @@ iso_status call_b16(const struct bench_job *job) {
 iso_status call_q(const struct bench_job *job) {
     return job->library->linear_q(job->out, job->spec->n, job->a, job->spec->k, &job->packed.q,
                                   job->spec->m, NULL, &job->context);
+}
+iso_status call_q_s8(const struct bench_job *job) {
+    return job->library->linear_q_s8(job->out, job->spec->n, job->a, job->spec->k, &job->packed.q,
+                                     job->spec->m, NULL, &job->context);
 }
 iso_status call_s8(const struct bench_job *job) {
     return job->library->linear_s8(job->out, job->spec->n, job->a, job->spec->k, &job->packed.s8,

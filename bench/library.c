@@ -19,7 +19,7 @@ const struct bench_library bench_linked = {
 #undef MEMBER
 };
 
-const char *bench_operation_name(unsigned set) {
+const char *bench_operation_name(uint64_t set) {
 #define NAME(name)                                                                                 \
     if (set & BENCH_BIT(name))                                                                     \
         return "iso_" #name;

@@ -10,6 +10,7 @@
 #include <isobit/ops.h>
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* What each library must have to be loaded at all. */
 #define BENCH_BASIC_FUNCTIONS(X)                                                                   \
@@ -50,6 +51,8 @@
     X(pack_q)                                                                                      \
     X(linear_q)                                                                                    \
     X(linear_q_workspace_bytes)                                                                    \
+    X(linear_q_s8)                                                                                 \
+    X(linear_q_s8_workspace_bytes)                                                                 \
     X(pack_s8_bytes)                                                                               \
     X(pack_s8)                                                                                     \
     X(linear_s8)                                                                                   \
@@ -64,17 +67,17 @@ enum bench_operation {
     BENCH_OPERATIONS(MEMBER)
 #undef MEMBER
 };
-#define BENCH_BIT(name) (1u << BENCH_PLACE_##name)
+#define BENCH_BIT(name) ((uint64_t)1 << BENCH_PLACE_##name)
 
 struct bench_library {
 #define MEMBER(name) __typeof__(iso_##name) *name;
     BENCH_FUNCTIONS(MEMBER)
 #undef MEMBER
-    unsigned lacks; /* operations: their pointers are NULL */
+    uint64_t lacks; /* operations: their pointers are NULL */
 };
 
 /* The name of the first function in a set. */
-const char *bench_operation_name(unsigned set);
+const char *bench_operation_name(uint64_t set);
 
 /* The library that the program was linked with. */
 extern const struct bench_library bench_linked;

@@ -55,7 +55,7 @@ struct bench_op {
     iso_status (*call)(const struct bench_job *job);
     enum bench_form form;
     unsigned cost;  /* operations per element, where they are not counted in flops */
-    unsigned needs; /* functions of the library, but for those of `separately` alone */
+    uint64_t needs; /* functions of the library, but for those of `separately` alone */
     /* the same in several steps, or NULL */
     iso_status (*separately)(const struct bench_job *job, float *out);
 };
@@ -131,10 +131,12 @@ iso_status prepare_bf16(struct bench_job *job);
 iso_status prepare_b16(struct bench_job *job);
 iso_status prepare_q8(struct bench_job *job);
 iso_status prepare_q4(struct bench_job *job);
+iso_status prepare_q4_s8(struct bench_job *job);
 iso_status prepare_s8(struct bench_job *job);
 iso_status call_w16(const struct bench_job *job);
 iso_status call_b16(const struct bench_job *job);
 iso_status call_q(const struct bench_job *job);
+iso_status call_q_s8(const struct bench_job *job);
 iso_status call_s8(const struct bench_job *job);
 
 #endif

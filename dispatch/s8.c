@@ -6,6 +6,7 @@
  * stays in L2 as integers. Fewer rows become integers first, then the columns are shared out.
  */
 #include "gemm/product.h"
+#include "parts.h"
 #include "verbose.h"
 
 #include <isobit/ops.h>
@@ -13,13 +14,9 @@
 #include <stdio.h>
 
 enum {
-    BLOCK_BYTES = 1 << 18,    /* of integers that a task has at a time */
-    FEW_ROWS = 32,            /* of each thread, below which columns are shared out */
-    SMALL_QUANTIZE = 1 << 15, /* elements below which one thread quantizes */
-    PART_ROWS = 64,           /* of what goes through an epilogue at a time (32 by 48: 1.01 to */
-    PART_COLUMNS = 96,        /* 1.11 of the time with VNNI, 512x2048x512 and alike, Zen 4) */
-    OWN_ROWS = 32,            /* the same through the stack, of which there is little */
-    OWN_COLUMNS = 48
+    BLOCK_BYTES = 1 << 18,   /* of integers that a task has at a time */
+    FEW_ROWS = 32,           /* of each thread, below which columns are shared out */
+    SMALL_QUANTIZE = 1 << 15 /* elements below which one thread quantizes */
 };
 
 static size_t padded_k(size_t k) { return iso_round_up(k, ISO_S8_STEPS); }
@@ -193,14 +190,12 @@ iso_status iso_pack_s8(iso_packed_s8 *p, void *packed, size_t packed_bytes, cons
 /* ---------------------------------------------------------------------------------- the product */
 
 struct product {
-    const struct iso_kernels *kernels, *s8;
-    float *y;
-    size_t ldy;
+    const struct iso_kernels *s8;
+    struct iso_parts parts; /* y */
     const float *x;
     size_t ldx;
     const iso_packed_s8 *w;
     size_t m;
-    struct iso_epilogue e; /* without the bias, which gemm_s8 adds */
     const float *bias;
     size_t threads, by_rows, block, task_floats;
     float *scratch;
@@ -235,32 +230,31 @@ static size_t scratch_floats(const struct product *t) {
     return t->task_floats * (t->by_rows ? t->threads : 1);
 }
 
+/* Rows of integers, and their scales. */
+struct integers {
+    const struct product *t;
+    const int8_t *q;
+    const float *scales;
+};
+
+static void multiply_part(const void *arg, float *c, size_t ldc, size_t row, size_t m,
+                          size_t column, size_t n) {
+    const struct integers *from = arg;
+    const struct product *t = from->t;
+    const iso_packed_s8 *w = t->w;
+    const size_t k = padded_k(w->k), bps = k * ISO_PANEL;
+    t->s8->gemm_s8(c, ldc, from->q + row * k, k, from->scales + row,
+                   w->data + column / ISO_PANEL * bps, bps, w->scales + column, w->start + column,
+                   t->bias ? t->bias + column : NULL, m, n, k);
+}
+
 /* Rows `row` to row + m, of which q and scales are the integers, and some columns. */
 static void multiply(const struct product *t, const int8_t *q, const float *scales, size_t row,
                      size_t m, size_t column, size_t n) {
-    const size_t k = padded_k(t->w->k), bps = k * ISO_PANEL;
-    const iso_packed_s8 *w = t->w;
-    const int epilogue = t->e.act != ISO_UNARY_NONE || t->e.residual;
-    const int apart = t->e.residual == t->y && epilogue; /* it is read before y is written */
-    const size_t rows = apart ? OWN_ROWS : epilogue ? PART_ROWS : m;
-    const size_t columns = apart ? OWN_COLUMNS : epilogue ? PART_COLUMNS : n;
-    float own[OWN_ROWS * OWN_COLUMNS];
-    for (size_t j = column; j < column + n; j += columns)
-        for (size_t i = 0; i < m; i += rows) {
-            const size_t width = column + n - j < columns ? column + n - j : columns;
-            const size_t height = m - i < rows ? m - i : rows;
-            float *y = t->y + (row + i) * t->ldy + j;
-            float *to = apart ? own : y;
-            const size_t ld = apart ? OWN_COLUMNS : t->ldy;
-            t->s8->gemm_s8(to, ld, q + i * k, k, scales + i, w->data + j / ISO_PANEL * bps, bps,
-                           w->scales + j, w->start + j, t->bias ? t->bias + j : NULL, height, width,
-                           k);
-            if (epilogue) {
-                struct iso_epilogue e = t->e;
-                e.residual = e.residual ? e.residual + (row + i) * e.ldr + j : NULL;
-                t->kernels->gemm_epilogue(y, t->ldy, to, ld, height, width, &e);
-            }
-        }
+    const struct integers from = {t, q, scales};
+    struct iso_parts parts = t->parts;
+    parts.product = multiply_part, parts.arg = &from;
+    iso_parts_run(&parts, row, m, column, n);
 }
 
 static void task_of_rows(void *arg, size_t task) {
@@ -271,8 +265,8 @@ static void task_of_rows(void *arg, size_t task) {
     float *scales = scales_of(t, q);
     for (size_t i = begin; i < end; i += t->block) {
         const size_t m = end - i < t->block ? end - i : t->block;
-        t->kernels->quantize_s8(q, k, scales, t->x + i * t->ldx, t->ldx, m, t->w->k, k,
-                                t->s8->s8_flip);
+        t->parts.kernels->quantize_s8(q, k, scales, t->x + i * t->ldx, t->ldx, m, t->w->k, k,
+                                      t->s8->s8_flip);
         multiply(t, q, scales, i, m, 0, t->w->n);
     }
 }
@@ -298,7 +292,7 @@ static iso_status run(const iso_context *context, struct product *t) {
     } else {
         const size_t k = padded_k(t->w->k);
         int8_t *q = (int8_t *)t->scratch;
-        struct quantizing rows = {.kernels = t->kernels,
+        struct quantizing rows = {.kernels = t->parts.kernels,
                                   .q = q,
                                   .ldq = k,
                                   .scales = scales_of(t, q),
@@ -315,18 +309,6 @@ static iso_status run(const iso_context *context, struct product *t) {
     return ISOBIT_OK;
 }
 
-static iso_status options_of(struct product *t, const iso_linear_options *options) {
-    iso_linear_options own;
-    t->e = (struct iso_epilogue){.alpha = 1};
-    if (!options)
-        return ISOBIT_OK;
-    if (!(options = ISO_OPTIONS(options, own, ldr)))
-        return ISOBIT_E_SIZE;
-    t->bias = options->bias;
-    t->e.act = (int)options->act, t->e.residual = options->residual, t->e.ldr = options->ldr;
-    return ISOBIT_OK;
-}
-
 static iso_status check_weights(const iso_packed_s8 *w) {
     if (w->k > ISO_S8_MOST)
         return ISOBIT_E_LIMIT;
@@ -338,22 +320,22 @@ static iso_status linear_call(struct product *t, const iso_linear_options *optio
     const iso_packed_s8 *w = t->w;
     const size_t m = t->m;
     size_t most;
-    iso_status status = w ? options_of(t, options) : ISOBIT_E_NULL;
+    iso_status status = w ? iso_parts_options(&t->parts, &t->bias, options) : ISOBIT_E_NULL;
     if (status)
         return status;
     const struct iso_isa *isa;
-    struct iso_epilogue all = t->e;
+    struct iso_epilogue all = t->parts.e;
     all.bias = t->bias;
-    if ((status = iso_check_epilogue(t->y, t->ldy, m, w->n, &all)) ||
+    if ((status = iso_check_epilogue(t->parts.y, t->parts.ldy, m, w->n, &all)) ||
         (status = iso_context_isa(&isa, context)) || m == 0 || w->n == 0)
         return status;
     if ((status = check_weights(w)) || (status = iso_check_matrix(t->x, m, w->k, t->ldx)))
         return status;
-    if (iso_overlap(t->y, m, w->n, t->ldy, t->x, m, w->k, t->ldx))
+    if (iso_overlap(t->parts.y, m, w->n, t->parts.ldy, t->x, m, w->k, t->ldx))
         return ISOBIT_E_ALIAS;
     if (w->k == 0) /* rows without elements lie anywhere */
         t->x = w->scales, t->ldx = 0;
-    t->kernels = isa->kernels, t->s8 = iso_isa_s8(isa);
+    t->parts.kernels = isa->kernels, t->s8 = iso_isa_s8(isa);
     t->threads = iso_context_threads(context);
     if (iso_mul_overflows(&most, m, padded_k(w->k) + ISO_LINE))
         return ISOBIT_E_OVERFLOW;
@@ -364,7 +346,7 @@ static iso_status linear_call(struct product *t, const iso_linear_options *optio
 iso_status iso_linear_s8(float *y, size_t ldy, const float *x, size_t ldx, const iso_packed_s8 *w,
                          size_t m, const iso_linear_options *options, const iso_context *context) {
     const uint64_t begin = iso_verbose_begin();
-    struct product t = {.y = y, .ldy = ldy, .x = x, .ldx = ldx, .w = w, .m = m};
+    struct product t = {.parts = {.y = y, .ldy = ldy}, .x = x, .ldx = ldx, .w = w, .m = m};
     const iso_status status = linear_call(&t, options, context);
     if (begin) {
         static const iso_linear_options none;
@@ -389,7 +371,7 @@ iso_status iso_linear_s8_workspace_bytes(size_t *bytes, const iso_packed_s8 *w, 
     size_t floats = 0, most;
     if (!bytes || !w)
         return ISOBIT_E_NULL;
-    iso_status status = iso_context_kernels(&t.kernels, context);
+    iso_status status = iso_context_kernels(&t.parts.kernels, context);
     if (!status && m && w->n) {
         if ((status = check_weights(w)))
             return status;

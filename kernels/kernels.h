@@ -108,6 +108,24 @@ static inline int8_t iso_s8_nearest(float x) {
     return (int8_t)(sum.bits - 0x4b400000);
 }
 
+/*
+ * Rows of int8 that multiply weights of 4 bits: blocks of 32 steps, a cache line each. Eight steps
+ * lie in the order 7 5 3 1 6 4 2 0, since a word of the weights, as a number, has the steps 7 5 3 1
+ * in the lower halves of its bytes and 6 4 2 0 in the upper ones, the lowest byte first.
+ */
+#define ISO_S8_BLOCK 32
+struct iso_s8_block {
+    int8_t q[ISO_S8_BLOCK]; /* what is beyond the row is 0 */
+    int32_t start[3];       /* -8 times the sum of the first 16, of the others, of all */
+    float scaled[3];        /* these sums times the scale */
+    float scale;
+    int32_t unused;
+};
+static inline size_t iso_s8_blocks(size_t k) { return (k + ISO_S8_BLOCK - 1) / ISO_S8_BLOCK; }
+static inline size_t iso_s8_place(size_t step) {
+    return step / 8 * 8 + (step % 2 ? 0 : 4) + (7 - step % 8) / 2;
+}
+
 #define ISO_L2_FLOATS ((size_t)1 << 18) /* what is more does not stay in L2 */
 
 /* Numbers of 16 bits as floats, exactly; a NaN of F16 becomes quiet. */
@@ -234,6 +252,18 @@ enum { ISO_DIRECT_ADD = 1, ISO_DIRECT_BEYOND_L2 = 2, ISO_DIRECT_NEXT = 4 };
  * panels, each bps bytes behind the one before; scales and start have as many elements as panels
  * have columns. start: what sums begin with where A is flipped: -128 times the sum of the column of
  * B; it makes up for the 128 that each integer of A is too large. Sums are exact.
+ */
+
+/*
+ * quantize_blocks: rows of n floats become blocks, [rows][ldt >= iso_s8_blocks(n)], each as a row
+ * of quantize_s8. The float of a sum is multiplied by the scale, rounded.
+ *
+ * gemm_q_s8: weights of 4 bits of the layout of gemm_q, k a multiple of their block, times such
+ * rows, any number of them. From +0 on, for each block of a row (or, with groups of 16, each half)
+ * in order
+ *     c = fma(float of the exact sum of products of integers, weights' scale times row's scale, c)
+ *     c = fma(weights' offset, the row's scaled sum, c)        if there are offsets
+ * and in the end + bias [n] unless it is NULL. mode: BEYOND_L2, as gemm_q.
  */
 
 /*
@@ -496,8 +526,8 @@ enum {
     ISO_ISA_COUNT
 };
 
-/* The table of a level has gemm_s8, s8_peak and what belongs to them, maybe the kernels of native
- * numerics, and no other kernel. */
+/* The table of a level has gemm_s8, s8_peak and what belongs to them, maybe gemm_q_s8, maybe the
+ * kernels of native numerics, and no other kernel. */
 struct iso_kernels {
     const char *name;          /* the folder of the set */
     unsigned isa;              /* ISO_ISA_<name> */

@@ -140,6 +140,8 @@ iso_status model_project(model_run *run, float *y, size_t ldy, const float *x, s
     iso_status status;
     if (linear->plain)
         status = project_plain(run, y, ldy, x, ldx, linear, rows, &options);
+    else if (model_meets_int8(run->model, linear))
+        status = iso_linear_q_s8(y, ldy, x, ldx, &linear->q, rows, &options, &run->context);
     else if (linear->q.data)
         status = iso_linear_q(y, ldy, x, ldx, &linear->q, rows, &options, &run->context);
     else if (linear->s8.data)

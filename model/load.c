@@ -58,6 +58,7 @@ static void fill_info(iso_model *model, const model_source *source) {
         .parameters_8 = source->parameters8,
         .parameters_4 = source->parameters4,
         .parameters_int8 = source->parameters_s8,
+        .parameters_int4 = source->compute == ISOBIT_COMPUTE_INT4 ? source->parameters4 : 0,
         .weight_bytes = model->arena.bytes,
         .has_logits = model->logits.w.n != 0,
         .has_pooler = model->pooler.w.n != 0,
@@ -270,6 +271,10 @@ static iso_status load(iso_model *model, const char *directory, const iso_load_o
         status = map_files(model, &source, context, error);
     if (!status)
         status = model_take_all(model, &source);
+    if (!status && source.compute == ISOBIT_COMPUTE_INT4 && !source.parameters4)
+        status =
+            model_fail(error, ISOBIT_E_UNSUPPORTED,
+                       "compute int4: \"%.300s\" has no matrix of 4 bits in groups", directory);
     if (!status && !model_arena_reserve(&model->arena, source.bytes))
         status = model_fail(error, ISOBIT_E_NOMEM, "out of memory for the weights");
     source.load = 1;
@@ -297,12 +302,13 @@ iso_status iso_model_load(iso_model **model, const char *directory, const iso_lo
     if (options && options->cache > ISOBIT_CACHE_BF16)
         return model_fail(error, ISOBIT_E_OPTION, "cache %zu: there are 0 to 2 (iso_cache)",
                           options->cache);
-    if (options && options->compute > ISOBIT_COMPUTE_INT8)
-        return model_fail(error, ISOBIT_E_OPTION, "compute %zu: there are 0 to 2 (iso_compute)",
+    if (options && options->compute > ISOBIT_COMPUTE_INT4)
+        return model_fail(error, ISOBIT_E_OPTION, "compute %zu: there are 0 to 3 (iso_compute)",
                           options->compute);
-    if (options && options->widen && options->compute == ISOBIT_COMPUTE_INT8)
+    if (options && options->widen && options->compute >= ISOBIT_COMPUTE_INT8)
         return model_fail(error, ISOBIT_E_OPTION,
-                          "widen holds weights in f32, compute asks for int8: one of them");
+                          "widen holds weights in f32, compute asks for %s: one of them",
+                          options->compute == ISOBIT_COMPUTE_INT8 ? "int8" : "int4");
     iso_status status = model_check_context(context, error);
     if (status)
         return status;

@@ -62,6 +62,8 @@ iso_status model_run_linear_workspace(model_run *run, size_t rows) {
         size_t bytes;
         if (all[i]->w16.data)
             status = iso_linear_w16_workspace_bytes(&bytes, &all[i]->w16, rows, &run->context);
+        else if (model_meets_int8(run->model, all[i]))
+            status = iso_linear_q_s8_workspace_bytes(&bytes, &all[i]->q, rows, &run->context);
         else if (all[i]->q.data)
             status = iso_linear_q_workspace_bytes(&bytes, &all[i]->q, rows, &run->context);
         else if (all[i]->s8.data)

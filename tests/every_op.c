@@ -203,6 +203,7 @@ iso_status every_op(float *out, size_t op, const iso_context *x) {
     case 30: return attention16(out, x);
     case 31: return caches16(out, x);
     case 32: return iso_round_w16(out, N, residual, N, M, N, ISOBIT_BF16, x);
+    case 33: return iso_linear_q_s8(out, N, input, K, &w_q4, M, &l, x);
     default: return ISOBIT_E_RANGE;
     }
 }

@@ -111,13 +111,23 @@ int drop_ways(void **unused) {
     return 0;
 }
 
+static void linear_f32(float *y, size_t ldy, const float *x, size_t ldx, const void *wide, size_t m,
+                       const iso_linear_options *options) {
+    assert_ok(iso_linear_f32(y, ldy, x, ldx, wide, m, options, &ways[0]));
+}
+
 void has_the_bits_of_f32(const struct few_linear *few, const iso_packed *wide, size_t m,
                          iso_activation act) {
-    const size_t n = wide->n, k = wide->k, ldy = n + 2;
+    has_the_bits(few, linear_f32, wide, wide->n, wide->k, m, act);
+}
+
+void has_the_bits(const struct few_linear *few, few_definition *definition, const void *arg,
+                  size_t n, size_t k, size_t m, iso_activation act) {
+    const size_t ldy = n + 2;
     float *x = random_floats(m * (k + 1)), *bias = random_floats(n);
     float *r = random_floats(m * n), *expect = floats(m * n), *y = floats(m * ldy);
     iso_linear_options o = {.size = sizeof o, .bias = bias, .residual = r, .ldr = n, .act = act};
-    assert_ok(iso_linear_f32(expect, n, x, k + 1, wide, m, &o, &ways[0]));
+    definition(expect, n, x, k + 1, arg, m, &o);
     for (size_t v = 0; v < way_count; v++) {
         for (size_t e = 0; e < m * ldy; e++)
             y[e] = 123;

@@ -58,6 +58,11 @@ struct few_linear {
  * the rows of y, with y as the residual, in part, in a workspace; which must not be too small. */
 void has_the_bits_of_f32(const struct few_linear *few, const iso_packed *wide, size_t m,
                          iso_activation act);
+/* The same of another definition, with weights [n][k]. */
+typedef void few_definition(float *y, size_t ldy, const float *x, size_t ldx, const void *arg,
+                            size_t m, const iso_linear_options *options);
+void has_the_bits(const struct few_linear *few, few_definition *definition, const void *arg,
+                  size_t n, size_t k, size_t m, iso_activation act);
 
 /* iso_embed_f32 with a table of some kind. */
 struct few_table {

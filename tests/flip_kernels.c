@@ -29,6 +29,7 @@
 #define vf_ldexp_down(x, n, t) FLIP(vf_ldexp_down(x, n, t), "ldexp")
 
 #include "scalar/gemm_tile.h"
+#include "scalar/q4_tile.h"
 #include "scalar/s8_tile.h"
 
 #include "instantiate.h"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # The kernels against the oracle (test_kernels, isobit check) and the public operations (test_ops).
-set(ISOBIT_SUITES suites/gemm.c suites/gemm_direct.c suites/gemv.c suites/w16.c suites/attention_w16.c suites/q.c suites/s8.c suites/b16.c suites/peaks.c suites/rows.c
+set(ISOBIT_SUITES suites/gemm.c suites/gemm_direct.c suites/gemv.c suites/w16.c suites/attention_w16.c suites/q.c suites/q_s8.c suites/s8.c suites/b16.c suites/peaks.c suites/rows.c
   suites/norms.c suites/attention.c suites/key_panels.c suites/eltwise.c suites/gate.c
   suites/embed.c suites/rope.c suites/functions.c suites/more.c)
 enable_language(ASM)

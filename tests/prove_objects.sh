@@ -176,7 +176,7 @@ fi
 case $machine in
 *X86-64*)
     if [ -e "$build/lib/libisobit.so" ]; then
-        most=1460000
+        most=1510000
         if "$READELF" -p .comment "$first" | grep -q clang; then most=1650000; fi
         size "$build/lib/libisobit.so" >"$work/hits"
         if [ "$(awk 'NR == 2 {print $1 + $2}' "$work/hits")" -lt $most ]; then : >"$work/hits"; fi

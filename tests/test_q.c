@@ -159,6 +159,33 @@ static float packed_factor(const iso_q_format *f, const unsigned char *block,
     return half_value(half) * (is_i8(f) ? (float)(signed char)group[at] : 1);
 }
 
+/* Step s of column j, where isobit/ops.h says that it lies. */
+struct weight {
+    float number, scale, offset;
+};
+static struct weight packed_weight(const iso_packed_q *p, size_t j, size_t s) {
+    const iso_q_format *f = &p->format;
+    const size_t group = f->group, each = block_of(f), head = is_i8(f) ? 32 * factors(f) : 0;
+    const size_t scales = factors(f) * 16 * (is_i8(f) ? 1 : scale_bytes(f));
+    const size_t group_bytes = scales + 2 * group * f->bits, c = j % 16, step = s % group;
+    const unsigned char *block =
+        (const unsigned char *)p->data + (j / 16 * (p->k / each) + s / each) * 16 * block_bytes(f);
+    const unsigned char *at = block + head + s % each / group * group_bytes;
+    const unsigned char *numbers = at + scales;
+    struct weight w = {.scale = packed_factor(f, block, at, 0, c)};
+    if (has_offset(f))
+        w.offset = packed_factor(f, block, at, 1, c);
+    if (f->bits == 8) {
+        w.number = (signed char)numbers[step * 16 + c];
+    } else {
+        uint32_t word;
+        memcpy(&word, numbers + (step / 8 * 16 + c) * 4, 4);
+        word = word >> (28 - step % 8 * 4) & 15;
+        w.number = (float)word - (word >= 8 && !has_offset(f) ? 16 : 0);
+    }
+    return w;
+}
+
 /* Scales and numbers lie where isobit/ops.h says; beyond n there are zeros. */
 static void layout_is_as_written(void **unused) {
     (void)unused;
@@ -167,10 +194,6 @@ static void layout_is_as_written(void **unused) {
         for (size_t of = 0; of < COUNT(formats); of++) {
             const size_t n = shapes[i][0], k = shapes[i][1];
             const iso_q_format *f = &formats[of];
-            const size_t group = f->group, each = block_of(f),
-                         head = is_i8(f) ? 32 * factors(f) : 0;
-            const size_t scales = factors(f) * 16 * (is_i8(f) ? 1 : scale_bytes(f));
-            const size_t group_bytes = scales + 2 * group * f->bits;
             const struct matrix m = make(n, k, f, PLAIN);
             for (size_t w = 0; w < way_count; w++) {
                 size_t bytes;
@@ -181,25 +204,9 @@ static void layout_is_as_written(void **unused) {
                 assert_ok(iso_pack_q(&p, to, bytes, m.blocks, m.ld, n, k, f, &ways[w]));
                 for (size_t j = 0; j < (n + 15) / 16 * 16; j++)
                     for (size_t s = 0; s < k; s++) {
-                        const size_t c = j % 16, step = s % group;
-                        const unsigned char *block =
-                            (const unsigned char *)p.data +
-                            (j / 16 * (k / each) + s / each) * 16 * block_bytes(f);
-                        const unsigned char *at = block + head + s % each / group * group_bytes;
-                        const unsigned char *numbers = at + scales;
-                        float q;
-                        if (f->bits == 8) {
-                            q = (signed char)numbers[step * 16 + c];
-                        } else {
-                            uint32_t word;
-                            memcpy(&word, numbers + (step / 8 * 16 + c) * 4, 4);
-                            word = word >> (28 - step % 8 * 4) & 15;
-                            q = (float)word - (word >= 8 && !has_offset(f) ? 16 : 0);
-                        }
-                        const float scale = packed_factor(f, block, at, 0, c);
-                        const float weight = has_offset(f)
-                                                 ? fmaf(q, scale, packed_factor(f, block, at, 1, c))
-                                                 : q * scale;
+                        const struct weight at = packed_weight(&p, j, s);
+                        const float weight = has_offset(f) ? fmaf(at.number, at.scale, at.offset)
+                                                           : at.number * at.scale;
                         assert_true(weight == (j < n ? m.wide[j * k + s] : 0));
                     }
                 release_one();
@@ -240,6 +247,104 @@ static void products_have_the_bits_of_f32(void **unused) {
                                 of % 3 ? ISOBIT_ACT_RELU : ISOBIT_ACT_GELU_ERF);
             release();
         }
+}
+
+/* A block of a row as isobit/ops.h defines it. */
+static float round_block(int *q, const float *x, size_t n) {
+    double most = 0;
+    int finite = 1;
+    for (size_t s = 0; s < n; s++) {
+        finite &= isfinite(x[s]);
+        most = fabs((double)x[s]) > most ? fabs((double)x[s]) : most;
+    }
+    const int some = finite && most >= ldexp(1, -119);
+    const float inverse = some ? (float)(127 / most) : 0;
+    for (size_t s = 0; s < n; s++)
+        q[s] = some ? (int)rint((double)(float)((double)x[s] * (double)inverse)) : 0;
+    return finite ? some ? (float)(most / 127) : 0 : NAN;
+}
+
+static void times_int8(float *y, size_t ldy, const float *x, size_t ldx, const void *packed,
+                       size_t m, const iso_linear_options *o) {
+    const iso_packed_q *p = packed;
+    const iso_q_format *f = &p->format;
+    const size_t steps = f->group == 16 ? 16 : 32; /* that have a sum of their own */
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < p->n; j++) {
+            float sum = 0;
+            for (size_t s = 0; s < p->k; s += steps) {
+                int q[32], product = 0, all = 0;
+                const size_t first = s / 32 * 32, left = p->k - first;
+                const float scale = round_block(q, x + i * ldx + first, left < 32 ? left : 32);
+                struct weight w = {0};
+                for (size_t e = s; e < s + steps; e++) {
+                    w = packed_weight(p, j, e);
+                    product += (int)w.number * q[e - first];
+                    all += q[e - first];
+                }
+                sum = fmaf((float)product, w.scale * scale, sum);
+                if (has_offset(f))
+                    sum = fmaf(w.offset, (float)all * scale, sum);
+            }
+            if (o->bias)
+                sum += o->bias[j];
+            if (o->act == ISOBIT_ACT_RELU)
+                sum = sum > 0 ? sum : 0;
+            y[i * ldy + j] = o->residual ? sum + o->residual[i * o->ldr + j] : sum;
+        }
+}
+
+static iso_status linear_int8(float *y, size_t ldy, const float *x, size_t ldx, const void *packed,
+                              size_t m, const iso_linear_options *options,
+                              const iso_context *context) {
+    return iso_linear_q_s8(y, ldy, x, ldx, packed, m, options, context);
+}
+static iso_status bytes_int8(size_t *bytes, const void *packed, size_t m,
+                             const iso_context *context) {
+    return iso_linear_q_s8_workspace_bytes(bytes, packed, m, context);
+}
+
+/* Rows in several blocks, k in several parts, columns for all threads. */
+static void products_with_int8_have_the_bits_of_the_formula(void **unused) {
+    (void)unused;
+    static const size_t shapes[][3] = {{1, 1, 128},   {1, 16, 128},   {3, 17, 256}, {6, 130, 128},
+                                       {13, 65, 128}, {33, 100, 640}, {5, 7, 0},    {4, 600, 640},
+                                       {9, 40, 2304}, {70, 24, 8192}, {2, 33, 1040}};
+    for (size_t i = 0; i < COUNT(shapes); i++)
+        for (size_t of = 0; of < COUNT(formats); of++) {
+            const iso_q_format *f = &formats[of];
+            const size_t m = shapes[i][0], n = shapes[i][1], each = block_of(f);
+            const size_t k = (shapes[i][2] + each - 1) / each * each, work = m * n * k;
+            if (f->bits != 4 || ((slow() || work > 2000000) && (of + i) % 4 != 0 && work > 200000))
+                continue;
+            const struct matrix w = make(n, k, f, PLAIN);
+            const struct few_linear few = {&w.packed, linear_int8, bytes_int8};
+            has_the_bits(&few, times_int8, &w.packed, n, k, m,
+                         of % 3 ? ISOBIT_ACT_RELU : ISOBIT_ACT_NONE);
+            release();
+        }
+}
+
+/* One row, and one block of another, is not finite; others are small or zero. */
+static void rows_of_any_numbers_times_int8(void **unused) {
+    (void)unused;
+    enum { M = 7, N = 20, K = 96 };
+    const struct matrix w = make(N, K, &q4_0, PLAIN);
+    static const float values[M] = {1, NAN, INFINITY, -INFINITY, 0, 0x1p-140f, 3e38f};
+    float *x = random_floats(M * K), *expect = floats(M * N), *y = floats(M * N);
+    const iso_linear_options o = {.size = sizeof o};
+    for (size_t i = 0; i < M; i++)
+        for (size_t s = 32; s < K; s += isfinite(values[i]) ? 1 : 64)
+            x[i * K + s] = values[i];
+    times_int8(expect, N, x, K, &w.packed, M, &o);
+    for (size_t v = 0; v < way_count; v++) {
+        assert_ok(iso_linear_q_s8(y, N, x, K, &w.packed, M, NULL, &ways[v]));
+        assert_true(same(y, N, expect, N, M, N));
+        for (size_t i = 1; i < 4; i++)
+            assert_true(isnan(y[i * N]) && isnan(y[i * N + N - 1]));
+        assert_true(isfinite(y[0]) && isfinite(y[4 * N]) && isfinite(y[5 * N]));
+    }
+    release();
 }
 
 /* Whatever the core, as other kinds of cores would compute it: in registers and in blocks. */
@@ -422,6 +527,31 @@ static void wrong_arguments_are_refused(void **unused) {
     REFUSED(NULL, iso_linear_q_workspace_bytes(NULL, &p, M, NULL));
     REFUSED(NULL, iso_linear_q_workspace_bytes(&bytes, NULL, M, NULL));
 #undef LINEAR
+#define LINEAR(y, ldy, x, ldx, w) iso_linear_q_s8(y, ldy, x, ldx, w, M, NULL, NULL)
+    REFUSED(OPTION, LINEAR(y, N, x, K, &p)); /* of 8 bits */
+    REFUSED(OPTION, iso_linear_q_s8_workspace_bytes(&bytes, &p, M, NULL));
+    p.format.bits = 4; /* the same memory, half of it */
+    y[0] = 1;
+    assert_ok(LINEAR(y, N, x, K, &p));
+    assert_true(y[0] == 0);
+    REFUSED(NULL, LINEAR(NULL, N, x, K, &p));
+    REFUSED(NULL, LINEAR(y, N, NULL, K, &p));
+    REFUSED(NULL, LINEAR(y, N, x, K, NULL));
+    REFUSED(LD, LINEAR(y, N - 1, x, K, &p));
+    REFUSED(LD, LINEAR(y, N, x, K - 1, &p));
+    REFUSED(ALIAS, LINEAR(y, N, y + 3, K, &p));
+    wrong = p, wrong.data = NULL;
+    REFUSED(NULL, LINEAR(y, N, x, K, &wrong));
+    wrong = p, wrong.k = K + 1;
+    REFUSED(DIM, LINEAR(y, N, x, K + 1, &wrong));
+    REFUSED(DIM, iso_linear_q_s8_workspace_bytes(&bytes, &wrong, M, NULL));
+    wrong = p, wrong.format.group = 33;
+    REFUSED(OPTION, LINEAR(y, N, x, K, &wrong));
+    REFUSED(NULL, iso_linear_q_s8_workspace_bytes(NULL, &p, M, NULL));
+    REFUSED(NULL, iso_linear_q_s8_workspace_bytes(&bytes, NULL, M, NULL));
+    const iso_linear_options unknown = {.size = 3};
+    REFUSED(SIZE, iso_linear_q_s8(y, N, x, K, &p, M, &unknown, NULL));
+#undef LINEAR
 #define EMBED(y, ldy, ids, table, format, vocabulary, d)                                           \
     iso_embed_q(y, ldy, ids, 2, table, format, vocabulary, d, 1, NULL, NULL, 0, NULL)
     assert_ok(EMBED(e, K, ids, w, &q8_0, 8, K));
@@ -439,6 +569,7 @@ static void wrong_arguments_are_refused(void **unused) {
     iso_packed_q none = {.format = q4_0};
     assert_ok(iso_pack_q(&none, NULL, 0, NULL, 0, 0, 64, &q4_0, NULL));
     assert_ok(iso_linear_q(NULL, 0, NULL, 64, &none, 3, NULL, NULL));
+    assert_ok(iso_linear_q_s8(NULL, 0, NULL, 64, &none, 3, NULL, NULL));
     assert_ok(iso_embed_q(NULL, 64, NULL, 0, NULL, &q4_0, 0, 64, 1, NULL, NULL, 0, NULL));
 }
 
@@ -446,10 +577,12 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layout_is_as_written),
         cmocka_unit_test(products_have_the_bits_of_f32),
+        cmocka_unit_test(products_with_int8_have_the_bits_of_the_formula),
+        cmocka_unit_test(rows_of_any_numbers_times_int8),
         cmocka_unit_test(all_ways_have_the_same_bits),
         cmocka_unit_test(embeddings_have_the_bits_of_f32),
         cmocka_unit_test(wrong_scales_are_refused),
         cmocka_unit_test(wrong_arguments_are_refused),
     };
-    return cmocka_run_group_tests(tests, make_ways, drop_ways);
+    return cmocka_run_group_tests(tests, make_ways_with_levels, drop_ways);
 }

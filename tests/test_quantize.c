@@ -295,27 +295,33 @@ static void test_same_bytes(void **state) {
 
 /* --------------------------------------------------------------------------------- loading */
 
-void compute(float to[MOST_LOGITS], const char *folder, const iso_load_options *options) {
+void compute_with(float to[MOST_LOGITS], const char *folder, const iso_load_options *options,
+                  int stepwise, const iso_context *context) {
     static const uint32_t source[] = {5, 30, 17, 9, 2}, target[SEEN] = {1, 8, 30, 30};
     iso_error error = {0};
     iso_model *model = NULL;
     memset(to, 0, MOST_LOGITS * sizeof *to);
-    iso_status status = iso_model_load(&model, folder, options, NULL, &error);
+    iso_status status = iso_model_load(&model, folder, options, context, &error);
     if (status)
         fail_msg("%s: %s", folder, error.message);
     const iso_model_info *info = iso_model_get_info(model);
     assert_true(info->target_vocabulary <= GPT_V && info->d <= GPT_V);
     if (!info->decoder_layers)
-        status = iso_encode_f32(to, model, target, SEEN, NULL, &error);
+        status = iso_encode_f32(to, model, target, SEEN, context, &error);
     else if (!info->encoder_layers)
-        status = iso_logits_f32(to, model, NULL, 0, target, SEEN, 0, NULL, &error);
+        status = iso_logits_f32(to, model, NULL, 0, target, SEEN, stepwise, context, &error);
     else
-        status = iso_logits_f32(to, model, source, COUNT(source), target, SEEN, 0, NULL, &error);
+        status = iso_logits_f32(to, model, source, COUNT(source), target, SEEN, stepwise, context,
+                                &error);
     if (!status && !info->decoder_layers && info->has_logits)
-        status = iso_token_logits_f32(to + SEEN * info->d, model, target, SEEN, NULL, &error);
+        status = iso_token_logits_f32(to + SEEN * info->d, model, target, SEEN, context, &error);
     if (status)
         fail_msg("%s: %s", folder, error.message);
     iso_model_free(model);
+}
+
+void compute(float to[MOST_LOGITS], const char *folder, const iso_load_options *options) {
+    compute_with(to, folder, options, 0, NULL);
 }
 
 /* The folder gives what the floats give that its numbers are. */

@@ -76,6 +76,9 @@ enum { GPT_V = 2000, GPT_D = 128, GPT_F = 9216 };
 void make_gpt2(const place *p);
 /* What a model computes of some ids, with these options. */
 enum { SEEN = 4, MOST_LOGITS = SEEN * GPT_V };
+/* Also step by step, where there are steps. */
+void compute_with(float to[MOST_LOGITS], const char *folder, const iso_load_options *options,
+                  int stepwise, const iso_context *context);
 void compute(float to[MOST_LOGITS], const char *folder, const iso_load_options *options);
 /* Calls `check` with each folder of tests/data/models. */
 void each_model(void (*check)(const char *folder, const place *p));

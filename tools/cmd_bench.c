@@ -62,7 +62,7 @@ struct result {
 static int multiplies_by(const struct bench *b) {
     const iso_model_info *i = b->session.info;
     const bool bf16 = native_numerics(&b->session.context) != NULL && i->parameters_16 != 0;
-    return i->parameters_int8 != 0 ? BY_INT8 : bf16 ? BY_BF16 : BY_FMA;
+    return i->parameters_int8 != 0 || i->parameters_int4 != 0 ? BY_INT8 : bf16 ? BY_BF16 : BY_FMA;
 }
 
 static double peak_memory(void) {
@@ -233,7 +233,10 @@ static void print_text(const struct bench *b, const struct result *results) {
            i->family, i->d, i->encoder_layers != 0 ? i->encoder_heads : i->decoder_heads,
            i->encoder_layers != 0 ? i->encoder_ffn : i->decoder_ffn, i->encoder_layers,
            i->decoder_layers, i->decoder_layers != 0 ? i->target_vocabulary : i->source_vocabulary,
-           (double)i->parameters * 1e-6, i->parameters_int8 != 0 ? ", int8" : "");
+           (double)i->parameters * 1e-6,
+           i->parameters_int4   ? ", int4"
+           : i->parameters_int8 ? ", int8"
+                                : "");
     const char *native = native_numerics(&b->session.context);
     printf("runs on  %s, threads %zu%s%s\n\n", iso_isa_name(b->session.context.isa), b->threads,
            native != NULL ? ", numerics " : "", native != NULL ? native : "");
@@ -303,6 +306,7 @@ static int print_json(const struct bench *b, const struct result *results) {
     json_object_set_new(object, "parameters_8", json_integer((json_int_t)i->parameters_8));
     json_object_set_new(object, "parameters_4", json_integer((json_int_t)i->parameters_4));
     json_object_set_new(object, "parameters_int8", json_integer((json_int_t)i->parameters_int8));
+    json_object_set_new(object, "parameters_int4", json_integer((json_int_t)i->parameters_int4));
     json_object_set_new(object, "weight_bytes", json_integer((json_int_t)i->weight_bytes));
     json_object_set_new(object, "isa", json_string(iso_isa_name(b->session.context.isa)));
     json_object_set_new(object, "numerics", json_string(iso_numerics(b->session.context.isa)));

@@ -187,7 +187,7 @@ static json_t *working_commands(const struct about *about) {
 
 /* What linear layers multiply. */
 static const char *compute_name(const iso_model_info *info) {
-    return info->parameters_int8 != 0 ? "int8" : "f32";
+    return info->parameters_int4 != 0 ? "int4" : info->parameters_int8 != 0 ? "int8" : "f32";
 }
 
 static json_t *model_json(const struct about *about) {
@@ -213,6 +213,7 @@ static json_t *model_json(const struct about *about) {
         {"parameters_8", info->parameters_8},
         {"parameters_4", info->parameters_4},
         {"parameters_int8", info->parameters_int8},
+        {"parameters_int4", info->parameters_int4},
         {"weight_bytes", info->weight_bytes},
         {"default_beams", info->default_beams},
         {"default_max_length", info->default_max_length},

@@ -48,8 +48,9 @@ static const struct {
      "hold weights in 32 bits where the file has fewer: two to seven times the memory", OPT_MAP,
      KIND_FLAG, offsetof(struct options, widen)},
     {"compute", "TYPE",
-     "linear layers in f32 or int8 (default: int8 where the file has it, else f32)", OPT_COMPUTE,
-     KIND_STRING, offsetof(struct options, compute)},
+     "linear layers in f32 or int8, or rows of int8 times the 4 bits that the file has: int4\n"
+     "(default: int8 where the file has it, else f32)",
+     OPT_COMPUTE, KIND_STRING, offsetof(struct options, compute)},
     {"positions", "N", "texts of up to N tokens, by the longer scaling of longrope or dynamic",
      OPT_POSITIONS, KIND_NUMBER, offsetof(struct options, positions)},
     {"cache", "TYPE", "keep keys and values in f16 or bf16: half the memory (default: f32)",
@@ -262,9 +263,9 @@ size_t cache_type(const struct options *options) {
 }
 
 size_t compute_type(const struct options *options) {
-    static const char *const names[] = {"f32", "int8"}; /* as iso_compute does from 1 on */
+    static const char *const names[] = {"f32", "int8", "int4"}; /* as iso_compute from 1 on */
     return options->compute == NULL ? ISOBIT_COMPUTE_AUTO
-                                    : 1 + find_name(options->compute, names, 2);
+                                    : 1 + find_name(options->compute, names, 3);
 }
 
 static int check(const struct options *options, const struct command *command) {
@@ -290,10 +291,11 @@ static int check(const struct options *options, const struct command *command) {
                                              : "to");
     if (options->cache != NULL && cache_type(options) > ISOBIT_CACHE_BF16)
         return usage("%s: --cache %s: give f32, f16 or bf16", command->name, options->cache);
-    if (compute_type(options) > ISOBIT_COMPUTE_INT8)
-        return usage("%s: --compute %s: give f32 or int8", command->name, options->compute);
-    if (options->widen && compute_type(options) == ISOBIT_COMPUTE_INT8)
-        return usage("%s: --widen and --compute int8 exclude each other", command->name);
+    if (compute_type(options) > ISOBIT_COMPUTE_INT4)
+        return usage("%s: --compute %s: give f32, int8 or int4", command->name, options->compute);
+    if (options->widen && compute_type(options) >= ISOBIT_COMPUTE_INT8)
+        return usage("%s: --widen and --compute %s exclude each other", command->name,
+                     options->compute);
     if ((command->options & OPT_ABOUT) != 0 && options->compute != NULL && options->model == NULL)
         return usage("%s: --compute needs --model", command->name);
     if (options->env && options->model != NULL)

@@ -13,6 +13,7 @@
 
 #include "avx2/vec.h"
 
+#include "q4_tile.h"
 #include "s8_tile.h"
 
 #include "level.h"

@@ -15,6 +15,7 @@
 #include "vec.h"
 
 #include "gemm_tile.h"
+#include "q4_tile.h"
 #include "s8_tile.h"
 
 #include "instantiate.h"

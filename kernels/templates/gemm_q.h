@@ -14,15 +14,13 @@
  * with an offset always; or 0: of either there is one that asks the type each time, since an fma
  * costs much more.
  */
-#define Q_CHUNKS (ISO_PANEL / VF_N) /* vectors of a panel */
-#define Q_VECTORS 4                 /* of a tile's columns, at most */
+#define Q_VECTORS 4 /* of a tile's columns, at most */
 _Static_assert(GEMM_VECTORS_Q(1) <= Q_VECTORS, "the fewest rows take the most");
 #if GEMM_Q_MR == 4
 #define Q_EACH(X) X(1) X(2) X(3) X(4)
 #else
 #define Q_EACH(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #endif
-#define Q_LINE 16 /* words of a cache line */
 
 /* Words of so many steps of a panel. */
 ISO_INLINE size_t q_step_words(const int bits) {
@@ -33,18 +31,6 @@ ISO_INLINE size_t q_step_words(const int bits) {
 enum { Q_PRODUCT, Q_SUM, Q_EITHER };
 #define Q_OF_8 (GEMM_KINDS_Q == 0 ? Q_EITHER : Q_SUM)
 #define Q_OF_4 (GEMM_KINDS_Q == 2 ? Q_PRODUCT : Q_OF_8)
-
-/* Scales of a chunk of a group, or (which 1) its offsets. head: what precedes the first group. */
-ISO_INLINE vf q_factor(const uint32_t *head, const uint32_t *group, size_t which, size_t chunk,
-                       int type) {
-    const size_t at = which * ISO_PANEL + chunk * VF_N;
-    const void *from = group, *first = head;
-    if (type & ISO_Q_I8)
-        return vf_mul(vf_load_s8((const int8_t *)from + at),
-                      vf_load_f16((const uint16_t *)first + at));
-    return type & ISO_Q_F32 ? vf_load((const float *)from + at)
-                            : vf_load_f16((const uint16_t *)from + at);
-}
 
 ISO_INLINE vf q_offset(const uint32_t *head, const uint32_t *group, size_t chunk, const int kind,
                        int type) {

@@ -180,7 +180,7 @@ def test_compute_int8(model):
     assert whole.info.weight_bytes < 0.6 * plain.info.weight_bytes
     words = isobit.Model.load(MODEL, compute="int8").translate(["attention", "nothing"])
     assert words == model.translate(["attention", "nothing"])
-    refuses(ValueError, "f32 or int8 expected, got 'int4'", isobit.Model.load, gpt, compute="int4")
+    refuses(ValueError, "int8 or int4 expected, got 'int5'", isobit.Model.load, gpt, compute="int5")
     refuses(isobit.IsobitError, "widen", isobit.Model.load, gpt, compute="int8", widen=True)
 
 

@@ -135,6 +135,23 @@ same 'int4: floats give something else' "$work/word"
 works 'info of int4' "$@" info --model "$work/int4"
 says ' in 8 bits 14784 parameters, in groups' 'info of int4'
 says ' in 4 bits 2064384 parameters, in groups' 'info of int4'
+pair=$(printf '5 6\t7 8')
+works 'rows of int8' "$@" score --model "$work/int4" --hex --compute int4 "$pair"
+cp "$work/out" "$work/rows"
+works 'rows of f32' "$@" score --model "$work/int4" --hex "$pair"
+cmp -s "$work/out" "$work/rows" && problem '--compute int4 changes no score'
+for isa in $isas; do
+    works "rows of int8 on $isa" "$@" score --model "$work/int4" --hex --compute int4 --isa "$isa" \
+        --threads 2 "$pair"
+    same "rows of int8 on $isa differ" "$work/rows"
+done
+ISOBIT_VERBOSE=1 "$@" score --model "$work/int4" --compute int4 "$pair" 2>"$work/calls" >"$work/out"
+checks=$((checks + 1))
+if ! grep -q ',linear_q_s8,' "$work/calls" || ! grep -q ',linear_q,' "$work/calls"; then
+    problem '--compute int4: other calls' # 4 bits, and the logits in 8
+fi
+works 'about rows of int8' "$@" info --model "$work/int4" --compute int4
+says ' compute int4' 'about rows of int8'
 works 'groups of 64' "$@" quantize --model "$model" --to int4 --group 64 --out "$out"
 grep -q '^model.shared.weight  *77x192  *F16  *I32  *[0-9.]*e-0[34] ' "$work/out" ||
     problem 'groups of 64: the table has not 8 bits'

@@ -15,7 +15,8 @@ enum {
     EMBED_Q,
     ATTENTION_W16,
     CACHES_W16,
-    ROUND_W16
+    ROUND_W16,
+    LINEAR_Q_S8
 };
 
 static iso_w16 type;
@@ -77,7 +78,7 @@ static void plan_linear(unsigned op, unsigned fill) {
     size_t bytes = 0;
     p.m = dim();
     p.n = dim();
-    p.k = op == LINEAR_Q ? byte() % 4 * block_of() : dim();
+    p.k = op == LINEAR_Q || op == LINEAR_Q_S8 ? byte() % 4 * block_of() : dim();
     p.lda = stride(p.k);
     p.ldc = stride(p.n);
     p.ldr = stride(p.n);
@@ -86,7 +87,7 @@ static void plan_linear(unsigned op, unsigned fill) {
     p.a = place(2, extent(p.m, p.k, p.lda), fill);
     const size_t elements = turned ? extent(p.k, p.n, p.ldb) : extent(p.n, p.k, p.ldb);
     iso_status status = ISOBIT_OK;
-    if (op == LINEAR_Q) {
+    if (op == LINEAR_Q || op == LINEAR_Q_S8) {
         const size_t groups = p.k / block_of(), ld = groups + byte() % 3;
         const unsigned char *w = blocks(3, extent(p.n, groups, ld), fill);
         FUZZ_CHECK(iso_pack_q_bytes(&bytes, p.n, p.k, &format) == ISOBIT_OK);
@@ -194,6 +195,8 @@ void few_bits_plan(unsigned op, unsigned fill) {
     const unsigned which = byte();
     type = which & 1 ? ISOBIT_BF16 : ISOBIT_F16;
     format = (iso_q_format){which & 2 ? 4 : 8, 16u << which / 4 % 4, (iso_q_scale)(which / 16 % 6)};
+    if (op == LINEAR_Q_S8)
+        format.bits = 4;
     switch (op) {
     case QUANTIZE_S8: plan_quantize(fill); break;
     case EMBED_W16:
@@ -214,6 +217,7 @@ iso_status few_bits_run(unsigned op, const iso_context *context) {
     switch (op) {
     case LINEAR_W16: return iso_linear_w16(y, p.ldc, p.a, p.lda, &w16, p.m, &linear, context);
     case LINEAR_Q: return iso_linear_q(y, p.ldc, p.a, p.lda, &wq, p.m, &linear, context);
+    case LINEAR_Q_S8: return iso_linear_q_s8(y, p.ldc, p.a, p.lda, &wq, p.m, &linear, context);
     case LINEAR_S8: return iso_linear_s8(y, p.ldc, p.a, p.lda, &s8, p.m, &linear, context);
     case QUANTIZE_S8:
         return iso_quantize_s8((int8_t *)(void *)y, p.ldc, p.out[1], p.a, p.lda, p.m, p.n, context);

@@ -48,7 +48,7 @@ void choose_attention(void);
 void choose_ids(void); /* below p.k, or one too large; and as many rows */
 
 /* fuzz_few_bits.c: the operations on 16, 8 and 4 bits. */
-enum { FEW_BITS_OPS = 9 };
+enum { FEW_BITS_OPS = 10 };
 void few_bits_plan(unsigned op, unsigned fill);
 iso_status few_bits_run(unsigned op, const iso_context *context);
 

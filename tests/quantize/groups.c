@@ -326,12 +326,48 @@ void check_groups_loaded(const place *p, const char *config_from) {
     remove_tree(floats.directory);
 }
 
+/* Rows of int8: near f32, and the same bits on each set, with threads, at once and by steps. */
+static void check_rows_of_int8(const place *p, int some) {
+    static float got[MOST_LOGITS], wanted[MOST_LOGITS], usual[MOST_LOGITS];
+    const iso_load_options int4 = {.size = sizeof int4, .compute = ISOBIT_COMPUTE_INT4};
+    iso_error error = {0};
+    iso_model *model = NULL;
+    if (!some) {
+        assert_int_equal(iso_model_load(&model, p->out, &int4, NULL, &error), ISOBIT_E_UNSUPPORTED);
+        assert_non_null(strstr(error.message, "has no matrix of 4 bits"));
+        return;
+    }
+    double far = 0, most = 0;
+    iso_pool *pool;
+    assert_int_equal(iso_pool_create(&pool, 3), ISOBIT_OK);
+    compute(usual, p->out, NULL);
+    compute(wanted, p->out, &int4);
+    for (size_t i = 0; i < MOST_LOGITS; i++) {
+        far = fmax(far, fabs((double)wanted[i] - (double)usual[i]));
+        most = fmax(most, fabs((double)usual[i]));
+    }
+    assert_true(far > 0 && far < 0.05 * most);
+    for (size_t i = 0; i < 2 * iso_isa_count(); i++) {
+        const iso_context context = {.size = sizeof context,
+                                     .isa = iso_isa_get(i / 2),
+                                     .executor = i % 2 ? iso_pool_executor(pool) : NULL};
+        if (iso_isa_missing(context.isa))
+            continue;
+        compute_with(got, p->out, &int4, (int)(i % 2), &context);
+        assert_memory_equal(got, wanted, sizeof got);
+    }
+    iso_pool_destroy(pool);
+}
+
 static void check_family(const char *folder, const place *p) {
     iso_model *model = quantized(folder, p, ISOBIT_QUANTIZE_INT4);
     const iso_model_info *info = iso_model_get_info(model);
-    in_groups += info->parameters_4 > 0;
+    const int some = info->parameters_4 > 0;
+    in_groups += some ? 1 : 0;
+    assert_int_equal(info->parameters_int4, 0);
     iso_model_free(model);
     check_groups_loaded(p, folder);
+    check_rows_of_int8(p, some);
     remove_tree(p->out);
 }
 

@@ -29,9 +29,9 @@ static size_t group_words(size_t type) {
 }
 static size_t head_words(size_t type) { return type & ISO_Q_I8 ? 8 * factors_of(type) : 0; }
 /* Steps of a block, which has groups and what is before them, and its words. */
-static size_t block_of(size_t type) { return type & ISO_Q_I8 ? 256 : group_of(type); }
-static size_t block_words(size_t type) {
-    return head_words(type) + block_of(type) / group_of(type) * group_words(type);
+size_t iso_q_block_of(size_t type) { return type & ISO_Q_I8 ? 256 : group_of(type); }
+size_t iso_q_block_words(size_t type) {
+    return head_words(type) + iso_q_block_of(type) / group_of(type) * group_words(type);
 }
 
 /* Types that exist and are not those of the first suites. */
@@ -99,22 +99,31 @@ static float factor(const uint32_t *block, const uint32_t *group, size_t which, 
     return value;
 }
 
-/* Column j, step p of panels `ld` words apart, as a float. */
-static float weight(const uint32_t *b, size_t ld, size_t j, size_t p, size_t type) {
-    const uint32_t *block = b + j / PANEL * ld + p / block_of(type) * block_words(type);
+/* Column j, step p of panels `ld` words apart. */
+struct iso_q_weight iso_q_weight(const uint32_t *b, size_t ld, size_t j, size_t p, size_t type) {
+    const uint32_t *block = b + j / PANEL * ld + p / iso_q_block_of(type) * iso_q_block_words(type);
     const uint32_t *group =
-        block + head_words(type) + p % block_of(type) / group_of(type) * group_words(type);
+        block + head_words(type) + p % iso_q_block_of(type) / group_of(type) * group_words(type);
     const uint32_t *numbers = group + scale_words(type);
     const size_t column = j % PANEL, step = p % group_of(type);
-    const float scale = factor(block, group, 0, column, type);
+    struct iso_q_weight w = {.scale = factor(block, group, 0, column, type)};
     signed char byte;
     memcpy(&byte, (const char *)numbers + step * PANEL + column, 1);
     if (type & ISO_Q_4) {
         const int bits = (int)(numbers[step / 8 * PANEL + column] >> (28 - step % 8 * 4) & 15);
         byte = (signed char)(bits < 8 || type & ISO_Q_OFFSETS ? bits : bits - 16);
     }
-    return type & ISO_Q_OFFSETS ? fmaf((float)byte, scale, factor(block, group, 1, column, type))
-                                : (float)byte * scale;
+    w.number = byte;
+    if (type & ISO_Q_OFFSETS)
+        w.offset = factor(block, group, 1, column, type);
+    return w;
+}
+
+/* As a float. */
+static float weight(const uint32_t *b, size_t ld, size_t j, size_t p, size_t type) {
+    const struct iso_q_weight w = iso_q_weight(b, ld, j, p, type);
+    return type & ISO_Q_OFFSETS ? fmaf((float)w.number, w.scale, w.offset)
+                                : (float)w.number * w.scale;
 }
 
 /* A scale or an offset of a group, and with int8 of its block where the group is the first. */
@@ -138,16 +147,17 @@ static void set_factor(struct iso_check_operands *o, uint32_t *block, uint32_t *
 }
 
 /* [n/16][k/group], `ld` words between panels; what is beyond n is there, and anything. */
-static void panels_setup(struct iso_check_operands *o, size_t n, size_t k, size_t ld, size_t type,
-                         unsigned fill) {
-    const size_t panels = (n + PANEL - 1) / PANEL, group = group_of(type), each = block_of(type);
-    const size_t words = k / each * block_words(type);
+void iso_q_panels(struct iso_check_operands *o, size_t n, size_t k, size_t ld, size_t type,
+                  unsigned fill) {
+    const size_t panels = (n + PANEL - 1) / PANEL, group = group_of(type),
+                 each = iso_q_block_of(type);
+    const size_t words = k / each * iso_q_block_words(type);
     const bool integer = fill == ISO_CHECK_FILL_INTEGER;
     const int least4 = type & ISO_Q_OFFSETS ? 0 : -8;
     uint32_t *b = iso_check_in(o, "b", sizeof *b, panels, words, ld);
     for (size_t panel = 0; panel < panels; panel++)
         for (size_t g = 0; g < k / group; g++) {
-            uint32_t *block = b + panel * ld + g * group / each * block_words(type);
+            uint32_t *block = b + panel * ld + g * group / each * iso_q_block_words(type);
             uint32_t *at = block + head_words(type) + g * group % each / group * group_words(type);
             memset(at, 0, 4 * group_words(type));
             for (size_t j = 0; j < PANEL; j++) {
@@ -170,10 +180,10 @@ enum { Q_M, Q_N, Q_GROUPS, Q_ADD, Q_STEP, Q_TYPE, Q_AGAP, Q_BGAP, Q_CGAP };
 enum { Q_C, Q_A, Q_B };
 
 static size_t q_k(const struct iso_check_case *c) {
-    return c->p[Q_GROUPS] * block_of(c->p[Q_TYPE]);
+    return c->p[Q_GROUPS] * iso_q_block_of(c->p[Q_TYPE]);
 }
 static size_t q_ld(const struct iso_check_case *c) {
-    return c->p[Q_GROUPS] * block_words(c->p[Q_TYPE]) + c->p[Q_BGAP];
+    return c->p[Q_GROUPS] * iso_q_block_words(c->p[Q_TYPE]) + c->p[Q_BGAP];
 }
 
 static void q_setup(struct iso_check_operands *o, const struct iso_check_case *c) {
@@ -183,7 +193,7 @@ static void q_setup(struct iso_check_operands *o, const struct iso_check_case *c
     else
         iso_check_out(o, "c", p[Q_M], p[Q_N], p[Q_N] + p[Q_CGAP]);
     iso_check_in_f32(o, "a", p[Q_M], k, k + p[Q_AGAP], c->fill);
-    panels_setup(o, p[Q_N], k, q_ld(c), p[Q_TYPE], c->fill);
+    iso_q_panels(o, p[Q_N], k, q_ld(c), p[Q_TYPE], c->fill);
 }
 
 static void q_call(const void *table, const struct iso_check_case *c,
@@ -240,7 +250,7 @@ static void q_random_of(struct iso_check_case *c, struct iso_check_random *r, in
     p[Q_M] = iso_check_random_log(r, 15);
     p[Q_N] = iso_check_random_log(r, 300);
     p[Q_TYPE] = more ? random_more(r) : iso_check_random_below(r, TYPES);
-    p[Q_GROUPS] = iso_check_random_log(r, ISO_K_BLOCK / block_of(p[Q_TYPE]));
+    p[Q_GROUPS] = iso_check_random_log(r, ISO_K_BLOCK / iso_q_block_of(p[Q_TYPE]));
     while (p[Q_M] * p[Q_N] * q_k(c) > 1 << 17)
         p[Q_N] > 1 ? (p[Q_N] /= 2) : (p[Q_M] /= 2);
     p[Q_ADD] = iso_check_random_below(r, 2);
@@ -327,7 +337,7 @@ static void q_cases_more(struct iso_check_cases *l) {
     for (size_t type = 0; type < ALL_TYPES; type++) {
         if (!is_more(type))
             continue;
-        const size_t most = block_of(type) == 256 ? 1 : 3;
+        const size_t most = iso_q_block_of(type) == 256 ? 1 : 3;
         for (size_t n = 0; n < iso_count(ns); n++)
             for (size_t m = 1; m <= 7; m++, t++)
                 iso_add(l, 21, t % 5 == 1 ? ISO_CHECK_FILL_INTEGER : ISO_CHECK_FILL_UNIFORM,
@@ -338,7 +348,7 @@ static void q_cases_more(struct iso_check_cases *l) {
         iso_add(l, 6, ISO_CHECK_FILL_UNIFORM, ISO_CHECK_CASE_ALIGN, 1 + t % 6, 43, 1, t % 2, 8,
                 type, 1, 1, 1);
         iso_add(l, 4, ISO_CHECK_FILL_UNIFORM, ISO_CHECK_CASE_TRAPLESS, 6, 50,
-                ISO_K_BLOCK / block_of(type), 0, 8, type, 0, 0, 0);
+                ISO_K_BLOCK / iso_q_block_of(type), 0, 8, type, 0, 0, 0);
     }
 }
 
@@ -360,10 +370,10 @@ enum { X_N, X_GROUPS, X_TYPE, X_BGAP, X_ALL };
 enum { X_PANELS, X_B };
 
 static size_t x_k(const struct iso_check_case *c) {
-    return c->p[X_GROUPS] * block_of(c->p[X_TYPE]);
+    return c->p[X_GROUPS] * iso_q_block_of(c->p[X_TYPE]);
 }
 static size_t x_ld(const struct iso_check_case *c) {
-    return c->p[X_GROUPS] * block_words(c->p[X_TYPE]) + c->p[X_BGAP];
+    return c->p[X_GROUPS] * iso_q_block_words(c->p[X_TYPE]) + c->p[X_BGAP];
 }
 
 /* Each column another scale; the numbers of 8 groups of 32 steps are all that there are. */
@@ -388,7 +398,7 @@ static void all_setup(uint32_t *b, const struct iso_check_case *c) {
 static void x_setup(struct iso_check_operands *o, const struct iso_check_case *c) {
     const size_t *p = c->p, panel = x_k(c) * PANEL;
     iso_check_out(o, "panels", (p[X_N] + PANEL - 1) / PANEL, panel, panel);
-    panels_setup(o, p[X_N], x_k(c), x_ld(c), p[X_TYPE], c->fill);
+    iso_q_panels(o, p[X_N], x_k(c), x_ld(c), p[X_TYPE], c->fill);
     if (p[X_ALL])
         all_setup(ISO_CHECK_HOST(uint32_t, o, X_B), c);
 }

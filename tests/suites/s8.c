@@ -68,8 +68,7 @@ static void quantize_call(const void *table, const struct iso_check_case *c,
         }
 }
 
-/* By definition, a row. */
-static void quantized(int8_t *q, float *scale, const float *x, size_t n, size_t padded, int flip) {
+void iso_quantized(int8_t *q, float *scale, const float *x, size_t n, size_t padded, int flip) {
     double most = 0;
     bool finite = true;
     for (size_t j = 0; j < n; j++) {
@@ -90,8 +89,8 @@ static void quantize_reference(struct iso_check_operands *o, const struct iso_ch
     float *exact = iso_check_exact(o, Q_Q), *scales = iso_check_exact(o, Q_SCALES);
     int8_t *bytes = iso_check_operands_alloc(o, padded + 1);
     for (size_t i = 0; i < p[Q_ROWS]; i++) {
-        quantized(bytes, &scales[i], ISO_CHECK_HOST(float, o, Q_X) + i * (p[Q_N] + p[Q_XGAP]),
-                  p[Q_N], padded, flip_of(c));
+        iso_quantized(bytes, &scales[i], ISO_CHECK_HOST(float, o, Q_X) + i * (p[Q_N] + p[Q_XGAP]),
+                      p[Q_N], padded, flip_of(c));
         for (size_t j = 0; j < padded; j++)
             exact[i * padded + j] = bytes[j];
     }

@@ -71,6 +71,22 @@ size_t iso_half_place(size_t j, size_t type);
 void iso_half_panels(struct iso_check_operands *o, size_t n, size_t k, size_t ld, size_t type,
                      unsigned fill);
 
+/* Weights in groups, as isobit/ops.h lays them out (q.c), of a type of kernels.h: steps of a block,
+ * and words of a block of a panel; the operand b, `ld` words between panels, where what is beyond n
+ * is there, and anything; and column j, step p of it. */
+struct iso_q_weight {
+    int number;
+    float scale, offset;
+};
+size_t iso_q_block_of(size_t type);
+size_t iso_q_block_words(size_t type);
+void iso_q_panels(struct iso_check_operands *o, size_t n, size_t k, size_t ld, size_t type,
+                  unsigned fill);
+struct iso_q_weight iso_q_weight(const uint32_t *b, size_t ld, size_t j, size_t p, size_t type);
+
+/* A row of floats to int8, by definition (s8.c): padded integers, exclusive-ored with flip. */
+void iso_quantized(int8_t *q, float *scale, const float *x, size_t n, size_t padded, int flip);
+
 /* Of iso_activation. */
 static inline const char *iso_act_name(size_t act) {
     static const char *const names[] = {

@@ -44,6 +44,8 @@ static const char *const each_line[] = {
     "pack_q,scalar,n3k32:ldw2:q8g32:f16,thr1",
     "pack_q,scalar,n3k64:ldw1:q4g64:f32,thr1",
     "linear_q,scalar,m1n3k64:ldx65:ldy6,thr1",
+    "linear_q_s8,scalar,m1n3k64:ldx65:ldy6,thr1",
+    "linear_q_s8,scalar,m1n3k64:ldx65:ldy6:bias:silu:residual,thr1",
     "quantize_s8,scalar,rows2n3:ldx4:ldq5,thr1",
     "pack_s8,scalar,n3k4:n:ldw5,thr1",
     "pack_s8,scalar,n3k4:t:ldw5,thr1",
@@ -154,6 +156,8 @@ static int each_call(void) {
     bad |= iso_pack_q(&pq, room, sizeof room, zeros, 2, 3, 32, &q8_0, &x) != 0;
     bad |= iso_pack_q(&pq, room, sizeof room, zeros, 1, 3, 64, &q4_64, &x) != 0;
     bad |= iso_linear_q(other, 6, in, 65, &pq, 1, NULL, &x) != 0;
+    bad |= iso_linear_q_s8(other, 6, in, 65, &pq, 1, NULL, &x) != 0;
+    bad |= iso_linear_q_s8(other, 6, in, 65, &pq, 1, &l, &x) != 0;
     bad |= iso_quantize_s8(q, 5, other, in, 4, 2, 3, &x) != 0;
     bad |= iso_pack_s8(&p8, out, sizeof(out), in, 5, 3, 4, 0, &x) != 0;
     bad |= iso_pack_s8(&p8, out, sizeof(out), in, 5, 3, 4, 1, &x) != 0;
