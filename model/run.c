@@ -38,43 +38,46 @@ iso_status model_run_workspace(model_run *run, size_t bytes) {
                : model_fail(run->error, ISOBIT_E_NOMEM, "out of memory for a workspace");
 }
 
-iso_status model_run_linear_workspace(model_run *run, size_t rows) {
-    static const model_layer none;
-    const model_stack *encoder = &run->model->encoder, *decoder = &run->model->decoder;
-    const model_layer *e = encoder->layers ? encoder->layer : &none;
-    const model_layer *d = decoder->layers ? decoder->layer : &none;
-    const model_linear *all[] = {&e->self_qkv,
-                                 &e->self_out,
-                                 &e->fc1,
-                                 &e->fc2,
-                                 &d->self_qkv,
-                                 &d->self_out,
-                                 &d->cross_q,
-                                 &d->cross_kv,
-                                 &d->cross_out,
-                                 &d->fc1,
-                                 &d->fc2,
-                                 &run->model->logits,
-                                 &run->model->head_dense,
-                                 &run->model->pooler};
+static iso_status linear_workspace(model_run *run, const model_linear *linear, size_t rows) {
+    size_t bytes;
+    iso_status status;
+    if (linear->w16.data)
+        status = iso_linear_w16_workspace_bytes(&bytes, &linear->w16, rows, &run->context);
+    else if (model_meets_int8(run->model, linear))
+        status = iso_linear_q_s8_workspace_bytes(&bytes, &linear->q, rows, &run->context);
+    else if (linear->q.data)
+        status = iso_linear_q_workspace_bytes(&bytes, &linear->q, rows, &run->context);
+    else if (linear->s8.data)
+        status = iso_linear_s8_workspace_bytes(&bytes, &linear->s8, rows, &run->context);
+    else if (linear->w.data)
+        status = iso_linear_f32_workspace_bytes(&bytes, &linear->w, rows, &run->context);
+    else /* absent, or in a mapped file */
+        return ISOBIT_OK;
+    return status ? status : model_run_workspace(run, bytes);
+}
+
+/* All layers: their matrices may be of several types. */
+static iso_status stack_workspace(model_run *run, const model_stack *stack, size_t rows) {
     iso_status status = ISOBIT_OK;
-    for (size_t i = 0; i < sizeof all / sizeof *all && !status; i++) {
-        size_t bytes;
-        if (all[i]->w16.data)
-            status = iso_linear_w16_workspace_bytes(&bytes, &all[i]->w16, rows, &run->context);
-        else if (model_meets_int8(run->model, all[i]))
-            status = iso_linear_q_s8_workspace_bytes(&bytes, &all[i]->q, rows, &run->context);
-        else if (all[i]->q.data)
-            status = iso_linear_q_workspace_bytes(&bytes, &all[i]->q, rows, &run->context);
-        else if (all[i]->s8.data)
-            status = iso_linear_s8_workspace_bytes(&bytes, &all[i]->s8, rows, &run->context);
-        else if (all[i]->w.data)
-            status = iso_linear_f32_workspace_bytes(&bytes, &all[i]->w, rows, &run->context);
-        else /* absent, or in a mapped file */
-            continue;
-        if (!status)
-            status = model_run_workspace(run, bytes);
+    for (size_t l = 0; l < stack->layers && !status; l++) {
+        const model_layer *layer = &stack->layer[l];
+        const model_linear *all[] = {&layer->self_qkv, &layer->self_out,  &layer->cross_q,
+                                     &layer->cross_kv, &layer->cross_out, &layer->fc1,
+                                     &layer->fc2};
+        for (size_t i = 0; i < sizeof all / sizeof *all && !status; i++)
+            status = linear_workspace(run, all[i], rows);
     }
+    return status;
+}
+
+iso_status model_run_linear_workspace(model_run *run, size_t rows) {
+    const iso_model *model = run->model;
+    const model_linear *others[] = {&model->logits, &model->head_dense, &model->pooler};
+    iso_status status = stack_workspace(run, &model->encoder, rows);
+    if (!status)
+        status = stack_workspace(run, &model->decoder, rows);
+    for (size_t i = 0; i < sizeof others / sizeof *others && !status; i++)
+        status = linear_workspace(run, others[i], rows);
     return model_run_fail(run, status, "workspace");
 }
 

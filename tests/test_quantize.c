@@ -105,40 +105,44 @@ void make_model(const place *p) {
                  "\"max_position_embeddings\":32");
 }
 
-static void gpt2_tensor(builder *b, const char *tail, size_t n, size_t k) {
+static void gpt2_tensor(builder *b, size_t layer, const char *tail, size_t n, size_t k) {
     char name[100];
-    (void)snprintf(name, sizeof name, "h.0.%s", tail);
+    (void)snprintf(name, sizeof name, "h.%zu.%s", layer, tail);
     builder_tensor(b, name, n, k, k ? 0 : 0.5f, k ? 0.1f : 0.4f);
 }
 
-void make_gpt2(const place *p) {
+void make_gpt2_of(const place *p, size_t layers) {
     builder b = {.state = 9};
     builder_tensor(&b, "wte.weight", GPT_V, GPT_D, 0, 1);
     builder_tensor(&b, "wpe.weight", 16, GPT_D, 0, 1);
-    gpt2_tensor(&b, "ln_1.weight", GPT_D, 0);
-    gpt2_tensor(&b, "ln_1.bias", GPT_D, 0);
-    gpt2_tensor(&b, "attn.c_attn.weight", GPT_D, 3 * GPT_D);
-    gpt2_tensor(&b, "attn.c_attn.bias", 3 * GPT_D, 0);
-    gpt2_tensor(&b, "attn.c_proj.weight", GPT_D, GPT_D);
-    gpt2_tensor(&b, "attn.c_proj.bias", GPT_D, 0);
-    gpt2_tensor(&b, "ln_2.weight", GPT_D, 0);
-    gpt2_tensor(&b, "ln_2.bias", GPT_D, 0);
-    gpt2_tensor(&b, "mlp.c_fc.weight", GPT_D, GPT_F);
-    gpt2_tensor(&b, "mlp.c_fc.bias", GPT_F, 0);
-    gpt2_tensor(&b, "mlp.c_proj.weight", GPT_F, GPT_D);
-    gpt2_tensor(&b, "mlp.c_proj.bias", GPT_D, 0);
+    for (size_t layer = 0; layer < layers; layer++) {
+        gpt2_tensor(&b, layer, "ln_1.weight", GPT_D, 0);
+        gpt2_tensor(&b, layer, "ln_1.bias", GPT_D, 0);
+        gpt2_tensor(&b, layer, "attn.c_attn.weight", GPT_D, 3 * GPT_D);
+        gpt2_tensor(&b, layer, "attn.c_attn.bias", 3 * GPT_D, 0);
+        gpt2_tensor(&b, layer, "attn.c_proj.weight", GPT_D, GPT_D);
+        gpt2_tensor(&b, layer, "attn.c_proj.bias", GPT_D, 0);
+        gpt2_tensor(&b, layer, "ln_2.weight", GPT_D, 0);
+        gpt2_tensor(&b, layer, "ln_2.bias", GPT_D, 0);
+        gpt2_tensor(&b, layer, "mlp.c_fc.weight", GPT_D, GPT_F);
+        gpt2_tensor(&b, layer, "mlp.c_fc.bias", GPT_F, 0);
+        gpt2_tensor(&b, layer, "mlp.c_proj.weight", GPT_F, GPT_D);
+        gpt2_tensor(&b, layer, "mlp.c_proj.bias", GPT_D, 0);
+    }
     builder_tensor(&b, "ln_f.weight", GPT_D, 0, 1, 0.3f);
     builder_tensor(&b, "ln_f.bias", GPT_D, 0, 0, 0.3f);
     builder_tensor(&b, "h.0.attn.bias", 16, 16, 0, 1); /* of no use, as old files have it */
     builder_write(&b, &p->from);
     char text[400];
     (void)snprintf(text, sizeof text,
-                   "{\"model_type\":\"gpt2\",\"vocab_size\":%d,\"n_embd\":%d,\"n_layer\":1,"
+                   "{\"model_type\":\"gpt2\",\"vocab_size\":%d,\"n_embd\":%d,\"n_layer\":%zu,"
                    "\"n_head\":4,\"n_inner\":%d,\"n_positions\":16,\"bos_token_id\":1,"
                    "\"eos_token_id\":1}",
-                   GPT_V, GPT_D, GPT_F);
+                   GPT_V, GPT_D, layers, GPT_F);
     files_text(&p->from, "config.json", text);
 }
+
+void make_gpt2(const place *p) { make_gpt2_of(p, 1); }
 
 static void with_number(const place *p, size_t at, float x) {
     stored s = stored_read(p->from.directory);

@@ -74,6 +74,7 @@ void make_model(const place *p);
 /* A GPT-2 with matrices of several pieces, some stored [in][out]. */
 enum { GPT_V = 2000, GPT_D = 128, GPT_F = 9216 };
 void make_gpt2(const place *p);
+void make_gpt2_of(const place *p, size_t layers);
 /* What a model computes of some ids, with these options. */
 enum { SEEN = 4, MOST_LOGITS = SEEN * GPT_V };
 /* Also step by step, where there are steps. */
