@@ -398,6 +398,10 @@ CORE: _Prototypes = {
         c_int,
         [c_void_p, c_size_t] * 2 + [POINTER(iso_packed_q), c_size_t, _linear_options, _context],
     ),
+    "iso_linear_q_s8": (
+        c_int,
+        [c_void_p, c_size_t] * 2 + [POINTER(iso_packed_q), c_size_t, _linear_options, _context],
+    ),
     "iso_quantize_s8": (
         c_int,
         [c_void_p, c_size_t, c_void_p, c_void_p, c_size_t, c_size_t, c_size_t, _context],

@@ -56,7 +56,9 @@ class PackedLinear:
 
     With all but "int8" y has the bits of float32 weights of the same values. With "int8" the rows
     of x become integers, too, as quantize_int8 makes them: y differs by about a hundredth.
-    `group` and scale_dtype belong to "q8" and "q4"; see quantize_blocks.
+    `group` and scale_dtype belong to "q8" and "q4"; see quantize_blocks. With rows="int8",
+    for "q4" alone, rows of x become integers in blocks of 32: two to four times as fast as "f32",
+    with an error that is small beside that of the 4 bits.
 
     The packed form is the same for all instruction sets. May be used by any number of threads at
     once.
@@ -73,8 +75,13 @@ class PackedLinear:
         dtype: str = "f32",
         group: Optional[int] = None,
         scale_dtype: Optional[str] = None,
+        rows: str = "f32",
     ) -> None:
-        self._format = Format(dtype, group, scale_dtype)
+        self._format, self.rows = Format(dtype, group, scale_dtype), rows
+        if rows not in ("f32", "int8"):
+            raise ValueError(f"rows: {rows!r} is none of 'f32', 'int8'")
+        if rows == "int8" and dtype != "q4":
+            raise ValueError(f"rows: 'int8' is for dtype 'q4', got {dtype!r}")
         w = self._format.stored("weight", weight)
         self.n, self.k = int(w.shape[0]), self._format.columns(w)
         self._bias = None if bias is None else vector("bias", bias, self.n).copy()
@@ -118,7 +125,8 @@ class PackedLinear:
     def _pack_blocks(
         self, w: npt.NDArray[np.uint8], block_bytes: int, form: _c.iso_q_format
     ) -> None:
-        self._packed, self._linear = _c.iso_packed_q(), lib.iso_linear_q
+        linear = lib.iso_linear_q_s8 if self.rows == "int8" else lib.iso_linear_q
+        self._packed, self._linear = _c.iso_packed_q(), linear
         self._data = _room(lib.iso_pack_q_bytes, self._what, self.n, self.k, _byref(form))
         w, ldw = rows_of_blocks(w, block_bytes)
         status = self._call(lib.iso_pack_q, w, ldw, _byref(form))
@@ -130,6 +138,8 @@ class PackedLinear:
         groups = "" if form.group is None else f", group={form.group}"
         if form.scale_dtype == "f32":
             groups += ", scale_dtype='f32'"
+        if self.rows != "f32":
+            groups += f", rows={self.rows!r}"
         return (
             f"PackedLinear(n={self.n}, k={self.k}, dtype={form.dtype!r}{groups}, "
             f"bias={self._bias is not None})"
