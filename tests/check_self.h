@@ -209,5 +209,18 @@ void s8_multiplies_scales(float *c, size_t ldc, const int8_t *a, size_t lda,
 void s8_reads_past_bias(float *c, size_t ldc, const int8_t *a, size_t lda, const float *row_scales,
                         const int8_t *b, size_t bps, const float *scales, const int32_t *start,
                         const float *bias, size_t m, size_t n, size_t k);
+void blocks_in_order(struct iso_s8_block *to, size_t ldt, const float *x, size_t ldx, size_t rows,
+                     size_t n);
+void blocks_of_whole_rows(struct iso_s8_block *to, size_t ldt, const float *x, size_t ldx,
+                          size_t rows, size_t n);
+void q_s8_scales_twice(float *c, size_t ldc, const struct iso_s8_block *a, size_t lda,
+                       const uint32_t *b, size_t bps, const float *bias, size_t m, size_t n,
+                       size_t k, int type, int mode);
+void q_s8_forgets_offsets(float *c, size_t ldc, const struct iso_s8_block *a, size_t lda,
+                          const uint32_t *b, size_t bps, const float *bias, size_t m, size_t n,
+                          size_t k, int type, int mode);
+void q_s8_writes_whole_panels(float *c, size_t ldc, const struct iso_s8_block *a, size_t lda,
+                              const uint32_t *b, size_t bps, const float *bias, size_t m, size_t n,
+                              size_t k, int type, int mode);
 
 #endif

@@ -65,3 +65,59 @@ void s8_reads_past_bias(float *c, size_t ldc, const int8_t *a, size_t lda, const
     if (bias && n)
         sink = bias[n];
 }
+
+/* Integers in the order of their steps, which is not that of the weights. */
+void blocks_in_order(struct iso_s8_block *to, size_t ldt, const float *x, size_t ldx, size_t rows,
+                     size_t n) {
+    good->quantize_blocks(to, ldt, x, ldx, rows, n);
+    for (size_t i = 0; i < rows; i++)
+        for (size_t b = 0; b < iso_s8_blocks(n); b++) {
+            struct iso_s8_block *block = to + i * ldt + b;
+            const struct iso_s8_block old = *block;
+            for (size_t s = 0; s < ISO_S8_BLOCK; s++)
+                block->q[s] = old.q[iso_s8_place(s)];
+        }
+}
+
+/* The last block, where the row does not fill it. */
+void blocks_of_whole_rows(struct iso_s8_block *to, size_t ldt, const float *x, size_t ldx,
+                          size_t rows, size_t n) {
+    good->quantize_blocks(to, ldt, x, ldx, rows, n / ISO_S8_BLOCK * ISO_S8_BLOCK);
+}
+
+/* One rounding fewer: the scales of weights and rows are not multiplied beforehand. */
+void q_s8_scales_twice(float *c, size_t ldc, const struct iso_s8_block *a, size_t lda,
+                       const uint32_t *b, size_t bps, const float *bias, size_t m, size_t n,
+                       size_t k, int type, int mode) {
+    good->gemm_q_s8(c, ldc, a, lda, b, bps, bias, m, n, k, type, mode);
+    if (m && n && k && !(type & ISO_Q_OFFSETS) && !bias && iso_q_group(type) == ISO_S8_BLOCK &&
+        k == ISO_S8_BLOCK) {
+        struct iso_s8_block one = a[0];
+        float sum;
+        one.scale = 1;
+        good->gemm_q_s8(&sum, 1, &one, 1, b, bps, NULL, 1, 1, k, type, mode);
+        c[0] = sum * a[0].scale;
+    }
+}
+
+void q_s8_forgets_offsets(float *c, size_t ldc, const struct iso_s8_block *a, size_t lda,
+                          const uint32_t *b, size_t bps, const float *bias, size_t m, size_t n,
+                          size_t k, int type, int mode) {
+    good->gemm_q_s8(c, ldc, a, lda, b, bps, bias, m, n, k, type, mode);
+    for (size_t i = 0; i < m && n && type & ISO_Q_OFFSETS && k; i++) {
+        struct iso_s8_block row[80];
+        if (iso_s8_blocks(k) > sizeof row / sizeof *row)
+            return;
+        memcpy(row, a + i * lda, iso_s8_blocks(k) * sizeof *row);
+        memset(row[0].scaled, 0, sizeof row[0].scaled);
+        good->gemm_q_s8(c + i * ldc, ldc, row, lda, b, bps, bias, 1, n, k, type, mode);
+    }
+}
+
+void q_s8_writes_whole_panels(float *c, size_t ldc, const struct iso_s8_block *a, size_t lda,
+                              const uint32_t *b, size_t bps, const float *bias, size_t m, size_t n,
+                              size_t k, int type, int mode) {
+    good->gemm_q_s8(c, ldc, a, lda, b, bps, bias, m, n, k, type, mode);
+    if (m && n % 16)
+        c[(m - 1) * ldc + n] = 0;
+}
