@@ -2,6 +2,7 @@
 #include "parts.h"
 
 #include "check.h"
+#include "verbose.h"
 
 enum {
     ROWS = 64,     /* of what goes through an epilogue at a time (32 by 48: 1.01 to 1.11 of the */
@@ -44,4 +45,16 @@ iso_status iso_parts_options(struct iso_parts *t, const float **bias,
     *bias = options->bias;
     t->e.act = (int)options->act, t->e.residual = options->residual, t->e.ldr = options->ldr;
     return ISOBIT_OK;
+}
+
+void iso_parts_tell(uint64_t begin, const struct iso_parts_call *call, const iso_context *context,
+                    iso_status status) {
+    static const iso_linear_options none;
+    iso_linear_options own;
+    const uint64_t end = iso_verbose_clock();
+    const iso_linear_options *o = ISO_OPTIONS_OR(call->options, own, ldr, &none);
+    iso_verbose_end(begin, end, call->name, context, status, call->way,
+                    "m%zun%zuk%zu:ldx%zu:ldy%zu%s%s%s", call->m, call->n, call->k, call->ldx,
+                    call->ldy, o->bias ? ":bias" : "", iso_verbose_act((int)o->act),
+                    o->residual ? ":residual" : "");
 }

@@ -23,6 +23,15 @@ struct iso_parts {
  * epilogue, so that it finds them in cache. */
 void iso_parts_run(const struct iso_parts *t, size_t y_row, size_t m, size_t column, size_t n);
 
+/* The line of ISOBIT_VERBOSE about a linear layer whose call began at `begin`, and its way. */
+struct iso_parts_call {
+    const char *name, *way;
+    size_t m, n, k, ldx, ldy;
+    const iso_linear_options *options;
+};
+void iso_parts_tell(uint64_t begin, const struct iso_parts_call *call, const iso_context *context,
+                    iso_status status);
+
 /* Options of a linear layer; its bias is apart. */
 iso_status iso_parts_options(struct iso_parts *t, const float **bias,
                              const iso_linear_options *options);

@@ -349,18 +349,13 @@ iso_status iso_linear_s8(float *y, size_t ldy, const float *x, size_t ldx, const
     struct product t = {.parts = {.y = y, .ldy = ldy}, .x = x, .ldx = ldx, .w = w, .m = m};
     const iso_status status = linear_call(&t, options, context);
     if (begin) {
-        static const iso_linear_options none;
-        iso_linear_options own;
-        const iso_linear_options *o = ISO_OPTIONS_OR(options, own, ldr, &none);
-        const uint64_t end = iso_verbose_clock();
         char way[100] = "no product";
         if (!status && t.s8)
             snprintf(way, sizeof way, "int8; tasks %zu by %s; blocks of %zu rows", t.threads,
                      t.by_rows ? "rows" : "columns", t.block);
-        iso_verbose_end(begin, end, "linear_s8", context, status, way,
-                        "m%zun%zuk%zu:ldx%zu:ldy%zu%s%s%s", m, w ? w->n : 0, w ? w->k : 0, ldx, ldy,
-                        o->bias ? ":bias" : "", iso_verbose_act((int)o->act),
-                        o->residual ? ":residual" : "");
+        const struct iso_parts_call call = {"linear_s8",  way, m,   w ? w->n : 0,
+                                            w ? w->k : 0, ldx, ldy, options};
+        iso_parts_tell(begin, &call, context, status);
     }
     return status;
 }
