@@ -320,8 +320,8 @@ static void p_cases(struct iso_check_cases *l) {
                     ns[t % iso_count(ns)], 1 + t % most, t % 2, t / 2 % INTEGERS, type, t % 3,
                     t % 4, t % 5);
         for (unsigned fill = 0; fill < ISO_CHECK_FILL_TOP_AT; fill++)
-            iso_add(l, 4, fill, flags_of(fill), 1 + t++ % 7, 37, 1, fill % 2, t % INTEGERS, type, 1,
-                    2, 3);
+            iso_add(l, 4, fill, flags_of(fill), 1 + t++ % 7, 37, 1, fill % 2, fill % INTEGERS, type,
+                    1, 2, 3);
         iso_add(l, 4, ISO_CHECK_FILL_UNIFORM, ISO_CHECK_CASE_ALIGN, 1 + t % 7, 23, 1, t % 2, 0,
                 type, 1, 1, 1);
         iso_add(l, 1, ISO_CHECK_FILL_SMALL, ISO_CHECK_CASE_TRAPLESS, 1 + t % 7, 21, 1, t % 2, 0,
