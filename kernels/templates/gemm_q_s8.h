@@ -120,7 +120,7 @@ ISO_INLINE void qs_tile(float *c, size_t ldc, const struct iso_s8_block *a, size
                                         const float *bias, size_t n, size_t k, int type,           \
                                         int add, size_t ahead) {                                   \
         for (size_t chunk = 0; chunk < CHUNKS && chunk * VF_N < n; chunk += VECTORS) {             \
-            struct qs_columns at = {.b = b, .bps = bps, .chunk = chunk};                           \
+            struct qs_columns at = {.b = b, .head = b, .bps = bps, .chunk = chunk};                \
             qs_tile(c, ldc, a, lda, &at, bias, M, VECTORS, n, k, type, add, ahead);                \
         }                                                                                          \
     }
