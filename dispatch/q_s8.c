@@ -80,12 +80,15 @@ static void multiply_some(void *arg, size_t task) {
 }
 
 static iso_status run(const iso_context *context, struct product *t) {
+    static struct iso_s8_block none;
     float *scratch;
     void *owned;
     const iso_status status = iso_scratch(&scratch, &owned, context, scratch_floats(t));
     if (status)
         return status;
-    t->a = (struct iso_s8_block *)(void *)scratch;
+    t->a = t->blocks ? (struct iso_s8_block *)(void *)scratch : &none;
+    if (!t->blocks) /* rows without elements lie anywhere */
+        t->x = &none.scale, t->ldx = 0;
     t->parts.product = multiply_part, t->parts.arg = t;
     for (t->begin = 0; t->begin < t->m; t->begin += t->count) {
         t->count = iso_min_size(t->m - t->begin, t->rows);
