@@ -34,6 +34,10 @@ static const uint32_t *group_panels(const struct iso_product *t, const struct pa
 
 /* ------------------------------------------------------------------------------------ prefetch */
 
+/* Where a row does not begin at a line, the first of 16 columns lie in the last line of those
+ * before, which is there already. */
+#define LAST_OF_PANEL (ISO_PANEL - 1)
+
 /* A part of packed panels as runs of memory, in floats, whatever their elements are. */
 struct runs {
     const float *from;
@@ -59,11 +63,12 @@ static void prefetch_share(const struct iso_product *t, const struct part_of_b *
                            size_t shares) {
     const struct runs r = runs_of(t, next);
     const size_t apart = t->b16 || t->bq ? ISO_LINE : t->bs;
+    const size_t last = t->b ? LAST_OF_PANEL : 0;
     const size_t each = (r.floats + ISO_LINE - 1) / ISO_LINE, lines = r.count * each;
     const size_t first = lines * share / shares, end = lines * (share + 1) / shares;
     size_t run = first / each, line = first % each;
     for (size_t i = first; i < end; i++) {
-        __builtin_prefetch(r.from + run * r.next + line * apart, 0, 2);
+        __builtin_prefetch(r.from + run * r.next + line * apart + last, 0, 2);
         if (++line == each)
             line = 0, run++;
     }
@@ -100,7 +105,7 @@ static struct shares shares_of(const struct iso_product *t, const struct part_of
         return shares_of_runs(&r, tiles);
     }
     if (t->plan.way == ISO_GEMM_PACK) {
-        s.from = t->b + next->j + next->p * t->bs;
+        s.from = t->b + next->j + next->p * t->bs + LAST_OF_PANEL;
         s.runs = panels, s.next = ISO_PANEL, s.ld = t->bs;
         return s;
     }

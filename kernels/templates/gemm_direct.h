@@ -34,6 +34,9 @@ ISO_INLINE void direct_prefetch(const float *line, const int level) {
     else
         __builtin_prefetch(line, 0, 3);
 }
+/* The last of up to a line of floats: where a row does not begin at a line, its first ones lie in
+ * the last line of the columns before, which is there already. */
+#define LAST_OF_LINE(width) (((width) < ISO_PANEL ? (width) : ISO_PANEL) - 1)
 /* Of a row-major B, whose ld is often a power of two. None where it is a multiple of GEMM_ALIASED:
  * the rows alias in an L1 of 8 or 12 ways. */
 #define PREFETCH_STEPS_ROWS 10
@@ -107,7 +110,8 @@ direct_sums(vf *t, const float *a, size_t lda, const float *b, size_t bs, size_t
     do {                                                                                           \
         if (prefetch_b)                                                                            \
             ISO_UNROLLED (j, (vectors * VF_N + ISO_PANEL - 1) / ISO_PANEL)                         \
-                direct_prefetch(b + DIRECT_PANEL(j) + distance, prefetch_b);                       \
+                direct_prefetch(b + DIRECT_PANEL(j) + LAST_OF_LINE(vectors * VF_N) + distance,     \
+                                prefetch_b);                                                       \
         if (later)                                                                                 \
             ISO_UNROLLED (r, runs)                                                                 \
                 __builtin_prefetch(*later + r * (stride * k), 0, 2);                               \

@@ -96,7 +96,7 @@ ISO_INLINE void packing_tiles(float *c, size_t ldc, const float *a, size_t lda, 
                 }
                 ISO_AFTER(bv[vectors - 1], ahead);
                 ISO_UNROLLED (l, (width + ISO_PANEL - 1) / ISO_PANEL)
-                    direct_prefetch(ahead + l * ISO_PANEL, level);
+                    direct_prefetch(ahead + l * ISO_PANEL + LAST_OF_LINE(width), level);
                 direct_step(t, four, lda, three, bv, m, vectors);
                 const vf done = t[m * vectors - 1];
                 direct_next(four, m, done);
