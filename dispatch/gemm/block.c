@@ -38,42 +38,6 @@ static const uint32_t *group_panels(const struct iso_product *t, const struct pa
  * before, which is there already. */
 #define LAST_OF_PANEL (ISO_PANEL - 1)
 
-/* A part of packed panels as runs of memory, in floats, whatever their elements are. */
-struct runs {
-    const float *from;
-    size_t count, next, floats; /* next: between the beginnings of two */
-};
-
-static struct runs runs_of(const struct iso_product *t, const struct part_of_b *part) {
-    if (t->bq)
-        return (struct runs){(const float *)(const void *)group_panels(t, part),
-                             (part->n + ISO_PANEL - 1) / ISO_PANEL, t->bps,
-                             part->k / iso_q_block(t->type_q) * iso_q_words(t->type_q)};
-    if (t->b16)
-        return (struct runs){(const float *)(const void *)wide_panels(t, part),
-                             (part->n + ISO_WIDE_PANEL - 1) / ISO_WIDE_PANEL, t->bps / 2,
-                             part->k * ISO_PANEL};
-    return (struct runs){t->b + part->j / ISO_PANEL * t->bps + part->p * t->bs,
-                         (part->n + ISO_PANEL - 1) / ISO_PANEL, t->bps, part->k * ISO_PANEL};
-}
-
-/* Prefetches one of `shares` shares of a part of B into L2, line by line; of a B that is not packed
- * each line is a step. */
-static void prefetch_share(const struct iso_product *t, const struct part_of_b *next, size_t share,
-                           size_t shares) {
-    const struct runs r = runs_of(t, next);
-    const size_t apart = t->b16 || t->bq ? ISO_LINE : t->bs;
-    const size_t last = t->b ? LAST_OF_PANEL : 0;
-    const size_t each = (r.floats + ISO_LINE - 1) / ISO_LINE, lines = r.count * each;
-    const size_t first = lines * share / shares, end = lines * (share + 1) / shares;
-    size_t run = first / each, line = first % each;
-    for (size_t i = first; i < end; i++) {
-        __builtin_prefetch(r.from + run * r.next + line * apart + last, 0, 2);
-        if (++line == each)
-            line = 0, run++;
-    }
-}
-
 /* A part of B in shares that the tiles of gemm_linear prefetch one after the other: of all packed
  * panels where they follow each other, or each in one panel; or what will be a panel, a line of
  * each row. */
@@ -85,11 +49,21 @@ struct shares {
 };
 
 /* The same of panels of fewer bits: whole lines of each. */
-static struct shares shares_of_runs(const struct runs *r, size_t tiles) {
-    struct shares s = {.from = r->from, .runs = r->count, .next = r->next};
-    const size_t most = tiles > r->count ? tiles / r->count : 1;
-    s.floats = iso_round_up((r->floats + most - 1) / most, ISO_LINE);
-    s.each = (r->floats + s.floats - 1) / s.floats;
+static struct shares shares_of_fewer_bits(const struct iso_product *t, const struct part_of_b *next,
+                                          size_t tiles) {
+    const size_t width = t->bq ? ISO_PANEL : ISO_WIDE_PANEL;
+    struct shares s = {.runs = (next->n + width - 1) / width};
+    size_t floats;
+    if (t->bq) {
+        s.from = (const float *)(const void *)group_panels(t, next), s.next = t->bps;
+        floats = next->k / iso_q_block(t->type_q) * iso_q_words(t->type_q);
+    } else {
+        s.from = (const float *)(const void *)wide_panels(t, next), s.next = t->bps / 2;
+        floats = next->k * ISO_PANEL;
+    }
+    const size_t most = tiles > s.runs ? tiles / s.runs : 1;
+    s.floats = iso_round_up((floats + most - 1) / most, ISO_LINE);
+    s.each = (floats + s.floats - 1) / s.floats;
     return s;
 }
 
@@ -100,10 +74,8 @@ static struct shares shares_of(const struct iso_product *t, const struct part_of
     struct shares s = {.each = 1};
     if (next->k == 0 || tiles == 0)
         return s;
-    if (t->plan.way == ISO_GEMM_WIDEN) {
-        const struct runs r = runs_of(t, next);
-        return shares_of_runs(&r, tiles);
-    }
+    if (t->plan.way == ISO_GEMM_WIDEN)
+        return shares_of_fewer_bits(t, next, tiles);
     if (t->plan.way == ISO_GEMM_PACK) {
         s.from = t->b + next->j + next->p * t->bs + LAST_OF_PANEL;
         s.runs = panels, s.next = ISO_PANEL, s.ld = t->bs;
@@ -236,17 +208,14 @@ static void part(const struct block *w, const struct part_of_b *here,
     }
     const size_t tiles = s->prefetching * (here->n / ISO_LINEAR_COLUMNS);
     struct shares shares = shares_of(t, after, tiles);
-    for (size_t i = 0, number = 0, rows; i < w->m; i += rows, number++) {
+    for (size_t i = 0, rows; i < w->m; i += rows) {
         rows = iso_gemm_strip_rows(s, &t->plan, &t->machine, w->m, w->m - i);
         if (s->packing && i == 0)
             rows = t->plan.mr;
-        if (s->linear || (s->packing && i > 0)) {
+        if (s->linear || (s->packing && i > 0))
             linear_strip(w, here, &shares, b, bps, i, rows);
-            continue;
-        }
-        strip(w, here, b, bs, bps, i == 0 ? packed : 0, i, rows);
-        if (s->prefetch && after->k > 0 && tiles == 0)
-            prefetch_share(t, after, number, s->count);
+        else
+            strip(w, here, b, bs, bps, i == 0 ? packed : 0, i, rows);
     }
 }
 

@@ -451,11 +451,9 @@ struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
     const int panels = plan->way == ISO_GEMM_PANELS || plan->way == ISO_GEMM_PACK_SHARED;
     struct iso_gemm_strips s = {.count = (m + mr - 1) / mr, .columns = n};
     s.rows = (m + s.count - 1) / s.count;
-    /* Reading B from beyond L2 takes no time when it is prefetched. */
-    s.prefetch = s.count > 1 && b_floats > ISO_GEMM_CACHED_FLOATS && (panels || !trans_b);
     s.packing = plan->way == ISO_GEMM_PACK && !trans_b && plan->a_in_place && m >= mr &&
                 TUNED(machine, packs_in_strip);
-    s.linear = s.prefetch && panels && plan->a_in_place;
+    s.linear = s.count > 1 && b_floats > ISO_GEMM_CACHED_FLOATS && panels && plan->a_in_place;
     /* Where L1 has few misses at a time, lines from beyond L2 are prefetched into L2 first. */
     const int via_l2 = b_floats >= ISO_L2_FLOATS && machine->class == ISO_GEMM_SMALL_L1;
     s.packing_mode = via_l2 ? ISO_DIRECT_BEYOND_L2 : 0;
@@ -463,7 +461,7 @@ struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
     s.beyond_l2 = s.linear && via_l2 && b_floats > ISO_L2_FLOATS;
     if (plan->way == ISO_GEMM_WIDEN) { /* panels come from L2, the next part from anywhere */
         s.linear = 1;
-        s.beyond_l2 = 0, s.prefetch = 0;
+        s.beyond_l2 = 0;
     }
     while (m - s.full * mr >= mr && uneven_rows(&s, machine, mr, m, m - s.full * mr) == mr)
         s.full++;

@@ -102,7 +102,6 @@ struct iso_gemm_strips {
     size_t full;        /* strips of `mr` rows, where they are not even */
     size_t columns;     /* of B that stay in L2 meanwhile */
     size_t prefetching; /* strips whose tiles prefetch the part of B that comes next */
-    int prefetch;       /* it is prefetched between strips, if not by tiles */
     int whole;          /* the last parts have columns enough to prefetch the next one in time */
     int linear;         /* gemm_linear runs the full strips */
     int packing;        /* the first strip packs B as it goes */

@@ -67,8 +67,6 @@ static void add_block(struct iso_text *t, const struct iso_gemm_shape *shape,
         add(t, "; the first strip packs");
     if (s.prefetching)
         add(t, "; %zu of them prefetch", s.prefetching);
-    else if (s.prefetch)
-        add(t, "; prefetch between them");
 }
 
 void iso_gemm_plan_text(struct iso_text *t, const struct iso_gemm_shape *shape,
