@@ -21,14 +21,14 @@ static const struct iso_gemm_tuning tunings[ISO_ISA_COUNT] = {
         },
 #undef TUNING
 #elif defined(__aarch64__)
-#define TUNING(name, avx512, avx2, neon, ...) .name = VALUES neon,
+#define TUNING(name, avx512, avx2, neon, ...) .name = {neon, neon, neon},
     [ISO_ISA_neon] =
         {
 #include "tuning.def"
         },
 #undef TUNING
 #endif
-#define TUNING(name, avx512, avx2, neon, scalar, ...) .name = VALUES scalar,
+#define TUNING(name, avx512, avx2, neon, scalar, ...) .name = {scalar, scalar, scalar},
     [ISO_ISA_scalar] =
         {
 #include "tuning.def"
