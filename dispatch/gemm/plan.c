@@ -52,13 +52,16 @@ struct iso_gemm_machine iso_gemm_this_machine(const struct iso_kernels *kernels)
 
 /* ------------------------------------------------------------------------ where B comes from */
 
-static int is_beyond_l2(size_t n, size_t k) { return n >= ISO_GEMM_L3_FLOATS / k; }
+static int is_far(const struct iso_gemm_machine *machine, size_t n, size_t k) {
+    return n > TUNED(machine, near_floats) / k;
+}
 static int is_in_memory(size_t n, size_t k) { return n > ISO_GEMM_MEMORY_FLOATS / k; }
 
-enum iso_gemm_level iso_gemm_level_of_b(const struct iso_gemm_shape *s) {
-    return is_in_memory(s->n, s->k)   ? ISO_GEMM_MEMORY
-           : is_beyond_l2(s->n, s->k) ? ISO_GEMM_L3
-                                      : ISO_GEMM_SMALL;
+enum iso_gemm_level iso_gemm_level_of_b(const struct iso_gemm_shape *s,
+                                        const struct iso_gemm_machine *machine) {
+    return is_in_memory(s->n, s->k)      ? ISO_GEMM_MEMORY
+           : is_far(machine, s->n, s->k) ? ISO_GEMM_L3
+                                         : ISO_GEMM_NEAR;
 }
 
 /* Whether its rows map to few sets of the caches. */
@@ -68,18 +71,18 @@ static int is_aliased(const struct iso_gemm_shape *s, const struct iso_gemm_mach
 
 static size_t rows_in_place(const struct iso_gemm_machine *machine, enum iso_gemm_level level,
                             int aliased) {
-    switch (level) {
-    case ISO_GEMM_SMALL:
-        return aliased ? TUNED(machine, rows_small_aliased) : TUNED(machine, rows_small);
-    case ISO_GEMM_L3: return aliased ? TUNED(machine, rows_l3_aliased) : TUNED(machine, rows_l3);
-    default: return aliased ? TUNED(machine, rows_memory_aliased) : TUNED(machine, rows_memory);
-    }
+    if (level == ISO_GEMM_NEAR)
+        return aliased ? TUNED(machine, rows_near_aliased) : TUNED(machine, rows_near);
+    const size_t rows =
+        level == ISO_GEMM_L3 ? TUNED(machine, rows_l3) : TUNED(machine, rows_memory);
+    return aliased ? iso_min_size(rows, TUNED(machine, rows_aliased)) : rows;
 }
 
 size_t iso_gemm_rows_in_place(const struct iso_gemm_shape *s,
                               const struct iso_gemm_machine *machine) {
-    return s->trans_b ? machine->kernels->rows_in_place_bt
-                      : rows_in_place(machine, iso_gemm_level_of_b(s), is_aliased(s, machine));
+    return s->trans_b
+               ? machine->kernels->rows_in_place_bt
+               : rows_in_place(machine, iso_gemm_level_of_b(s, machine), is_aliased(s, machine));
 }
 
 /* ------------------------------------------------------------------------------------ the way */
@@ -90,7 +93,7 @@ size_t iso_gemm_rows_in_place(const struct iso_gemm_shape *s,
 static int is_prefetched(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
                          int aliased) {
     const size_t most = machine->kernels->direct_mr;
-    return TUNED(machine, prefetched) && is_beyond_l2(s->n, s->k) && !s->trans_a && s->m > 4 &&
+    return TUNED(machine, prefetched) && is_far(machine, s->n, s->k) && !s->trans_a && s->m > 4 &&
            s->m <= (aliased || is_in_memory(s->n, s->k) ? most : most - 1);
 }
 
@@ -102,7 +105,7 @@ static size_t stream_rows(const struct iso_gemm_machine *machine, size_t k) {
  * that the hardware does not prefetch. */
 static int is_strided(const struct iso_gemm_machine *machine, size_t n, size_t k, int aliased) {
     return aliased && TUNED(machine, rows_strided) && n >= ISO_GEMM_STRIDED_RUN &&
-           n < ISO_GEMM_STREAM_COLUMNS && n > ISO_L2_FLOATS / k;
+           n < 4 * ISO_GEMM_STRIDED_RUN && n > ISO_L2_FLOATS / k;
 }
 
 /* Tiles would go down the columns of a B from beyond L2, a few lines of each of its rows at a time,
@@ -114,8 +117,9 @@ static int streams(const struct iso_gemm_shape *s, const struct iso_gemm_machine
     if (s->m > 4 && s->m <= TUNED(machine, rows_strided) &&
         is_strided(machine, s->n, s->k, aliased))
         return 1;
-    return (in_place || s->trans_a) && is_beyond_l2(s->n, s->k) &&
-           (s->m == 1 || s->n >= TUNED(machine, stream_run));
+    return (in_place || s->trans_a) && is_far(machine, s->n, s->k) &&
+           (s->m == 1 || (s->n >= TUNED(machine, stream_run) &&
+                          (s->m > 4 || s->n > ISO_GEMM_FEW_FLOATS / s->k)));
 }
 
 static enum iso_gemm_way row_major_way(const struct iso_gemm_shape *s,
@@ -206,8 +210,7 @@ static size_t task_floats(enum iso_gemm_way way, const struct iso_kernels *kerne
         const size_t most = iso_round_up(m, ISO_PANEL);
         floats = (most + kernels->vector_floats) * steps + 2 * ISO_GEMM_TRANSPOSED_COLUMNS * most;
     } else if (way == ISO_GEMM_STREAMS) { /* a strip of A, sums of a second block of k */
-        floats = iso_gemm_stream_floats(m, k) +
-                 (k > ISO_K_BLOCK ? m * iso_min_size(n, ISO_GEMM_STREAM_COLUMNS) : 0);
+        floats = iso_gemm_stream_floats(m, k) + (k > ISO_K_BLOCK ? m * n : 0);
     } else { /* a packed block of A, sums, a packed block of B */
         const size_t rows = iso_round_up(iso_min_size(m, ISO_GEMM_ROW_BLOCK), kernels->mr);
         const size_t of_a = way == ISO_GEMM_B16 ? iso_gemm_b16_ld(k) / 2 : a_in_place ? 0 : steps;
@@ -239,11 +242,17 @@ static size_t own_columns(size_t n, size_t tasks) {
     return best;
 }
 
+/* STREAMS: long ones are faster, so there are two parts for each task, where others have four. */
+static size_t stream_columns(size_t n, size_t tasks) {
+    const size_t part = iso_round_up((n + 2 * tasks - 1) / (2 * tasks), (size_t)4 * ISO_PANEL);
+    return iso_round_up(tasks > 1 ? iso_min_size(part, n) : n, ISO_PANEL);
+}
+
 /* Columns of a block for one thread, before they are cut for more. */
 static size_t columns_of(const struct iso_gemm_plan *p, const struct iso_gemm_shape *s, size_t n) {
     const int long_k = s->k > ISO_K_BLOCK;
     if (p->way == ISO_GEMM_STREAMS)
-        return s->m > 4 || long_k ? iso_min_size(n, ISO_GEMM_STREAM_COLUMNS) : n;
+        return stream_columns(n, p->tasks);
     if (s->own_sums && p->way != ISO_GEMM_TRANSPOSED_C)
         return s->w16 || s->q ? ISO_GEMM_WIDEN_COLUMNS : ISO_GEMM_COLUMN_BLOCK;
     if ((p->a_in_place || p->way == ISO_GEMM_B16) &&
@@ -273,9 +282,9 @@ static void set_blocks(struct iso_gemm_plan *p, const struct iso_gemm_shape *s,
     p->columns = columns_of(p, s, n);
     if (p->tasks > 1 && p->way == ISO_GEMM_PACK) {
         p->columns = iso_min_size(own_columns(n, p->tasks), p->columns);
-    } else if (p->tasks > 1 && row_blocks < 4 * p->tasks) {
-        /* Long streams are faster, and each block of columns rounds A again. */
-        const size_t parts = p->way == ISO_GEMM_STREAMS || p->way == ISO_GEMM_B16 ? 2 : 4;
+    } else if (p->tasks > 1 && p->way != ISO_GEMM_STREAMS && row_blocks < 4 * p->tasks) {
+        const size_t parts =
+            p->way == ISO_GEMM_B16 ? 2 : 4; /* each block of which rounds A again */
         const size_t chunks = (parts * p->tasks + row_blocks - 1) / row_blocks;
         const size_t least =
             p->way == ISO_GEMM_WIDEN ? ISO_GEMM_WIDEN_COLUMNS : (size_t)4 * ISO_PANEL;
@@ -311,11 +320,10 @@ static size_t strip_mr(const struct iso_gemm_plan *p, const struct iso_gemm_shap
 static size_t streams_of(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine) {
     if (s->m == 1)
         return ISO_K_BLOCK;
-    if (s->m <= 4 || is_in_memory(s->n, s->k))
+    const size_t most = TUNED(machine, streams);
+    if (s->m <= 4 || is_in_memory(s->n, s->k) || most <= ISO_GEMM_STREAMS_MEMORY)
         return ISO_GEMM_STREAMS_MEMORY;
-    if (s->k > ISO_K_BLOCK)
-        return TUNED(machine, streams_long);
-    return is_aliased(s, machine) ? TUNED(machine, streams_aliased) : TUNED(machine, streams);
+    return s->k > ISO_K_BLOCK ? most / 2 : most;
 }
 
 /* Too small for threads, and nothing waits in scratch. */
@@ -341,8 +349,10 @@ struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *s,
         p.streams = streams_of(s, machine);
     const size_t n = p.shared ? iso_min_size(s->n, p.shared) : s->n;
     p.tasks = tasks_of(s->m, n, s->k, s->threads);
-    p.task_floats = task_floats(p.way, machine->kernels, s->m, n, s->k, p.a_in_place, s->own_sums);
     set_blocks(&p, s, machine->kernels);
+    p.task_floats =
+        task_floats(p.way, machine->kernels, s->m, p.way == ISO_GEMM_STREAMS ? p.columns : n, s->k,
+                    p.a_in_place, s->own_sums);
     return p;
 }
 
@@ -361,10 +371,10 @@ static iso_status promise_also(size_t *floats, enum iso_gemm_way way, size_t m, 
                                int sums) {
     const size_t n = shared ? iso_min_size(s->n, shared) : s->n;
     const int a_in_place = reads_a_in_place(way, s->trans_a);
-    const struct iso_gemm_plan p = {.shared = shared,
-                                    .tasks = tasks_of(m, n, s->k, s->threads),
-                                    .task_floats =
-                                        task_floats(way, kernels, m, n, s->k, a_in_place, sums)};
+    struct iso_gemm_plan p = {.shared = shared, .tasks = tasks_of(m, n, s->k, s->threads)};
+    p.task_floats =
+        task_floats(way, kernels, m, way == ISO_GEMM_STREAMS ? stream_columns(n, p.tasks) : n, s->k,
+                    a_in_place, sums);
     size_t these;
     const iso_status status = iso_gemm_plan_floats(&these, &p, s->k);
     if (!status && these > *floats)
@@ -399,7 +409,7 @@ iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
     struct iso_gemm_shape worst = *s;
     worst.threads = SIZE_MAX, worst.ldb = 0;
     const enum iso_gemm_way way = way_of(&worst, machine);
-    const int packs = s->m > rows_in_place(machine, iso_gemm_level_of_b(s), 1) &&
+    const int packs = s->m > rows_in_place(machine, iso_gemm_level_of_b(s, machine), 1) &&
                       s->n > TUNED(machine, floats_in_place) / s->k;
     if (way == ISO_GEMM_PACK_SHARED)
         status = promise_also(floats, way, s->m,
@@ -414,9 +424,15 @@ iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
     if (!status && s->trans_b)
         status = promise_also(floats, ISO_GEMM_TRANSPOSED_B,
                               iso_min_size(s->m, kernels->rows_in_place_bt), 0, s, kernels, sums);
-    if (!status && !s->trans_b && (is_beyond_l2(s->n, s->k) || is_strided(machine, s->n, s->k, 1)))
-        status =
-            promise_also(floats, ISO_GEMM_STREAMS, stream_rows(machine, s->k), 0, s, kernels, 0);
+    if (!s->trans_b && (is_far(machine, s->n, s->k) || is_strided(machine, s->n, s->k, 1))) {
+        const size_t rows = iso_min_size(s->m, stream_rows(machine, s->k));
+        worst = *s;
+        worst.threads = 1; /* fewer rows may be too little work for more */
+        if (!status)
+            status = promise_also(floats, ISO_GEMM_STREAMS, rows, 0, &worst, kernels, 0);
+        if (!status)
+            status = promise_also(floats, ISO_GEMM_STREAMS, rows, 0, s, kernels, 0);
+    }
     return status;
 }
 

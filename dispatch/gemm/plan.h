@@ -132,8 +132,9 @@ static inline int iso_gemm_is_narrow(const struct iso_kernels *kernels, size_t m
 }
 
 /* What a text about a plan says: where B comes from, and most rows of A that read it in place. */
-enum iso_gemm_level { ISO_GEMM_SMALL, ISO_GEMM_L3, ISO_GEMM_MEMORY };
-enum iso_gemm_level iso_gemm_level_of_b(const struct iso_gemm_shape *shape);
+enum iso_gemm_level { ISO_GEMM_NEAR, ISO_GEMM_L3, ISO_GEMM_MEMORY };
+enum iso_gemm_level iso_gemm_level_of_b(const struct iso_gemm_shape *shape,
+                                        const struct iso_gemm_machine *machine);
 size_t iso_gemm_rows_in_place(const struct iso_gemm_shape *shape,
                               const struct iso_gemm_machine *machine);
 

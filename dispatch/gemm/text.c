@@ -89,12 +89,13 @@ void iso_gemm_plan_text(struct iso_text *t, const struct iso_gemm_shape *shape,
         add(t, "; A in strips");
 }
 
-/* A B of less than L3_FLOATS that is not in L2 is told as what it is. */
-static const char *place_of_b(const struct iso_gemm_shape *s) {
-    const enum iso_gemm_level level = iso_gemm_level_of_b(s);
-    return level == ISO_GEMM_MEMORY                                  ? "memory"
-           : level == ISO_GEMM_SMALL && s->n <= ISO_L2_FLOATS / s->k ? "L2"
-                                                                     : "L3";
+/* A near B that is not in L2 is told as what it is. */
+static const char *place_of_b(const struct iso_gemm_shape *s,
+                              const struct iso_gemm_machine *machine) {
+    const enum iso_gemm_level level = iso_gemm_level_of_b(s, machine);
+    return level == ISO_GEMM_MEMORY                                 ? "memory"
+           : level == ISO_GEMM_NEAR && s->n <= ISO_L2_FLOATS / s->k ? "L2"
+                                                                    : "L3";
 }
 
 static void add_why(struct iso_text *t, const struct iso_gemm_shape *s,
@@ -107,7 +108,7 @@ static void add_why(struct iso_text *t, const struct iso_gemm_shape *s,
                      : s->w16 ? 16
                               : 32) /
             8192,
-        place_of_b(s));
+        place_of_b(s, machine));
     switch (plan->way) {
     case ISO_GEMM_PANELS:
     case ISO_GEMM_W16:

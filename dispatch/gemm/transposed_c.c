@@ -29,7 +29,7 @@ static void columns_of_c(const struct iso_product *t, const struct lanes *l, siz
     const size_t most = iso_gemm_direct_rows(kernels, l->wide);
     const size_t mr =
         t->bps % ISO_GEMM_ALIASED_BT ? most : iso_min_size(most, ISO_GEMM_ALIASED_ROWS_BT);
-    const int mode = t->n >= ISO_GEMM_L3_FLOATS / t->k ? ISO_DIRECT_NEXT : 0;
+    const int mode = t->n > TUNED(&t->machine, near_floats) / t->k ? ISO_DIRECT_NEXT : 0;
     const int single = t->k <= ISO_K_BLOCK;
     const float *b = t->b + j * t->bps + p0;
     float *c = t->c + j;
