@@ -162,7 +162,7 @@ static void check_strips(const struct iso_gemm_shape *s, const struct iso_gemm_p
     const size_t n = iso_min_size(p->columns, p->shared ? iso_min_size(s->n, p->shared) : s->n);
     for (size_t m = 1; m <= iso_min_size(s->m, p->rows); m = m < 40 ? m + 1 : m * 2) {
         const struct iso_gemm_strips strips =
-            iso_gemm_strips(p, machine, m, n, s->n * s->k, s->trans_b && !p->shared, 1);
+            iso_gemm_strips(p, machine, m, n, s->n * s->k, s->trans_b && !p->shared);
         size_t most = p->a_in_place ? kernels->direct_mr : kernels->mr;
         if (p->way == ISO_GEMM_W16)
             most = kernels->w16_mr;

@@ -241,7 +241,7 @@ static void take_a(struct block *w, size_t p, size_t k) {
 void iso_product_block(const struct iso_product *t, size_t i0, size_t m, size_t j0, size_t n,
                        float *scratch) {
     struct block w = {.t = t, .i0 = i0, .m = m, .j0 = j0, .n = n, .own_b = scratch};
-    w.strips = iso_gemm_strips(&t->plan, &t->machine, m, n, t->n * t->k, t->trans_b, i0 == 0);
+    w.strips = iso_gemm_strips(&t->plan, &t->machine, m, n, t->n * t->k, t->trans_b);
     w.sums = t->c + i0 * t->ldc + j0, w.ld = t->ldc;
     const size_t own = iso_gemm_own_floats(t->plan.way, n, t->k);
     if (own > 0) /* else there may be no scratch at all */

@@ -255,9 +255,6 @@ static size_t columns_of(const struct iso_gemm_plan *p, const struct iso_gemm_sh
         return stream_columns(n, p->tasks);
     if (s->own_sums && p->way != ISO_GEMM_TRANSPOSED_C)
         return s->w16 || s->q ? ISO_GEMM_WIDEN_COLUMNS : ISO_GEMM_COLUMN_BLOCK;
-    if ((p->a_in_place || p->way == ISO_GEMM_B16) &&
-        long_k) /* the sums of all blocks of k stay in L2 */
-        return iso_min_size(n, ISO_L2_FLOATS / 2 / iso_min_size(s->m, ISO_GEMM_ROW_BLOCK));
     /* All blocks of k for some columns at a time, of a B from beyond L2: what the hardware
      * prefetches beyond a block of k is the next one. */
     if (p->way == ISO_GEMM_TRANSPOSED_B && long_k && n > ISO_L2_FLOATS / s->k)
@@ -462,7 +459,7 @@ size_t iso_gemm_strip_rows(const struct iso_gemm_strips *s, const struct iso_gem
 
 struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
                                        const struct iso_gemm_machine *machine, size_t m, size_t n,
-                                       size_t b_floats, int trans_b, int first) {
+                                       size_t b_floats, int trans_b) {
     const size_t mr = plan->mr;
     const int panels = plan->way == ISO_GEMM_PANELS || plan->way == ISO_GEMM_PACK_SHARED;
     struct iso_gemm_strips s = {.count = (m + mr - 1) / mr, .columns = n};
@@ -494,8 +491,7 @@ struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
     else if (s.count > 1)
         s.columns = ISO_GEMM_WIDE_BLOCK;
     s.whole = s.linear && s.columns == ISO_GEMM_COLUMN_BLOCK;
-    /* What the rows before have left in L2 needs no prefetch. */
-    if (s.linear && (first || b_floats > ISO_L2_FLOATS) && b_floats > ISO_GEMM_CACHED_FLOATS)
+    if (s.linear && b_floats > ISO_GEMM_CACHED_FLOATS)
         s.prefetching = s.full;
     else if (s.packing && s.full > 0)
         s.prefetching = s.full - 1;

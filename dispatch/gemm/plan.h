@@ -95,8 +95,7 @@ iso_status iso_gemm_plan_floats(size_t *floats, const struct iso_gemm_plan *plan
 iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
                             const struct iso_gemm_machine *machine, int sums);
 
-/* How a block of m rows and n columns is worked off, strip by strip. `first`: no rows before these
- * have used this B. */
+/* How a block of m rows and n columns is worked off, strip by strip. */
 struct iso_gemm_strips {
     size_t count, rows; /* of even height */
     size_t full;        /* strips of `mr` rows, where they are not even */
@@ -110,7 +109,7 @@ struct iso_gemm_strips {
 };
 struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
                                        const struct iso_gemm_machine *machine, size_t m, size_t n,
-                                       size_t b_floats, int trans_b, int first);
+                                       size_t b_floats, int trans_b);
 
 /* Rows of the next of these strips, where so many of the block's m rows are left. */
 size_t iso_gemm_strip_rows(const struct iso_gemm_strips *s, const struct iso_gemm_plan *plan,

@@ -55,8 +55,8 @@ static void add_block(struct iso_text *t, const struct iso_gemm_shape *shape,
                       const struct iso_gemm_plan *plan, const struct iso_gemm_machine *machine) {
     const size_t n = plan->shared ? iso_min_size(shape->n, plan->shared) : shape->n;
     const size_t m = iso_min_size(shape->m, plan->rows), columns = iso_min_size(n, plan->columns);
-    const struct iso_gemm_strips s = iso_gemm_strips(plan, machine, m, columns, n * shape->k,
-                                                     shape->trans_b && !plan->shared, 1);
+    const struct iso_gemm_strips s =
+        iso_gemm_strips(plan, machine, m, columns, n * shape->k, shape->trans_b && !plan->shared);
     if (plan->way != ISO_GEMM_B16) {
         add(t, "; strips of rows");
         add_strips(t, &s, plan, machine, m);
