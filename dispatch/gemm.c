@@ -41,7 +41,7 @@ static iso_status gemm_options(struct iso_epilogue *e, int *trans_a, int *trans_
     return ISOBIT_OK;
 }
 
-#define TINY_WORKSPACE 65536 /* bytes: more than is promised for any tiny product */
+#define TINY_WORKSPACE 131072 /* bytes: more than is promised for any tiny product */
 #define TINY 64 /* rows, columns and products, where each instruction around the kernel counts */
 
 /* Where a matrix ends. */

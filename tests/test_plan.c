@@ -185,9 +185,9 @@ static void check_strips(const struct iso_gemm_shape *s, const struct iso_gemm_p
             /* Floats for what a task packs, and pointers for the tiles of a strip. */
             require(p->way != ISO_GEMM_PACK || columns <= ISO_GEMM_COLUMN_BLOCK, "own columns", s,
                     machine);
-            require(p->way != ISO_GEMM_WIDEN || columns <= ISO_GEMM_WIDEN_COLUMNS, "wide columns",
-                    s, machine);
-            require(!strips.linear || columns < ISO_GEMM_WIDE_BLOCK + ISO_LINEAR_COLUMNS,
+            require(p->way != ISO_GEMM_WIDEN || columns <= ISO_GEMM_PART_COLUMNS, "wide columns", s,
+                    machine);
+            require(!strips.linear || columns < ISO_GEMM_COLUMN_BLOCK + ISO_LINEAR_COLUMNS,
                     "columns of a linear part", s, machine);
         }
     }

@@ -128,7 +128,7 @@ static void linear_strip(const struct block *w, const struct part_of_b *here, st
     }
     if (tiles) {
         const int any = shares->runs > 0;
-        const float *share[ISO_GEMM_WIDE_BLOCK / ISO_LINEAR_COLUMNS];
+        const float *share[ISO_GEMM_COLUMN_BLOCK / ISO_LINEAR_COLUMNS];
         for (size_t tile = 0; tile < tiles && any; tile++)
             share[tile] = next_share(shares);
         kernels->gemm_linear(c, w->ld, a, w->next, b, bps, done, k, here->p != 0,

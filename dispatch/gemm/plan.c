@@ -191,7 +191,7 @@ static int has_own_b(enum iso_gemm_way way) {
 }
 
 size_t iso_gemm_own_floats(enum iso_gemm_way way, size_t n, size_t k) {
-    const size_t most = way == ISO_GEMM_WIDEN ? ISO_GEMM_WIDEN_COLUMNS : ISO_GEMM_COLUMN_BLOCK;
+    const size_t most = way == ISO_GEMM_WIDEN ? ISO_GEMM_PART_COLUMNS : ISO_GEMM_COLUMN_BLOCK;
     return has_own_b(way)
                ? iso_round_up(iso_min_size(n, most), ISO_PANEL) * iso_min_size(k, ISO_K_BLOCK)
                : 0;
@@ -208,7 +208,7 @@ static size_t task_floats(enum iso_gemm_way way, const struct iso_kernels *kerne
     size_t floats;
     if (way == ISO_GEMM_TRANSPOSED_C) { /* panels and a strip of A, sums twice */
         const size_t most = iso_round_up(m, ISO_PANEL);
-        floats = (most + kernels->vector_floats) * steps + 2 * ISO_GEMM_TRANSPOSED_COLUMNS * most;
+        floats = (most + kernels->vector_floats) * steps + 2 * ISO_GEMM_PART_COLUMNS * most;
     } else if (way == ISO_GEMM_STREAMS) { /* a strip of A, sums of a second block of k */
         floats = iso_gemm_stream_floats(m, k) + (k > ISO_K_BLOCK ? m * n : 0);
     } else { /* a packed block of A, sums, a packed block of B */
@@ -254,7 +254,7 @@ static size_t columns_of(const struct iso_gemm_plan *p, const struct iso_gemm_sh
     if (p->way == ISO_GEMM_STREAMS)
         return stream_columns(n, p->tasks);
     if (s->own_sums && p->way != ISO_GEMM_TRANSPOSED_C)
-        return s->w16 || s->q ? ISO_GEMM_WIDEN_COLUMNS : ISO_GEMM_COLUMN_BLOCK;
+        return s->w16 || s->q ? ISO_GEMM_PART_COLUMNS : ISO_GEMM_COLUMN_BLOCK;
     /* All blocks of k for some columns at a time, of a B from beyond L2: what the hardware
      * prefetches beyond a block of k is the next one. */
     if (p->way == ISO_GEMM_TRANSPOSED_B && long_k && n > ISO_L2_FLOATS / s->k)
@@ -270,7 +270,7 @@ static void set_blocks(struct iso_gemm_plan *p, const struct iso_gemm_shape *s,
     size_t row_blocks = (s->m + most - 1) / most;
     if (p->way == ISO_GEMM_WIDEN &&
         p->tasks > 1) { /* all have a part, though they widen it again */
-        const size_t chunks = (n + ISO_GEMM_WIDEN_COLUMNS - 1) / ISO_GEMM_WIDEN_COLUMNS;
+        const size_t chunks = (n + ISO_GEMM_PART_COLUMNS - 1) / ISO_GEMM_PART_COLUMNS;
         const size_t parts = (p->tasks + chunks - 1) / chunks;
         row_blocks = row_blocks < parts ? parts : row_blocks;
     }
@@ -284,7 +284,7 @@ static void set_blocks(struct iso_gemm_plan *p, const struct iso_gemm_shape *s,
             p->way == ISO_GEMM_B16 ? 2 : 4; /* each block of which rounds A again */
         const size_t chunks = (parts * p->tasks + row_blocks - 1) / row_blocks;
         const size_t least =
-            p->way == ISO_GEMM_WIDEN ? ISO_GEMM_WIDEN_COLUMNS : (size_t)4 * ISO_PANEL;
+            p->way == ISO_GEMM_WIDEN ? ISO_GEMM_PART_COLUMNS : (size_t)4 * ISO_PANEL;
         p->columns = iso_min_size(iso_round_up((n + chunks - 1) / chunks, least), p->columns);
     }
     p->columns = iso_round_up(p->columns, unit);
@@ -483,14 +483,11 @@ struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
         b_floats > ISO_L2_FLOATS)
         s.direct_mode = ISO_DIRECT_BEYOND_L2;
     if (plan->way == ISO_GEMM_WIDEN)
-        s.columns = ISO_GEMM_WIDEN_COLUMNS;
+        s.columns = ISO_GEMM_PART_COLUMNS;
     else if (plan->way == ISO_GEMM_B16)
         s.columns = m > ISO_GEMM_B16_ROWS ? ISO_GEMM_B16_COLUMNS : n;
-    else if (plan->way == ISO_GEMM_PACK || (s.linear && s.rows == mr))
+    else if (plan->way == ISO_GEMM_PACK || s.count > 1)
         s.columns = ISO_GEMM_COLUMN_BLOCK;
-    else if (s.count > 1)
-        s.columns = ISO_GEMM_WIDE_BLOCK;
-    s.whole = s.linear && s.columns == ISO_GEMM_COLUMN_BLOCK;
     if (s.linear && b_floats > ISO_GEMM_CACHED_FLOATS)
         s.prefetching = s.full;
     else if (s.packing && s.full > 0)
@@ -498,9 +495,10 @@ struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
     return s;
 }
 
+/* The last parts that gemm_linear has are long enough for its tiles to prefetch the next one. */
 size_t iso_gemm_part_columns(const struct iso_gemm_strips *s, size_t left) {
     const size_t most = s->columns;
-    if (!s->whole || left >= 2 * most)
+    if (!s->linear || most != ISO_GEMM_COLUMN_BLOCK || left >= 2 * most)
         return iso_min_size(left, most);
     return left < most + ISO_LINEAR_COLUMNS ? left : 2 * ISO_LINEAR_COLUMNS;
 }

@@ -97,14 +97,13 @@ iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
 
 /* How a block of m rows and n columns is worked off, strip by strip. */
 struct iso_gemm_strips {
-    size_t count, rows; /* of even height */
-    size_t full;        /* strips of `mr` rows, where they are not even */
-    size_t columns;     /* of B that stay in L2 meanwhile */
-    size_t prefetching; /* strips whose tiles prefetch the part of B that comes next */
-    int whole;          /* the last parts have columns enough to prefetch the next one in time */
-    int linear;         /* gemm_linear runs the full strips */
-    int packing;        /* the first strip packs B as it goes */
-    int beyond_l2;      /* panels come from there, and L1 has few misses at a time */
+    size_t count, rows;            /* of even height */
+    size_t full;                   /* strips of `mr` rows, where they are not even */
+    size_t columns;                /* of B that stay in L2 meanwhile */
+    size_t prefetching;            /* strips whose tiles prefetch the part of B that comes next */
+    int linear;                    /* gemm_linear runs the full strips */
+    int packing;                   /* the first strip packs B as it goes */
+    int beyond_l2;                 /* panels come from there, and L1 has few misses at a time */
     int direct_mode, packing_mode; /* ISO_DIRECT_BEYOND_L2 or 0 */
 };
 struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,

@@ -61,13 +61,13 @@ void iso_product_transposed_c(const struct iso_product *t, size_t j0, size_t n, 
     l.wide = iso_round_up(l.rows, kernels->vector_floats);
     l.strip = scratch + iso_round_up(l.rows, ISO_PANEL) * most;
     l.sums = l.strip + l.rest * most;
-    l.transposed = l.sums + ISO_GEMM_TRANSPOSED_COLUMNS * l.wide;
+    l.transposed = l.sums + ISO_GEMM_PART_COLUMNS * l.wide;
     for (size_t p0 = 0; p0 < t->k; p0 += ISO_K_BLOCK) {
         const size_t k = iso_min_size(t->k - p0, ISO_K_BLOCK);
         if (!packed || t->k > ISO_K_BLOCK)
             pack_a(t, &l, t->a + p0 * t->ap, k);
-        for (size_t j = j0; j < j0 + n; j += ISO_GEMM_TRANSPOSED_COLUMNS)
-            columns_of_c(t, &l, j, iso_min_size(j0 + n - j, ISO_GEMM_TRANSPOSED_COLUMNS), p0, k);
+        for (size_t j = j0; j < j0 + n; j += ISO_GEMM_PART_COLUMNS)
+            columns_of_c(t, &l, j, iso_min_size(j0 + n - j, ISO_GEMM_PART_COLUMNS), p0, k);
     }
     if (t->k > ISO_K_BLOCK)
         iso_finish(t, t->e, t->c + j0, t->ldc, 0, j0, t->m, n);
