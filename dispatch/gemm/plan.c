@@ -210,7 +210,8 @@ static size_t task_floats(enum iso_gemm_way way, const struct iso_kernels *kerne
         const size_t most = iso_round_up(m, ISO_PANEL);
         floats = (most + kernels->vector_floats) * steps + 2 * ISO_GEMM_PART_COLUMNS * most;
     } else if (way == ISO_GEMM_STREAMS) { /* a strip of A, sums of a second block of k */
-        floats = iso_gemm_stream_floats(m, k) + (k > ISO_K_BLOCK ? m * n : 0);
+        floats = iso_gemm_stream_floats(m, k) +
+                 (k > ISO_K_BLOCK ? iso_min_size(m * n, ISO_GEMM_STREAM_FLOATS) : 0);
     } else { /* a packed block of A, sums, a packed block of B */
         const size_t rows = iso_round_up(iso_min_size(m, ISO_GEMM_ROW_BLOCK), kernels->mr);
         const size_t of_a = way == ISO_GEMM_B16 ? iso_gemm_b16_ld(k) / 2 : a_in_place ? 0 : steps;
@@ -252,7 +253,8 @@ static size_t stream_columns(size_t n, size_t tasks) {
 static size_t columns_of(const struct iso_gemm_plan *p, const struct iso_gemm_shape *s, size_t n) {
     const int long_k = s->k > ISO_K_BLOCK;
     if (p->way == ISO_GEMM_STREAMS)
-        return stream_columns(n, p->tasks);
+        return iso_min_size(stream_columns(n, p->tasks),
+                            ISO_GEMM_STREAM_FLOATS / s->m / ISO_PANEL * ISO_PANEL);
     if (s->own_sums && p->way != ISO_GEMM_TRANSPOSED_C)
         return s->w16 || s->q ? ISO_GEMM_PART_COLUMNS : ISO_GEMM_COLUMN_BLOCK;
     /* All blocks of k for some columns at a time, of a B from beyond L2: what the hardware
