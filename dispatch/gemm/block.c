@@ -48,45 +48,31 @@ struct shares {
     size_t floats, ld; /* of a share; between lines, if they do not follow each other */
 };
 
-/* The same of panels of fewer bits: whole lines of each. */
-static struct shares shares_of_fewer_bits(const struct iso_product *t, const struct part_of_b *next,
-                                          size_t tiles) {
-    const size_t width = t->bq ? ISO_PANEL : ISO_WIDE_PANEL;
-    struct shares s = {.runs = (next->n + width - 1) / width};
-    size_t floats;
-    if (t->bq) {
-        s.from = (const float *)(const void *)group_panels(t, next), s.next = t->bps;
-        floats = next->k / iso_q_block(t->type_q) * iso_q_words(t->type_q);
-    } else {
-        s.from = (const float *)(const void *)wide_panels(t, next), s.next = t->bps / 2;
-        floats = next->k * ISO_PANEL;
+static struct shares shares_of(const struct iso_product *t, const struct part_of_b *next,
+                               size_t tiles) {
+    const size_t width = t->b16 ? ISO_WIDE_PANEL : ISO_PANEL;
+    size_t floats = next->k * ISO_PANEL; /* of a panel, whatever its elements are */
+    struct shares s = {.runs = (next->n + width - 1) / width, .next = t->bps};
+    if (next->k == 0 || tiles == 0)
+        return (struct shares){.runs = 0};
+    if (t->plan.way == ISO_GEMM_PACK) {
+        s.from = t->b + next->j + next->p * t->bs + LAST_OF_PANEL;
+        s.next = ISO_PANEL, s.each = 1, s.ld = t->bs;
+        return s;
     }
+    if (t->bq) {
+        s.from = (const float *)(const void *)group_panels(t, next);
+        floats = next->k / iso_q_block(t->type_q) * iso_q_words(t->type_q);
+    } else if (t->b16) {
+        s.from = (const float *)(const void *)wide_panels(t, next), s.next = t->bps / 2;
+    } else {
+        s.from = t->b + next->j / ISO_PANEL * t->bps + next->p * ISO_PANEL;
+    }
+    if (next->k == t->k) /* panels follow each other */
+        floats *= s.runs, s.runs = 1;
     const size_t most = tiles > s.runs ? tiles / s.runs : 1;
     s.floats = iso_round_up((floats + most - 1) / most, ISO_LINE);
     s.each = (floats + s.floats - 1) / s.floats;
-    return s;
-}
-
-static struct shares shares_of(const struct iso_product *t, const struct part_of_b *next,
-                               size_t tiles) {
-    const size_t panels = (next->n + ISO_PANEL - 1) / ISO_PANEL;
-    const int follow = next->k == t->k;
-    struct shares s = {.each = 1};
-    if (next->k == 0 || tiles == 0)
-        return s;
-    if (t->plan.way == ISO_GEMM_WIDEN)
-        return shares_of_fewer_bits(t, next, tiles);
-    if (t->plan.way == ISO_GEMM_PACK) {
-        s.from = t->b + next->j + next->p * t->bs + LAST_OF_PANEL;
-        s.runs = panels, s.next = ISO_PANEL, s.ld = t->bs;
-        return s;
-    }
-    s.from = t->b + next->j / ISO_PANEL * t->bps + next->p * ISO_PANEL;
-    s.runs = follow ? 1 : panels, s.next = t->bps;
-    const size_t lines = follow ? panels * next->k : next->k;
-    const size_t most = tiles > s.runs ? tiles / s.runs : 1, some = (lines + most - 1) / most;
-    s.each = (lines + some - 1) / some;
-    s.floats = some * ISO_PANEL;
     return s;
 }
 
