@@ -5,7 +5,7 @@ if(NOT ISOBIT_MODEL)
   return()
 endif()
 isobit_test_program(test_quantize test_quantize.c quantize/files.c quantize/groups.c
-  quantize/groups_files.c quantize/integers.c quantize/stored.c)
+  quantize/groups_files.c quantize/integers.c quantize/refusals.c quantize/stored.c)
 target_link_libraries(test_quantize PRIVATE PkgConfig::JANSSON)
 # 64-bit file offsets give some calls another name.
 set(wrapped malloc aligned_alloc pread pread64 read pwrite pwrite64 fsync rename mkdir mkdirat openat

@@ -13,6 +13,8 @@ extern const struct iso_kernels iso_kernels_amx_emulated; /* amx_kernel.c */
 
 static struct {
     int configured;
+    uint8_t loaded[AMX_TILES]; /* since then */
+    size_t products;
     struct amx_config shape;
     uint8_t data[AMX_TILES][AMX_ROWS][AMX_BYTES];
 } tiles;
@@ -29,11 +31,16 @@ void amx_tiles_configure(const struct amx_config *shape) {
     tiles.shape = *shape, tiles.configured = 1;
 }
 
-void amx_tiles_release(void) { memset(&tiles, 0, sizeof tiles); }
+static size_t products_before; /* the last release */
+void amx_tiles_release(void) {
+    products_before = tiles.products;
+    memset(&tiles, 0, sizeof tiles);
+}
 
 void amx_tiles_load(size_t t, const void *from, size_t stride) {
     assert_true(tiles.configured && tiles.shape.rows[t]);
     memset(tiles.data[t], 0, sizeof tiles.data[t]);
+    tiles.loaded[t] = 1;
     for (size_t i = 0; i < tiles.shape.rows[t]; i++)
         memcpy(tiles.data[t][i], (const char *)from + i * stride, tiles.shape.bytes[t]);
 }
@@ -47,6 +54,8 @@ void amx_tiles_store(size_t t, void *to, size_t stride) {
 /* Of a product: rows of a and c, pairs or fours of rows of b. */
 static const struct amx_config *check_shapes(size_t c, size_t a, size_t b) {
     const struct amx_config *s = &tiles.shape;
+    tiles.products++;
+    assert_true(tiles.loaded[a] && tiles.loaded[b]);
     assert_true(tiles.configured && s->rows[c] && s->rows[a] && s->rows[b]);
     assert_true(c != a && a != b && b != c);
     assert_int_equal(s->rows[c], s->rows[a]);
@@ -219,7 +228,9 @@ static void peaks_multiply(void **unused) {
     (void)unused;
     for (size_t rounds = 0; rounds < 3; rounds++) {
         assert_int_equal(iso_kernels_amx_emulated.s8_peak(rounds), 0);
+        assert_int_equal(products_before, 4 * rounds);
         assert_true(iso_kernels_amx_emulated.b16_peak(rounds) == 0);
+        assert_int_equal(products_before, 4 * rounds);
     }
     assert_false(tiles.configured);
     assert_true(iso_kernels_amx_emulated.s8_peak_ops == 4 * 2 * 16 * 16 * 64);

@@ -404,11 +404,13 @@ static void wrong_files_are_refused(void **unused) {
     files_remove(&f);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_as_defined),   cmocka_unit_test(blocks_are_as_elsewhere),
         cmocka_unit_test(blocks_are_held_exactly), cmocka_unit_test(models_have_the_bits_of_f32),
         cmocka_unit_test(models_stay_small),       cmocka_unit_test(wrong_files_are_refused),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("blocks", tests, NULL, NULL);
 }

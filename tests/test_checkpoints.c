@@ -325,7 +325,7 @@ static void test_order(void **state) {
     (void)state;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_written_by_torch),
         cmocka_unit_test(test_shards),
@@ -346,5 +346,7 @@ int main(void) {
         cmocka_unit_test(test_files_grow),
         cmocka_unit_test(test_faults),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("checkpoints", tests, NULL, NULL);
 }

@@ -401,7 +401,7 @@ static void test_mutated_vocabulary(void **state) {
     (void)state;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_headers),
         cmocka_unit_test(test_files),
@@ -414,5 +414,7 @@ int main(void) {
         cmocka_unit_test(test_mutated_config),
         cmocka_unit_test(test_mutated_vocabulary),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("corpus", tests, NULL, NULL);
 }

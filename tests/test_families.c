@@ -248,7 +248,7 @@ void check_vector(const iso_model *model, const uint32_t *ids, size_t length, is
     check_close(want, y, iso_model_get_info(model)->d, name, what);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tensors_are_needed),
         cmocka_unit_test(test_shapes_are_checked),
@@ -280,6 +280,9 @@ int main(void) {
         cmocka_unit_test(test_long_windows),
         cmocka_unit_test(test_rope_numbers),
         cmocka_unit_test(test_new_keys),
+        cmocka_unit_test(test_defaults),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

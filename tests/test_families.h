@@ -49,6 +49,9 @@ void check_close(const json_t *list, const float *values, size_t count, const ch
 void check_vector(const iso_model *model, const uint32_t *ids, size_t length, iso_pooling pooling,
                   int normalize, const json_t *want, const char *name, const char *what);
 
+/* defaults.c */
+void test_defaults(void **state);
+
 /* encoders.c */
 void test_encoders(void **state);
 void test_vectors_alone_or_together(void **state);

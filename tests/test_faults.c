@@ -202,7 +202,7 @@ void same(const answer *expected, const files *f) {
     iso_model_free(model);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_json_without_memory),
@@ -216,5 +216,7 @@ int main(void) {
         cmocka_unit_test(test_mapped),
         cmocka_unit_test(test_beyond_4_gib),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("faults", tests, NULL, NULL);
 }

@@ -130,7 +130,7 @@ static void test_pairs(void **state) {
     (void)state;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),          cmocka_unit_test(test_cut_entries),
         cmocka_unit_test(test_pieces),        cmocka_unit_test(test_many_pairs),
@@ -143,5 +143,7 @@ int main(void) {
         cmocka_unit_test(test_faults),        cmocka_unit_test(test_mutations),
     };
     json_set_alloc_funcs(__wrap_malloc, free);
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("gguf", tests, NULL, NULL);
 }

@@ -378,7 +378,7 @@ static void wrong_arguments_are_refused(void **unused) {
     assert_ok(iso_round_w16(NULL, 3, NULL, 3, 0, 3, ISOBIT_F16, NULL));
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounding_is_to_the_nearest),
         cmocka_unit_test(layouts_are_as_written),
@@ -387,5 +387,7 @@ int main(void) {
         cmocka_unit_test(threads_round_alike),
         cmocka_unit_test(wrong_arguments_are_refused),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, make_ways, drop_ways);
 }

@@ -57,7 +57,7 @@ static void test_arguments(void **state) {
     (void)state;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_header_rules),
         cmocka_unit_test(test_types),
@@ -84,5 +84,7 @@ int main(void) {
         cmocka_unit_test(test_letters),
         cmocka_unit_test(test_tokenizer_arguments),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("loader", tests, NULL, NULL);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Plans of matrix products: tests/data/plans has those of some shapes on three kinds of machines,
- * so that a change of a plan shows, also on machines that are not at hand. And what must
- * hold of every plan: its blocks cover the product, and its scratch is what callers are told.
+ * and a hash of many more, so that a change of a plan shows, also on machines that are not at hand.
+ * And what must hold of every plan: its blocks cover the product, and its scratch is what callers
+ * are told.
  *
  * test_plan DIRECTORY compares; test_plan --write DIRECTORY writes the files anew, those of the
  * sets that are compiled in.
@@ -15,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <xxhash.h>
 
 static const char *const classes[ISO_GEMM_CLASSES] = {"server", "small-l1", "other"};
 enum { MACHINES = ISO_GEMM_CLASSES };
@@ -87,6 +90,105 @@ static void write_product(FILE *file, const struct iso_kernels *set,
     }
 }
 
+/* ------------------------------------------------------------------------------ of many plans */
+
+static int failures;
+static void require(bool holds, const char *what, const struct iso_gemm_shape *s,
+                    const struct iso_gemm_machine *machine) {
+    if (holds || ++failures > 20)
+        return;
+    printf("plan: %s %zux%zux%zu ldb %zu threads %zu%s%s%s%s on %s: %s\n", machine->kernels->name,
+           s->m, s->n, s->k, s->ldb, s->threads, s->trans_a ? " trans_a" : "",
+           s->trans_b ? " trans_b" : "",
+           s->b16      ? " b16"
+           : s->w16    ? " w16"
+           : s->q      ? " q"
+           : s->panels ? " panels"
+                       : "",
+           s->own_sums ? " own_sums" : "", classes[machine->class], what);
+}
+
+static uint64_t state = 1;
+static size_t below(size_t n) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (size_t)(state >> 33) % n;
+}
+static size_t size_below(size_t most) { return 1 + below((size_t)1 << (1 + below(17))) % most; }
+
+/* Around what plans compare with: of B, so many floats; of m and n, few or round. */
+static struct iso_gemm_shape shape_at_an_edge(void) {
+    static const size_t floats[] = {1 << 15, 1 << 17, 1 << 18, 1 << 19, 1 << 21, 5 << 20};
+    static const size_t edges[] = {4,   8,   16,  32,  48,   64,   96,  128,
+                                   144, 192, 256, 512, 1024, 2048, 4096};
+    const size_t edge = edges[below(COUNT(edges))] + below(3) - 1;
+    struct iso_gemm_shape s = {.m = below(3) ? size_below(300) : edge,
+                               .k = below(3) ? size_below(2000) : 512 + below(3) - 1,
+                               .threads = below(2) ? 1 : 1 + below(16),
+                               .own_sums = below(4) == 0};
+    s.n = floats[below(COUNT(floats))] / s.k + below(3);
+    s.n = below(2)   ? s.n + (s.n == 0)
+          : below(2) ? edges[below(COUNT(edges))] + below(3) - 1
+                     : 1 + below(9000);
+    s.n = iso_min_size(s.n, ((size_t)1 << 28) / s.m); /* as machines of 32 bits have it */
+    const int b = (int)below(8);                      /* row-major, or transposed, or packed */
+    s.trans_a = b < 6 && below(4) == 0, s.trans_b = b < 6 && b >= 4;
+    s.panels = b >= 6;
+    s.w16 = b == 6 && below(3) > 0, s.b16 = s.w16 && below(2);
+    s.q = b == 7 && below(3) ? 4 << below(2) : 0;
+    s.ldb = s.trans_b ? s.k : s.n;
+    s.ldb = below(2) ? s.ldb : iso_round_up(s.ldb, 1024);
+    return s;
+}
+
+/* A plan in all that it decides, what a text says of it and what it leaves out. */
+static void say_all(struct iso_text *t, const struct iso_gemm_shape *s,
+                    const struct iso_gemm_machine *machine) {
+    const struct iso_gemm_plan p = iso_gemm_plan(s, machine);
+    iso_gemm_say(t->text, t->bytes, s, machine);
+    t->used = strlen(t->text);
+    size_t promised[2] = {SIZE_MAX, SIZE_MAX};
+    struct iso_gemm_shape asked = *s;
+    asked.ldb = 0, asked.own_sums = 0;
+    for (int sums = 0; sums < 2; sums++)
+        require(!iso_gemm_promise(&promised[sums], &asked, machine, sums), "status", s, machine);
+    t->used +=
+        (size_t)snprintf(t->text + t->used, t->bytes - t->used, "; %zu floats, %zu %zu promised",
+                         p.task_floats, promised[0], promised[1]);
+    if (p.way == ISO_GEMM_STREAMS || p.way == ISO_GEMM_TRANSPOSED_C)
+        return;
+    const size_t n = iso_min_size(p.columns, p.shared ? iso_min_size(s->n, p.shared) : s->n);
+    const struct iso_gemm_strips strips = iso_gemm_strips(&p, machine, iso_min_size(s->m, p.rows),
+                                                          n, s->n * s->k, s->trans_b && !p.shared);
+    t->used += (size_t)snprintf(t->text + t->used, t->bytes - t->used, "; %zu %d %d %d",
+                                strips.prefetching, strips.linear, strips.direct_mode,
+                                strips.packing ? strips.packing_mode : 0);
+    for (size_t left = n, parts = 0; left && parts < 4; parts++) {
+        const size_t columns = iso_gemm_part_columns(&strips, left);
+        t->used += (size_t)snprintf(t->text + t->used, t->bytes - t->used, " %zu", columns);
+        left -= columns;
+    }
+}
+
+/* A hash of many plans, which changes with any of them. */
+static void write_hash(FILE *file, const struct iso_kernels *set) {
+    enum { PLANS = 60000 };
+    const uint64_t before = state;
+    uint64_t hash = 0;
+    state = 11;
+    for (int i = 0; i < PLANS; i++) {
+        char text[1000];
+        const struct iso_gemm_machine machine =
+            iso_gemm_machine_of(set, (enum iso_gemm_class)below(MACHINES));
+        const struct iso_gemm_shape s = shape_at_an_edge();
+        struct iso_text t = {text, sizeof text, 0};
+        say_all(&t, &s, &machine);
+        require(t.used < sizeof text, "a text too long", &s, &machine);
+        hash = XXH3_64bits_withSeed(text, strlen(text), hash);
+    }
+    state = before;
+    fprintf(file, "%d other plans: %016llx\n", PLANS, (unsigned long long)hash);
+}
+
 static void write_all(FILE *file, const struct iso_kernels *set) {
     for (size_t x = 0; x < COUNT(matrices); x++)
         for (size_t i = 0; i < COUNT(rows); i++)
@@ -98,6 +200,7 @@ static void write_all(FILE *file, const struct iso_kernels *set) {
                     shape_of(rows[i], matrices[x], &layouts[l], (x + i) % 3 ? 1 : 4);
                 write_product(file, set, &shape, layouts[l].name);
             }
+    write_hash(file, set);
 }
 
 static FILE *open_file(const char *directory, const struct iso_kernels *set, const char *mode) {
@@ -132,29 +235,6 @@ static int compare(const char *directory, const struct iso_kernels *set) {
 }
 
 /* ----------------------------------------------------------------------------- of every plan */
-
-static uint64_t state = 1;
-static size_t below(size_t n) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (size_t)(state >> 33) % n;
-}
-static size_t size_below(size_t most) { return 1 + below((size_t)1 << (1 + below(17))) % most; }
-
-static int failures;
-static void require(bool holds, const char *what, const struct iso_gemm_shape *s,
-                    const struct iso_gemm_machine *machine) {
-    if (holds || ++failures > 20)
-        return;
-    printf("plan: %s %zux%zux%zu ldb %zu threads %zu%s%s%s%s on %s: %s\n", machine->kernels->name,
-           s->m, s->n, s->k, s->ldb, s->threads, s->trans_a ? " trans_a" : "",
-           s->trans_b ? " trans_b" : "",
-           s->b16      ? " b16"
-           : s->w16    ? " w16"
-           : s->q      ? " q"
-           : s->panels ? " panels"
-                       : "",
-           s->own_sums ? " own_sums" : "", classes[machine->class], what);
-}
 
 static void check_strips(const struct iso_gemm_shape *s, const struct iso_gemm_plan *p,
                          const struct iso_gemm_machine *machine) {
@@ -243,6 +323,62 @@ static void check_plans(void) {
         failures++, puts("plan: too few");
 }
 
+/* Sizes that size_t does not hold, of matrices that nobody has or of work to be done; and what
+ * neither the tables of our machines nor random shapes tell apart. */
+static void check_edges(void) {
+    enum { BITS = 8 * sizeof(size_t) };
+    const size_t root = (size_t)1 << BITS / 2, cube = (size_t)1 << (BITS / 3 + 1);
+    const struct iso_gemm_plan none[] = {{.task_floats = root, .tasks = root},
+                                         {.shared = root, .task_floats = 1, .tasks = 1}};
+    for (size_t i = 0; i < COUNT(sets) * MACHINES; i++) {
+        const struct iso_gemm_machine machine =
+            iso_gemm_machine_of(sets[i / MACHINES], (enum iso_gemm_class)(i % MACHINES));
+        size_t floats = 0, more = 0;
+        for (size_t x = 0; x < 6; x++) { /* C, A or B, and B transposed or not */
+            const struct iso_gemm_shape s = {.m = x / 2 == 2 ? 1 : root / 2,
+                                             .n = x / 2 == 1 ? 1 : root / 2,
+                                             .k = x / 2 == 0 ? 1 : root / 2,
+                                             .threads = 1,
+                                             .trans_b = (int)x % 2};
+            require(iso_gemm_promise(&floats, &s, &machine, 0) == ISOBIT_E_OVERFLOW,
+                    "a matrix beyond memory", &s, &machine);
+        }
+        struct iso_gemm_shape s = {.m = cube, .n = cube, .k = cube, .ldb = cube, .threads = 4};
+        for (size_t x = 0; x < COUNT(none); x++)
+            require(iso_gemm_plan_floats(&floats, &none[x], root) == ISOBIT_E_OVERFLOW,
+                    "scratch beyond memory", &s, &machine);
+        require(iso_gemm_plan(&s, &machine).tasks == 4, "much work is for all", &s, &machine);
+        s.panels = 1;
+        require(iso_gemm_plan(&s, &machine).tasks == 4, "much work is for all", &s, &machine);
+        s.w16 = 1;
+        require(!iso_gemm_promise(&floats, &s, &machine, 0), "a promise", &s, &machine);
+        struct iso_gemm_tuning other = *machine.tuning; /* in none of ours these two differ */
+        const struct iso_gemm_machine tuned = {machine.kernels, &other, machine.class};
+        struct iso_gemm_shape q = {.m = 3, .n = 64, .k = 64, .ldb = 64, .threads = 1, .panels = 1};
+        other.rows_q4[machine.class] = 3, other.rows_q8[machine.class] = 2;
+        for (q.q = 4; q.q <= 8; q.q += 4)
+            require(iso_gemm_plan(&q, &tuned).way == (q.q == 4 ? ISO_GEMM_Q : ISO_GEMM_WIDEN),
+                    "rows of 4 and 8 bits", &q, &tuned);
+        /* A and twice C, of as many floats as B, and of fewer. */
+        struct iso_gemm_shape c = {.m = 64, .n = 128, .k = 256, .threads = 1, .trans_b = 1};
+        for (; c.k <= 257; c.k++) {
+            c.ldb = c.k;
+            require((iso_gemm_plan(&c, &machine).way == ISO_GEMM_TRANSPOSED_C) == (c.k > 256),
+                    "a transposed C", &c, &machine);
+        }
+        char cut[301]; /* in its first piece, and behind that */
+        for (size_t bytes = 30; bytes <= 60; bytes += 30) {
+            memset(cut, 'x', sizeof cut - 1), cut[sizeof cut - 1] = 0;
+            iso_gemm_say(cut, bytes, &c, &machine);
+            require(strlen(cut) == bytes - 1 && strspn(cut + bytes, "x") >= 200, "a cut text", &c,
+                    &machine);
+        }
+        s.m = s.n = root;
+        require(!iso_gemm_promise(&more, &s, &machine, 0) && more >= floats, "more need no less",
+                &s, &machine);
+    }
+}
+
 int main(int argc, char **argv) {
     const bool writes = argc == 3 && strcmp(argv[1], "--write") == 0;
     if (argc != 2 && !writes) {
@@ -262,6 +398,6 @@ int main(int argc, char **argv) {
         bad |= fclose(file) != 0;
     }
     if (!writes)
-        check_plans();
+        check_plans(), check_edges();
     return bad || failures;
 }

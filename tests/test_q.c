@@ -481,6 +481,7 @@ static void wrong_arguments_are_refused(void **unused) {
     REFUSED(OVERFLOW, iso_pack_q_bytes(&bytes, SIZE_MAX, 32, &q8_0));
     REFUSED(OVERFLOW, iso_pack_q_bytes(&bytes, SIZE_MAX / 2, SIZE_MAX / 64 * 32, &q8_0));
     REFUSED(OVERFLOW, iso_pack_q_bytes(&bytes, SIZE_MAX / 4, 256, &q8_0));
+    REFUSED(OVERFLOW, iso_pack_q_bytes(&bytes, SIZE_MAX / 2, 1024, &q8_0)); /* 2^64 blocks */
     static const iso_q_format none_such[] = {{5, 32, ISOBIT_SCALE_F16},  {0, 32, ISOBIT_SCALE_F16},
                                              {8, 8, ISOBIT_SCALE_F16},   {8, 0, ISOBIT_SCALE_F16},
                                              {4, 256, ISOBIT_SCALE_F16}, {4, 32, (iso_q_scale)6}};
@@ -500,6 +501,8 @@ static void wrong_arguments_are_refused(void **unused) {
     REFUSED(WORKSPACE, PACK(&p, room, bytes - 1, w, 2, K, &q8_0));
     REFUSED(LD, PACK(&p, room, bytes, w, 1, K, &q8_0));
     REFUSED(OVERFLOW, PACK(&p, room, bytes, w, SIZE_MAX / 40, K, &q8_0));
+    REFUSED(OVERFLOW,
+            PACK(&p, room, bytes, w, SIZE_MAX / N + 1, K, &q8_0)); /* 2^64 and a few more */
     REFUSED(ALIAS, PACK(&p, room, bytes, (const char *)room + bytes - 1, 2, K, &q8_0));
     assert_int_equal(p.n, 77);
     assert_ok(PACK(&p, room, bytes, w, 2, K, &q8_0)); /* scales are 0 */
@@ -573,7 +576,7 @@ static void wrong_arguments_are_refused(void **unused) {
     assert_ok(iso_embed_q(NULL, 64, NULL, 0, NULL, &q4_0, 0, 64, 1, NULL, NULL, 0, NULL));
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layout_is_as_written),
         cmocka_unit_test(products_have_the_bits_of_f32),
@@ -584,5 +587,7 @@ int main(void) {
         cmocka_unit_test(wrong_scales_are_refused),
         cmocka_unit_test(wrong_arguments_are_refused),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, make_ways_with_levels, drop_ways);
 }

@@ -87,6 +87,11 @@ void each_model(void (*check)(const char *folder, const place *p));
 json_t *json_at(json_t *root, const char *path);
 json_t *read_config(const char *folder);
 
+/* refusals.c */
+void test_taken_names(void **state);
+void test_first_error(void **state);
+void test_refusals(void **state);
+
 /* integers.c */
 void test_int8(void **state);
 void test_int8_models(void **state);

@@ -327,6 +327,11 @@ static void wrong_arguments_are_refused(void **unused) {
     REFUSED(NULL, iso_linear_s8_workspace_bytes(NULL, &p, M, NULL));
     REFUSED(NULL, iso_linear_s8_workspace_bytes(&bytes, NULL, M, NULL));
     REFUSED(OVERFLOW, iso_linear_s8_workspace_bytes(&bytes, &p, SIZE_MAX / 9, NULL));
+    /* Integers of more rows than there is memory for, where x and y lie between each other. */
+    static int8_t thin_room[16 * (8 + 8)] __attribute__((aligned(64)));
+    iso_packed_s8 thin;
+    assert_ok(iso_pack_s8(&thin, thin_room, sizeof thin_room, w, 1, 1, 1, 0, NULL));
+    REFUSED(OVERFLOW, iso_linear_s8(y, 2, y + 1, 2, &thin, SIZE_MAX / 64, NULL, NULL));
     iso_linear_options o = {.size = 3};
     REFUSED(SIZE, iso_linear_s8(y, N, x, K, &p, M, &o, NULL));
     o = (iso_linear_options){.size = sizeof o, .act = (iso_activation)99};
@@ -347,13 +352,19 @@ static void wrong_arguments_are_refused(void **unused) {
     REFUSED(ALIAS, ROWS(q, K, x + M * K - 1, x, K));
     REFUSED(ALIAS, ROWS((int8_t *)scales, K, scales, x, K));
 #undef ROWS
+    /* Rows of no elements lie anywhere. */
+    iso_packed_s8 short_rows;
+    assert_ok(iso_pack_s8(&short_rows, room, sizeof room, NULL, 0, N, 0, 0, NULL));
+    y[M * N - 1] = 1;
+    assert_ok(iso_linear_s8(y, N, NULL, 5, &short_rows, M, NULL, NULL));
+    assert_true(y[0] == 0 && y[M * N - 1] == 0);
     iso_packed_s8 none = {0};
     assert_ok(iso_pack_s8(&none, NULL, 0, NULL, 0, 0, 5, 0, NULL));
     assert_ok(iso_linear_s8(NULL, 0, NULL, 5, &none, 3, NULL, NULL));
     assert_ok(iso_quantize_s8(NULL, 5, NULL, NULL, 5, 0, 5, NULL));
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layout_is_as_written),
         cmocka_unit_test(rows_become_integers),
@@ -363,5 +374,7 @@ int main(void) {
         cmocka_unit_test(the_least_integer_is_exact),
         cmocka_unit_test(wrong_arguments_are_refused),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, make_ways_with_levels, drop_ways);
 }

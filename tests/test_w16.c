@@ -258,7 +258,7 @@ static void wrong_arguments_are_refused(void **unused) {
     assert_ok(iso_embed_w16(NULL, 5, NULL, 0, NULL, ISOBIT_F16, 0, 5, 1, NULL, NULL, 0, NULL));
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layout_is_as_written),
         cmocka_unit_test(products_have_the_bits_of_f32),
@@ -266,5 +266,7 @@ int main(void) {
         cmocka_unit_test(embeddings_have_the_bits_of_f32),
         cmocka_unit_test(wrong_arguments_are_refused),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, make_ways, drop_ways);
 }

@@ -71,8 +71,8 @@ static const model_names distilbert_names = {
 };
 
 /* An encoder alone, post-norm, with learned positions and a norm on the sum of embeddings. */
-#define FROM_BERT                                                                                  \
-    .d = 768, .encoder_layers = 12, .encoder_heads = 12, .encoder_ffn = 3072,                      \
+#define FROM_BERT(layers)                                                                          \
+    .d = 768, .encoder_layers = (layers), .encoder_heads = 12, .encoder_ffn = 3072,                \
     .source_vocabulary = 30522, .max_positions = 512, .activation_name = "gelu",                   \
     .norm_eps = 1e-12, .norm_bias = 1, .attention_bias = 1, .ffn_bias = 1, .embedding_norm = 1,    \
     .position = MODEL_POS_LEARNED, .share_embeddings = 1, .tie_logits = 1, .start = MODEL_NO_ID,   \
@@ -85,7 +85,7 @@ static const model_names distilbert_names = {
 /* RoBERTa (Liu et al. 2019, arXiv 1907.11692): positions from pad + 1 = 2 on. */
 #define ROBERTA(type)                                                                              \
     {                                                                                              \
-        .family = type, .keys = &bert_keys, .names = &roberta_names, FROM_BERT, FAIRSEQ_IDS,       \
+        .family = type, .keys = &bert_keys, .names = &roberta_names, FROM_BERT(12), FAIRSEQ_IDS,   \
         MUST_BE_BERT, .types = 2, .position_offset = 2, .positions_count_offset = 1                \
     }
 
@@ -94,7 +94,7 @@ static const model_config rows[] = {
     {.family = "bert",
      .keys = &bert_keys,
      .names = &bert_names,
-     FROM_BERT,
+     FROM_BERT(12),
      MUST_BE_BERT,
      .types = 2,
      .pad = 0,
@@ -106,7 +106,7 @@ static const model_config rows[] = {
     {.family = "distilbert",
      .keys = &distilbert_keys,
      .names = &distilbert_names,
-     FROM_BERT,
+     FROM_BERT(6),
      .pad = 0,
      .bos = MODEL_NO_ID},
 };

@@ -122,6 +122,7 @@ void test_gemma2_words(void **state) {
         {"{\"attn_logit_softcapping\":null}", "{}", 0},
         {"{\"attn_logit_softcapping\":null}", "{\"attn_logit_softcapping\":50}", 0},
         {"{\"final_logit_softcapping\":null}", "{}", 0},
+        {"{\"query_pre_attn_scalar\":1}", "{\"query_pre_attn_scalar\":12}", 0}, /* head_dim */
         {"{\"final_logit_softcapping\":30}", "{}", 0},
         {"{\"layer_types\":[\"full_attention\",\"full_attention\",\"full_attention\","
          "\"full_attention\"]}",

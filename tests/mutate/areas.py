@@ -1,34 +1,90 @@
 # SPDX-License-Identifier: MIT
 """Which files are mutated, and which tests run for each."""
 
+import glob
+import os
+import re
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SETS = ["avx2", "avx512", "scalar"]
+LEVELS = ["avx2_vnni", "avx512_vnni", "avx512_bf16"]
 KERNELS = ["kernels/templates/" + name + ".h" for name in
-           ("attention", "attention_columns", "eltwise", "gemm", "gemm_along", "gemm_bt", "gemm_direct", "gemm_linear",
-            "gemm_strip", "gemv", "lanes", "math", "norm", "rope", "softmax")]
-KERNELS += ["kernels/%s/%s.h" % (isa, name) for isa in SETS for name in ("vec", "gemm_tile")]
+           ("attention", "attention_columns", "attention_w16", "eltwise", "gemm", "gemm_along", "gemm_b16",
+            "gemm_bt", "gemm_direct", "gemm_linear", "gemm_q", "gemm_q_s8", "gemm_s8", "gemm_strip", "gemm_w16",
+            "gemv", "lanes", "math", "norm", "q_factors", "quantize_blocks", "quantize_s8", "rope",
+            "round_b16", "softmax", "wide_panels")]
+KERNELS += ["kernels/%s/%s.h" % (isa, name) for isa in SETS
+            for name in ("vec", "gemm_tile", "s8_tile", "q4_tile")]
+KERNELS += ["kernels/%s/%s.h" % (isa, name) for isa in ("avx2_vnni", "avx512_vnni")
+            for name in ("s8_tile", "q4_tile")]
+KERNELS += ["kernels/avx2/transpose.h", "kernels/avx512_bf16/b16_tile.h"]
+KERNELS += ["kernels/avx512_amx/%s.h" % name for name in ("b16_tiles", "s8_tiles", "shapes")]
 DISPATCH = ["dispatch/" + name for name in
-            ("attention.c", "check.h", "cpu.c", "gemm.c", "gemm/block.c",
-             "gemm/narrow.c", "gemm/plan.c", "gemm/run.c", "gemm/streams.c", "gemm/transposed_c.c",
-             "gemv.c", "info.c", "linear.c", "pool.c", "rows.c", "select.c", "status.c", "threads.c")]
+            ("attention.c", "check.h", "cpu.c", "embed_rows.c", "gemm.c", "gemm/block.c",
+             "gemm/narrow.c", "gemm/plan.c", "gemm/run.c", "gemm/streams.c", "gemm/text.c", "gemm/transposed_c.c",
+             "gemv.c", "info.c", "kv16.c", "linear.c", "parts.c", "pool.c", "q.c", "q_s8.c", "rows.c",
+             "s8.c", "select.c", "status.c", "threads.c", "verbose.c", "w16.c")]
 LOADER = ["model/" + name + ".c" for name in
-          ("bin", "checkpoint", "config", "config_reader", "config_rope", "config_search",
-           "families", "file", "gguf", "gguf_config", "gguf_place", "json", "load", "pickle",
-           "safetensors", "elements", "weights", "zip")]
+          ("bin", "blocks", "checkpoint", "config", "config_quantized", "config_reader", "config_rope",
+           "config_search", "families", "families/bart", "families/bert", "families/gpt", "families/t5",
+           "file", "folder", "gguf", "gguf_config", "gguf_place", "groups", "int8", "json", "load", "pickle",
+           "quantize", "quantize_config", "quantize_numbers", "quantize_plan",
+           "safetensors", "elements", "take", "weights", "zip")]
 LOADER += ["model/config_reader.h"]
 LOADER += ["model/text/" + name + ".c" for name in
            ("added", "bpe", "characters", "gguf", "languages", "m2m", "marian", "metaspace",
+            "normalize", "old_unicode",
             "pipeline", "pipeline_added", "pipeline_files", "pipeline_json", "pipeline_model",
             "pipeline_spm", "pipeline_spm_added", "pipeline_spm_model", "pipeline_spm_tokens",
-            "pipeline_steps", "scan", "spm_file", "spm_text", "tokenizer", "unigram",
+            "pipeline_steps", "scan", "split", "spm_file", "spm_text", "tokenizer", "unicode", "unigram",
             "vocabulary", "wordpiece")]
 CALLS = ["model/" + name + ".c" for name in
-         ("batch", "sentence", "text/sentence_text", "text/spelt", "text/stop", "text/target")]
+         ("arena", "batch", "between", "cache", "decode", "error", "forward", "generate", "layers", "plan",
+          "processors", "profile", "relative", "run", "sample", "search", "sentence", "transformer",
+          "text/sentence_text", "text/spelt", "text/stop", "text/target")]
 BLAS = ["blas/" + name for name in
         ("errors.c", "gemm.c", "interface.h", "interface_batches.h", "interface_vectors.h",
-         "pack.c", "threads.c", "vectors.c")]
+         "pack.c", "threads.c", "vectors.c", "verbose.c")]
 AREAS = {"kernels": KERNELS, "dispatch": DISPATCH, "loader": LOADER, "calls": CALLS, "blas": BLAS}
+# What has none, and why.
+WITHOUT = {
+    "blas/ilp64.c": "the interface once more, with other integers",
+    "blas/lp64.c": "the interface, which is mutated",
+    "kernels/avx512_amx/amx_config.h": "the layout of an operand, which test_amx has from there, too",
+    "kernels/avx512_amx/tiles.h": "instructions, in whose place test_amx has functions of its own",
+    "model/text/no_sentencepiece.c": "compiled where SentencePiece is not there",
+}
 # How many are chosen, besides the validations of the loader, which are all taken.
-QUOTA = {"kernels": 90, "dispatch": 60, "loader": 40, "calls": 60, "blas": 60}
+QUOTA = {"kernels": 150, "dispatch": 100, "loader": 60, "calls": 120, "blas": 60}
+# The kernels that a template makes, and the tests that see them beside test_kernels and test_ops.
+OPS = {"attention_w16": (["attention_w16", "attention_w16_softcap"], ["test_kv16"]),
+       "gemm_b16": (["gemm_b16"], ["test_b16"]),
+       "gemm_q": (["gemm_q", "gemm_dequantise"], ["test_q"]),
+       "gemm_q_s8": (["gemm_q_s8"], ["test_q"]),
+       "gemm_s8": (["gemm_s8"], ["test_s8"]),
+       "gemm_w16": (["gemm_w16", "gemm_widen"], ["test_w16"]),
+       "q4_tile": (["gemm_q_s8"], ["test_q"]),
+       "q_factors": (["gemm_q", "gemm_dequantise", "gemm_q_s8"], ["test_q"]),
+       "quantize_blocks": (["quantize_blocks"], ["test_q"]),
+       "quantize_s8": (["quantize_s8"], ["test_s8"]),
+       "round_b16": (["gemm_b16"], ["test_b16"]),
+       "s8_tile": (["gemm_s8", "quantize_s8"], ["test_s8"]),
+       "b16_tile": (["gemm_b16"], ["test_b16"]),
+       "wide_panels": (["gemm_w16"], ["test_w16"])}
+PLAN = ["test_plan", "tests/data/plans"]
+
+
+def each_test(program):
+    """The tests of a program one by one, so that those come first that kill most in their time."""
+    with open(os.path.join(ROOT, "tests", program + ".c"), encoding="utf-8") as f:
+        names = re.findall(r"cmocka_unit_test\((\w+)\)", f.read())
+    return [[program, name] for name in names]
+
+
+# Programs of tests for one file of dispatch/, whose tests come before those for all.
+OWN = {"embed_rows.c": ["test_w16", "test_q"], "kv16.c": ["test_kv16"], "linear.c": ["test_w16", "test_q"],
+       "parts.c": ["test_s8", "test_q"], "q.c": ["test_q"], "q_s8.c": ["test_q"], "s8.c": ["test_s8"],
+       "w16.c": ["test_w16"]}
 TOKENIZERS = ["gpt2", "roberta", "prefix-space", "llama3", "qwen2", "bert", "bert-cased",
               "sequence", "bart", "nllb", "nllb-json", "mbart", "mbart50", "mbart50-json", "t5",
               "t5-bpe", "pegasus", "llama", "llama-json", "marian", "m2m_100"]
@@ -38,28 +94,66 @@ def area_of(path):
     return next(area for area, files in AREAS.items() if path in files)
 
 
+def flag_of(path):
+    """What the machine must have, as /proc/cpuinfo names it, so that mutants of a file run; or None."""
+    isa, name = path.split("/")[1], path.rsplit("/", maxsplit=1)[-1]
+    return {"avx512": "avx512vl", "avx512_vnni": "avx512_vnni", "avx512_bf16": "avx512_bf16",
+            "avx512_amx": "avx512_bf16", "avx2_vnni": "avx_vnni",
+            "templates": "avx512_bf16" if "b16.h" in name else None}.get(isa)
+
+
+def stages_of_kernels(path):
+    first, name = path.split("/")[1], os.path.splitext(os.path.basename(path))[0]
+    ops, tests = OPS.get(name, ([], []))
+    if first == "avx512_amx":
+        yield "plain", ["tests/amx_kernel.c"], [["test_amx"]]
+        return
+    if "b16" in name:  # of levels alone, and with another numerics
+        first = "avx512_bf16"
+    if first in LEVELS:
+        yield "plain", ["kernels/%s/%s.c" % (first, first)], [
+            ["test_kernels", "--quick", "--isa", first, "--op", op] for op in ops[:1]] + [
+                test for program in tests
+                for test in ([[program, "native"]] if program == "test_b16" else each_test(program))]
+        return
+    if name in ("gemm_s8", "gemm_q_s8"):  # some of their tiles are compiled for levels alone
+        yield "plain", ["kernels/avx512_vnni/avx512_vnni.c"], each_test(tests[0])
+    isa = first if first in SETS else SETS[0]
+    unit = ["kernels/%s/%s.c" % (isa, isa)]
+    units = unit if first in SETS else ["kernels/%s/%s.c" % (each, each) for each in SETS]
+    yield "plain", unit, [["test_kernels", "--quick", "--isa", isa, "--op", op] for op in ops] or [
+        ["test_kernels", "--quick", "--isa", isa]]
+    if ops:
+        yield "plain", units, [["test_kernels", "--quick", "--op", op] for op in ops] + [
+            test for program in tests for test in each_test(program)]
+    yield "plain", units, [["test_kernels", "--quick"], ["test_ops", "--quick"],
+                           ["test_kernels"],
+                           ["test_kernels", "--quick", "--seed", "1", "--iters", "24000"],
+                           ["test_ops"]]
+
+
 def stages(path):
     """(kind of build, units that are made anew, test runs) from fast to slow."""
     area = area_of(path)
     if area == "kernels":
-        units = ["kernels/%s/%s.c" % (isa, isa) for isa in SETS]
-        first = path.split("/")[1]
-        isa = first if first in SETS else SETS[0]
-        if first in SETS:
-            units = ["kernels/%s/%s.c" % (isa, isa)]
-        yield "plain", ["kernels/%s/%s.c" % (isa, isa)], [
-            ["test_kernels", "--quick", "--isa", isa]]
-        yield "plain", units, [["test_kernels", "--quick"], ["test_ops", "--quick"],
-                               ["test_kernels"],
-                               ["test_kernels", "--quick", "--seed", "1", "--iters", "24000"],
-                               ["test_ops"]]
+        yield from stages_of_kernels(path)
     elif area == "dispatch":
         units = ["dispatch/%s.c" % name for name in ("gemm", "rows", "attention")] \
             if path.endswith(".h") else [path]
-        quick = [["test_dispatch"], ["test_ops", "--quick"], ["fuzz_ops", "@"], ["test_model"]]
-        yield "plain", units, quick + ([["test_threads"]] if path.endswith("/pool.c") else [])
+        own = [test for program in OWN.get(path[len("dispatch/"):], []) for test in each_test(program)]
+        if path in ("dispatch/gemm/plan.c", "dispatch/gemm/text.c"):
+            own = [PLAN]
+        if path == "dispatch/linear.c":
+            own.append(["test_ops", "--quick"])
+        if own or path == "dispatch/verbose.c":
+            own.append(["test_verbose"])
+        quick = [["test_dispatch"], ["test_ops", "--quick"], ["fuzz_ops", "@"], ["test_verbose"]]
+        if own:
+            yield "plain", units, own + [["fuzz_ops", "@"]]
+        yield "plain", units, quick + [["test_model"]] + \
+            ([["test_threads"]] if path.endswith("/pool.c") else [])
         yield "plain", units, [["@Nehalem"], ["@Haswell"], ["test_threads"], ["test_ops"]]
-        yield "asan", units, quick
+        yield "asan", units, own + quick + [["test_model"]]
         if path.endswith("/pool.c"):  # a lock that lacks shows in a plain build by chance only
             yield "tsan", units, [["test_threads"]]
     elif area == "blas":
@@ -67,15 +161,35 @@ def stages(path):
         yield "plain", units, [["test_blas", "--quick"]]
         yield "plain", units, [["test_blas"]]
         yield "asan", units, [["test_blas", "--quick"]]
-    elif path == "model/batch.c":
-        yield "plain", [path], [["test_batch"]]
-        yield "asan", [path], [["test_batch"]]
-    elif path == "model/sentence.c":
-        yield "plain", [path], [["test_model"]]
-        yield "asan", [path], [["test_model"]]
+    elif path == "model/batch.c":  # which its test includes
+        yield "plain", ["tests/test_batch.c"], [["test_batch"]]
+        yield "plain", [path], [["test_long"]]
+        yield "asan", ["tests/test_batch.c"], [["test_batch"]]
+    elif area == "calls" and "/text/" not in path:
+        tests = [["test_model"], ["test_sample"], ["test_tiny_gpt2"], ["test_attention"]]
+        if path.endswith(("/sample.c", "/processors.c", "/generate.c", "/search.c")):
+            tests[:2] = tests[1::-1]
+        if path == "model/search.c":  # the same
+            yield "plain", ["tests/test_search.c"], [["test_search"]]
+        if path != "model/sentence.c":
+            tests += [["test_batch"], ["test_families"], ["test_long"]]
+        yield "plain", [path], tests
+        yield "asan", [path], [["test_model"], ["test_sample"]]
+    elif path.startswith(("model/blocks", "model/groups", "model/int8", "model/quantize", "model/folder",
+                          "model/config_quantized")):
+        tests = each_test("test_quantize") + [["test_gguf_q"]]
+        if path == "model/blocks.c":
+            tests = each_test("test_blocks") + [["test_gguf_q"], ["fuzz_gguf", "@"]]
+        elif path in ("model/int8.c", "model/config_quantized.c"):
+            tests += [["test_loader", name] for name in ("test_int8_matrices", "test_int8_models",
+                                                         "test_int8_refused", "test_config")]
+        yield "plain", [path], tests
+        yield "plain", [path], [["test_model"], ["test_gguf"], ["test_loader"],
+                               ["fuzz_safetensors", "@"], ["fuzz_config", "@"]]
+        yield "asan", [path], tests
     elif path.startswith("model/gguf"):
-        yield "plain", [path], [["fuzz_gguf", "@"], ["test_gguf"]]
-        yield "asan", [path], [["fuzz_gguf", "@"], ["test_gguf"]]
+        yield "plain", [path], [["fuzz_gguf", "@"]] + each_test("test_gguf")
+        yield "asan", [path], [["fuzz_gguf", "@"]] + each_test("test_gguf")
     elif path.startswith("model/text/") and not path.endswith("/characters.c"):
         tests = [["test_spm"], ["test_text"] + TOKENIZERS,
                  ["test_text", "gguf", "gpt2", "llama3", "qwen2", "llama"],
@@ -97,15 +211,43 @@ def stages(path):
         yield "asan", [path], tests[:2] + fuzz + slow
     else:
         fuzz = [["fuzz_" + name, "@"] for name in ("safetensors", "bin", "config", "model", "tokenizer")]
-        tests = fuzz[:2] + [["test_checkpoints"], ["test_corpus"], ["test_loader"]]
-        tests += fuzz[2:] + [["test_model"]]
+        tests = fuzz + [test for program in ("checkpoints", "loader", "faults")
+                        for test in each_test("test_" + program)] + [["test_corpus"]]
         units = ["model/%s.c" % name for name in ("config", "config_rope", "config_search")] \
             if path.endswith(".h") else [path]
+        slow = [["test_model"]]
         if path.endswith("/characters.c"):
             tests.insert(0, ["test_text_faults"] + TOKENIZERS)
-        if path.startswith("model/config"):
-            tests.insert(0, ["test_families"])
-            tests += [["test_sample"], ["test_gguf"]]
-        yield "plain", units, tests + [["test_faults"]]
-        yield "plain", units, [["test_loader"]]
-        yield "asan", units, fuzz + [["test_checkpoints"], ["test_loader"], ["test_corpus"]]
+        if path.startswith(("model/config", "model/families", "model/take", "model/load")):
+            tests += each_test("test_families") + [["test_sample"]]
+        if path.startswith(("model/config", "model/families", "model/take", "model/weights",
+                            "model/elements")):
+            slow += [["test_gguf"], ["test_quantize"]]
+        if path.startswith(("model/load", "model/weights", "model/elements", "model/take")):
+            tests += [["test_gguf_q"]] + each_test("test_blocks")
+        if path in ("model/load.c", "model/config_search.c"):
+            tests += slow
+        yield "plain", units, tests
+        yield "plain", units, slow
+        yield "asan", units, tests
+
+
+def problems(mutants_run):
+    """What is wrong with these lists: nothing of the sources may be left out without a reason."""
+    patterns = ["dispatch/**/*.c", "model/**/*.c", "blas/*.c", "kernels/templates/*.h", "kernels/scalar/*.h",
+                "kernels/avx*/*.h"]
+    found = {os.path.relpath(path, ROOT) for pattern in patterns
+             for path in glob.glob(os.path.join(ROOT, pattern), recursive=True)}
+    listed = [path for files in AREAS.values() for path in files]
+    for path in sorted(found - set(listed) - set(WITHOUT)):
+        yield path + " is in no area, and not in WITHOUT"
+    for path in sorted(set(listed) | set(WITHOUT)):
+        if not os.path.exists(os.path.join(ROOT, path)):
+            yield path + " is not there"
+        if listed.count(path) + (path in WITHOUT) > 1:
+            yield path + " is there twice"
+    for path in listed:
+        for _, _, tests in stages(path):
+            for words in tests:
+                if words[0] not in mutants_run and not re.match("@", words[0]):
+                    yield "%s: %s is no program of trials.py" % (path, words[0])

@@ -24,20 +24,22 @@ import sys
 import threading
 import time
 
-from areas import AREAS, QUOTA, stages
+from areas import AREAS, QUOTA, flag_of, problems, stages
 from rules import mutants_of, read_equivalent
-from trials import KINDS, ROOT, Build, Order, Worker, copy_tree, machine_has, measure, say
+from trials import KINDS, PROGRAMS, ROOT, Build, Order, Worker, copy_tree, machine_has, measure, say
 
 WANTED = 95.0  # per cent killed
 
 
-def choose(mutants, seed):
-    """All validations of the loader, and of each area its quota, spread over files and rules."""
-    chosen = [m for m in mutants if m.area == "loader" and m.validation]
-    for area, quota in QUOTA.items():
+def choose(mutants, seed, each):
+    """All validations of the loader, and of each area its quota, or of each file so many, spread over
+    files and rules."""
+    chosen = [] if each else [m for m in mutants if m.area == "loader" and m.validation]
+    quotas = dict.fromkeys((m.path for m in mutants), each) if each else QUOTA
+    for place, quota in quotas.items():
         groups = {}
         for m in mutants:
-            if m.area == area and not (area == "loader" and m.validation):
+            if m.path == place or (m.area == place and not (place == "loader" and m.validation)):
                 groups.setdefault((m.path, m.rule), []).append(m)
         for group in groups.values():
             group.sort(key=lambda m: hashlib.sha256((seed + m.name()).encode()).digest())
@@ -104,18 +106,26 @@ def main():
     parser.add_argument("files", nargs="*", help="only mutants of these files, or areas: " +
                         ", ".join(AREAS))
     parser.add_argument("--all", action="store_true", help="all mutants, not a choice")
+    parser.add_argument("--each", type=int, metavar="N", help="so many of each file, and no quotas")
     parser.add_argument("--only", metavar="NAME", help="one mutant, by its name in --list")
     parser.add_argument("--list", action="store_true", help="print the mutants, run nothing")
     parser.add_argument("--report", action="store_true", help="print the results, run nothing")
     parser.add_argument("--retry", action="store_true", help="try survivors and invalid ones again")
     parser.add_argument("--first", action="store_true", help="only the first, fast tests of each")
     parser.add_argument("--alive", action="store_true",
-                        help="only those that were alive after the first tests")
+                        help="only those that were alive after the first tests; with --retry anew")
     parser.add_argument("--seed", default="1", help="of the choice (1)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--work", default=os.path.join(ROOT, "build", "mutate"),
                         help="where copies and results lie (build/mutate)")
+    parser.add_argument("--lists", action="store_true",
+                        help="only say what is wrong with the lists of files, in areas.py")
     options = parser.parse_args()
+    wrong = list(problems(PROGRAMS))
+    for line in wrong:
+        say("mutate: " + line)
+    if options.lists or wrong:
+        return 1 if wrong else 0
 
     work = os.path.abspath(options.work)
     os.makedirs(work, exist_ok=True)
@@ -123,14 +133,15 @@ def main():
     tree = ROOT if stale else copy_tree(work)
     texts = {}
     for path in (p for area in AREAS.values() for p in area):
-        isa = path.split("/")[1]
-        if isa == "avx512" and not machine_has("avx512vl"):
-            say("mutate: SKIPPED: %s, the machine lacks AVX-512" % path)
+        flag = flag_of(path)
+        if flag and not machine_has(flag):
+            say("mutate: SKIPPED: %s, the machine lacks %s" % (path, flag))
             continue
         with open(os.path.join(tree, path), encoding="utf-8") as f:
             texts[path] = f.read()
     everything = [m for path, text in texts.items() for m in mutants_of(path, text)]
-    mutants = everything if options.all or options.only else choose(everything, options.seed)
+    mutants = everything if options.all or options.only else \
+        choose(everything, options.seed, options.each)
     if options.only:
         mutants = [m for m in mutants if m.name() == options.only]
     if options.files:
@@ -152,20 +163,27 @@ def main():
                 if r["file"] == digests.get(r["path"]):
                     results[r["name"]] = r
     if options.report:
+        there = {m.key() for m in everything}
+        for key in known:  # ("last place" is of constants.py)
+            if key not in there and key[0] in texts and key[1] != "last place":
+                say("mutate: equivalent.txt has what is no mutant any more: %s: %s: %s" % key[:3])
         for m in mutants:
             if m.key() in known:  # not run at all
                 results.setdefault(m.name(), {"result": "survived"})
         return report(mutants, results, known)
+    again = set()
     if options.retry or options.only:
         for m in mutants:
             if results.get(m.name(), {}).get("result") in (
                     "survived", "alive", "invalid") or options.only:
                 results.pop(m.name(), None)
+                again.add(m.name())
     # The first stage for all, then the others, which take long, for those that are alive. What
     # tells most comes first, then a mixture, in case that somebody stops us.
     order = ["drop if", "overflow", "limit"]
     mutants.sort(key=lambda m: (order.index(m.rule) if m.rule in order else len(order), m.name()))
-    todo = [m for m in mutants if m.name() not in results]
+    todo = [m for m in mutants if m.name() not in results and
+            (m.name() in again or not options.alive)]
     alive = [m for m in mutants if results.get(m.name(), {}).get("result") == "alive"]
     if todo or alive:
         needed = {}  # of each kind of build, the programs
@@ -214,7 +232,7 @@ def main():
         # Those that are known to be equivalent need not be run: no test will tell.
         for m in [m for m in todo + alive if m.key() in known]:
             results[m.name()] = {"result": "survived"}
-        todo = [m for m in todo if m.key() not in known and not options.alive]
+        todo = [m for m in todo if m.key() not in known]
         for batch in (todo, None):
             if batch is None:
                 batch = [m for m in mutants if results.get(m.name(), {}).get("result") == "alive"]

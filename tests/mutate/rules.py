@@ -148,7 +148,7 @@ def generate(source):
                     yield first, end, other, "operator", check
         elif re.fullmatch(NUMBER, t):
             digits = t.rstrip("uUlL")
-            whole = re.fullmatch(r"0[xX][0-9a-fA-F]+|\d+", digits)
+            whole = re.fullmatch(r"0[xX][0-9a-fA-F]+|0|[1-9]\d*", digits)  # no octal ones
             if whole:
                 value, rest = int(digits, 0), t[len(digits):]
                 beside = before in BINARY or after in BINARY

@@ -22,7 +22,9 @@ PROGRAMS = ["test_kernels", "test_ops", "test_dispatch", "test_threads", "test_l
             "test_corpus", "test_checkpoints", "test_faults", "test_model", "test_families",
             "test_sample", "test_gguf", "test_text", "test_text_families", "test_pipeline",
             "test_spm", "test_stop", "test_batch", "test_blas", "test_text_faults", "test_scan",
-            "fuzz_seeds", "fuzz_safetensors", "fuzz_bin", "fuzz_gguf", "fuzz_config", "fuzz_model", "fuzz_tokenizer", "fuzz_spm",
+            "test_w16", "test_q", "test_s8", "test_kv16", "test_b16", "test_amx", "test_plan", "test_verbose",
+            "test_blocks", "test_gguf_q", "test_quantize", "test_search", "test_long", "test_attention",
+            "test_tiny_gpt2", "fuzz_seeds", "fuzz_safetensors", "fuzz_bin", "fuzz_gguf", "fuzz_config", "fuzz_model", "fuzz_tokenizer", "fuzz_spm",
             "fuzz_family", "fuzz_pipeline", "fuzz_ops"]
 KINDS = {"plain": ["-DCMAKE_BUILD_TYPE=Release"],
          "asan": ["-DCMAKE_BUILD_TYPE=Debug", "-DISOBIT_SANITIZE=address,undefined"],
@@ -60,8 +62,9 @@ class Build:
             sys.exit("mutate: fuzz_seeds failed, see " + log)
         with open(os.path.join(self.dir, "compile_commands.json"), encoding="utf-8") as f:
             # The tests compile some units once more, with other options.
-            self.commands = {os.path.relpath(e["file"], self.tree): e for e in json.load(f)
-                             if not e["directory"].startswith(self.dir + "/tests")}
+            places = [(os.path.relpath(e["file"], self.tree), e) for e in json.load(f)]
+            self.commands = {unit: e for unit, e in places if unit.startswith("tests/") or
+                             not e["directory"].startswith(self.dir + "/tests")}
         self.links = {}
         for name in programs:
             link = os.path.join(self.dir, "tests/CMakeFiles", name + ".dir", "link.txt")
@@ -78,12 +81,15 @@ class Build:
         words = [w for w in words if w not in ("-Werror", "-g")]
         words = ["-O1" if w == "-O3" else w for w in words]
         words[words.index("-o") + 1] = output
-        if unit.startswith("kernels/") and "-DISO_ROLLED" not in words:
+        if unit.startswith(("kernels/", "tests/amx_")) and "-DISO_ROLLED" not in words:
             words.append("-DISO_ROLLED")
         return words + ["-w"], e["directory"]
 
     def link(self, name, objects, output):
-        words = list(self.links[name])
+        # A test that includes a source is made anew itself, and stands there already.
+        own = tuple("/" + os.path.basename(o).split("_tests_")[1] for o in objects
+                    if "_tests_" in os.path.basename(o))
+        words = [w for w in self.links[name] if not w.endswith(own)]
         words[words.index("-o") + 1] = output
         # The usual linker takes three times as long, which is most of what many mutants cost.
         fast = ["-fuse-ld=gold"] if self.kind == "plain" and shutil.which("ld.gold") else []
@@ -107,7 +113,8 @@ class Run:
         build = self.builds[kind]
         env = dict(os.environ, TMPDIR=self.directory, ASAN_OPTIONS="hard_rss_limit_mb=3000",
                    UBSAN_OPTIONS="halt_on_error=1", TSAN_OPTIONS="halt_on_error=1")
-        arguments = [program] + [os.path.join(build.seeds, words[0]) if w == "@" else w
+        arguments = [program] + [os.path.join(build.seeds, words[0]) if w == "@" else
+                                 os.path.join(build.tree, w) if w.startswith("tests/") else w
                                  for w in words[1:]]
         if words[0].startswith("@"):
             arguments = ["qemu-x86_64", "-cpu", words[0][1:], program]
@@ -180,7 +187,7 @@ class Order:
             def worth(words):
                 label = Run.label(kind, words)
                 seconds = max(0.1, (self.limits.get(label, 600) - 10) / 6)
-                return self.kills.get((path, label), 0) / seconds
+                return self.kills.get((path, label), 0) / seconds, -seconds
             return sorted(tests, key=worth, reverse=True)
 
 
@@ -196,6 +203,7 @@ class Worker:
         tree = os.path.join(work, "tree")
         for part in ("include", "kernels", "dispatch", "model", "blas"):
             shutil.copytree(os.path.join(tree, part), os.path.join(self.tree, part))
+        os.symlink(os.path.join(tree, "tests"), os.path.join(self.tree, "tests"))
 
     def compile(self, kind, unit):
         output = os.path.join(self.directory, kind + "_" + unit.replace("/", "_") + ".o")
@@ -252,6 +260,8 @@ class Worker:
                     by = "%s: %s" % (Run.label(kind, words), verdict)
                     self.order.add(mutant.path, by)
                     return "killed", by
+        if not known and same and all(set(units) <= set(steps[0][1]) for _, units, _ in steps):
+            return "same", ""  # nothing is left to look at
         if not known:
             return "alive", "same" if same else ""
         return ("same", "") if same else ("survived", "")

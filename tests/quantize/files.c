@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -54,9 +55,14 @@ WRAP(CALL_SYNC, int, fsync, EIO, (int fd), (fd))
 WRAP(CALL_NAME, int, rename, EACCES, (const char *a, const char *b), (a, b))
 WRAP(CALL_NAME, int, mkdir, EACCES, (const char *path, mode_t mode), (path, mode))
 WRAP(CALL_NAME, int, mkdirat, EACCES, (int fd, const char *path, mode_t mode), (fd, path, mode))
-WRAP(CALL_OPEN, int, openat, EMFILE, (int fd, const char *path, int how, mode_t mode),
+/* No program that is started meanwhile gets a file of ours. */
+static int open_call(int how) {
+    assert_true(how & O_CLOEXEC);
+    return CALL_OPEN;
+}
+WRAP(open_call(how), int, openat, EMFILE, (int fd, const char *path, int how, mode_t mode),
      (fd, path, how, mode))
-WRAP(CALL_OPEN, int, openat64, EMFILE, (int fd, const char *path, int how, mode_t mode),
+WRAP(open_call(how), int, openat64, EMFILE, (int fd, const char *path, int how, mode_t mode),
      (fd, path, how, mode))
 
 static size_t open_files(void) {
@@ -130,6 +136,15 @@ void test_places(void **state) {
     place other = p;
     (void)snprintf(other.out, sizeof other.out, "%s/none/out", p.from.directory);
     refuses(&other, NULL, ISOBIT_E_IO, "none/out.partial\" cannot be made");
+    /* A name in the folder where the process is. */
+    char here[PATH_MAX];
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(chdir(p.from.directory), 0);
+    (void)snprintf(other.out, sizeof other.out, "beside");
+    (void)snprintf(other.partial, sizeof other.partial, "beside.partial");
+    quantize(&other, NULL, NULL);
+    remove_tree("beside");
+    assert_int_equal(chdir(here), 0);
     /* Slashes at the end, and a folder in the model's own. */
     (void)snprintf(other.out, sizeof other.out, "%s/out//", p.from.directory);
     (void)snprintf(inner, sizeof inner, "%s/out/model.safetensors", p.from.directory);
@@ -229,6 +244,10 @@ void test_copies(void **state) {
     }
     /* From views of the .bin file and from the copy: the same numbers. */
     stored copy = stored_read(p.out);
+    stored_tensor tied;
+    assert_true(
+        stored_find(&copy, "shared.weight", &tied)); /* of two names for one tensor, the one */
+    assert_false(stored_find(&copy, "lm_head.weight", &tied));
     remove_tree(p.out);
     quantize(&p, &f16, NULL);
     stored other = stored_read(p.out);
@@ -367,6 +386,9 @@ static void faults(size_t type) {
             }
             if (!reached || status != expected[kind])
                 fail_msg("call %zu of kind %d: %d, %s", failing, kind, (int)status, error.message);
+            const char *code = strstr(error.message, "(errno ");
+            if (kind == CALL_OPEN && code)
+                assert_int_equal(strtol(code + 7, NULL, 10), EMFILE);
             if (is_there(p.out) || (is_there(p.partial) && kind != CALL_OPEN))
                 fail_msg("call %zu of kind %d: a folder is left", failing, kind);
             remove_tree(p.partial);

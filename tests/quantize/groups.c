@@ -99,6 +99,12 @@ static void check_group(const parts *p, const double *x, size_t i, size_t j, sum
     const double with_plain = error_of(x, p->group, plain, 4);
     if (own > with_plain * (1 + 1e-12))
         fail_msg("%s, row %zu, column %zu: a plain scale is better", name, i, j);
+    for (int c = 0; c < 13; c++) { /* the largest becomes 6 to 9 */
+        const double other = rounded(most / (6 + 0.25 * c), 11, -14);
+        if (other > 0 && isfinite(other) && own > error_of(x, p->group, other, 4) * (1 + 1e-12))
+            fail_msg("%s, row %zu, column %zu: scale %a is better than %a", name, i, j, other,
+                     scale);
+    }
     double best = with_plain;
     for (int c = 0; c < 40; c++)
         best = fmin(best, error_of(x, p->group, rounded(most / (5.5 + 0.125 * c), 11, -14), 4));

@@ -293,6 +293,7 @@ void test_groups_config(void **state) {
         {"config_groups/group_0/weights", "dynamic", "true", "\"dynamic\" of weights is true"},
         {"config_groups/group_0/weights", "actorder", "\"group\"", "\"actorder\" of weights"},
         {"config_groups/group_0/weights", "actorder", "\"weight\"", NULL},
+        {"config_groups/group_0/weights", "actorder", "\"static\"", NULL},
         {"config_groups/group_0/weights", "actorder", "null", NULL},
         {"config_groups/group_0", "weights", "null", "\"weights\" of a group is absent"},
         {"config_groups/group_0", "input_activations", "{}", "\"input_activations\" of a group"},

@@ -302,7 +302,16 @@ void test_config(void **state) {
         if (!text || strcmp(text, texts[i][1]) != 0)
             fail_msg("%s is %s", texts[i][0], text ? text : "no text");
     }
-    assert_int_equal(json_integer_value(json_at(q, "config_groups/group_0/weights/num_bits")), 8);
+    static const char *const numbers[] = {"weights", "input_activations"};
+    for (size_t i = 0; i < COUNT(numbers); i++) {
+        const json_t *group = json_at(q, "config_groups/group_0");
+        const json_t *of = json_object_get(group, numbers[i]);
+        assert_int_equal(json_integer_value(json_object_get(of, "num_bits")), 8);
+        assert_string_equal(json_string_value(json_object_get(of, "type")), "int");
+        assert_true(json_is_true(json_object_get(of, "symmetric")));
+        assert_true(json_is_null(json_object_get(of, "group_size")));
+        assert_true(json_is_null(json_object_get(group, "output_activations")));
+    }
     assert_true(json_is_true(json_at(q, "config_groups/group_0/weights/symmetric")));
     assert_true(json_is_false(json_at(q, "config_groups/group_0/weights/dynamic")));
     assert_true(json_is_true(json_at(q, "config_groups/group_0/input_activations/dynamic")));

@@ -340,6 +340,7 @@ static int some_ways(void) {
     }
     iso_pool *pool = NULL;
     iso_packed p;
+    iso_packed_s8 p8;
     int bad = iso_isa_find(&x.isa, isa_name) != 0;
     bad |= iso_pool_create(&pool, 2) != 0;
     bad |= product(16, 16, 16, 0, 0, 0, &x) != 0;
@@ -359,6 +360,15 @@ static int some_ways(void) {
     bad |= iso_linear_f32(big[0], 200, big[1], 300, &p, 100, NULL, &x) != 0;
     bad |= iso_linear_f32(big[0], 200, big[1], 300, &p, 1, NULL, &x) != 0;
     bad |= iso_linear_f32(big[0], 200, big[1], 300, &p, 0, NULL, &x) != 0;
+    bad |= iso_pack_s8(&p8, big[2], BIG * sizeof(float), big[1], 9000, 16, 9000, 0, &x) != 0;
+    bad |= iso_linear_s8(big[0], 16, big[1], 9000, &p8, 2, NULL, &x) != 0;
+    bad |= iso_linear_s8(big[0], 16, big[1], 9000, &p8, 63, NULL, &x) != 0;
+    bad |= iso_linear_s8(big[0], 16, big[1], 9000, &p8, 64, NULL, &x) != 0;
+    bad |= iso_linear_s8(big[0], 16, big[1], 9000, &p8, 100, NULL, &x) != 0;
+    bad |= iso_pack_s8(&p8, big[2], BIG * sizeof(float), big[1], 2000, 50, 2000, 0, &x) != 0;
+    bad |= iso_linear_s8(big[0], 50, big[1], 2000, &p8, 50, NULL, &x) != 0;
+    bad |= iso_linear_s8(big[0], 50, big[1], 2000, &p8, 401, NULL, &x) != 0;
+    bad |= iso_linear_s8(big[0], 50, big[1], 2000, &p8, 0, NULL, &x) != 0;
     bad |= iso_gemv_f32(big[0], big[1], 1000, big[2], 1000, 1000, 1, &x) != 0;
     bad |= iso_gemv_f32(big[0], big[1], 10, big[2], 10, 10, 1, &x) != 0;
     bad |= iso_gemv_f32(big[0], big[1], 10, big[2], 10, 0, 1, &x) != 0;
@@ -397,6 +407,19 @@ void ways_are_told(void **state) {
         {"linear_f32,%s,m100n200k300:ldx300:ldy200,thr2", "packed B; tasks 2; ..."},
         {"linear_f32,%s,m1n200k300:ldx300:ldy200,thr2", "packed B; tasks 1; ..."},
         {"linear_f32,%s,m0n200k300:ldx300:ldy200,thr2", "no product"},
+        {"pack_s8,%s,n16k9000:n:ldw9000,thr2", "-"},
+        {"linear_s8,%s,m2n16k9000:ldx9000:ldy16,thr2", "int8; tasks 1 by rows; blocks of 2 rows"},
+        {"linear_s8,%s,m63n16k9000:ldx9000:ldy16,thr2",
+         "int8; tasks 1 by columns; blocks of 63 rows"},
+        {"linear_s8,%s,m64n16k9000:ldx9000:ldy16,thr2", "int8; tasks 2 by rows; blocks of 32 rows"},
+        {"linear_s8,%s,m100n16k9000:ldx9000:ldy16,thr2",
+         "int8; tasks 2 by rows; blocks of 32 rows"},
+        {"pack_s8,%s,n50k2000:n:ldw2000,thr2", "-"},
+        {"linear_s8,%s,m50n50k2000:ldx2000:ldy50,thr2",
+         "int8; tasks 2 by columns; blocks of 50 rows"},
+        {"linear_s8,%s,m401n50k2000:ldx2000:ldy50,thr2",
+         "int8; tasks 2 by rows; blocks of 128 rows"},
+        {"linear_s8,%s,m0n50k2000:ldx2000:ldy50,thr2", "no product"},
         {"gemv_f32,%s,n1000k1000:t:ldw1000,thr2", "adds up rows with scratch; tasks 2"},
         {"gemv_f32,%s,n10k10:t:ldw10,thr2", "adds up rows; tasks 1"},
         {"gemv_f32,%s,n10k0:t:ldw10,thr2", "no product"},
