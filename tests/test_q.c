@@ -554,6 +554,15 @@ static void wrong_arguments_are_refused(void **unused) {
     REFUSED(NULL, iso_linear_q_s8_workspace_bytes(&bytes, NULL, M, NULL));
     const iso_linear_options unknown = {.size = 3};
     REFUSED(SIZE, iso_linear_q_s8(y, N, x, K, &p, M, &unknown, NULL));
+    const iso_context older = {.size = 3};
+    REFUSED(SIZE, iso_linear_q_s8(y, N, x, K, &p, M, NULL, &older));
+    REFUSED(SIZE, iso_linear_q_s8_workspace_bytes(&bytes, &p, M, &older));
+    assert_ok(iso_linear_q_s8_workspace_bytes(&bytes, &p, 0, NULL));
+    assert_int_equal(bytes, 0);
+    assert_ok(iso_linear_q_s8_workspace_bytes(&bytes, &p, M, NULL)); /* lines of 32 elements */
+    assert_true(bytes >= 64 * M * (K / 32) && bytes <= 64 * M * (K / 32) + 64);
+    wrong = p, wrong.k = SIZE_MAX / 64 * 32;
+    REFUSED(OVERFLOW, iso_linear_q_s8_workspace_bytes(&bytes, &wrong, SIZE_MAX, NULL));
 #undef LINEAR
 #define EMBED(y, ldy, ids, table, format, vocabulary, d)                                           \
     iso_embed_q(y, ldy, ids, 2, table, format, vocabulary, d, 1, NULL, NULL, 0, NULL)

@@ -204,14 +204,21 @@ void test_int8_layers(void **state) {
 void test_compute_option(void **state) {
     iso_error error = {0};
     iso_model *model = NULL;
-    iso_load_options options = {.size = sizeof options, .compute = 3};
+    iso_load_options options = {.size = sizeof options, .compute = 4};
     assert_int_equal(iso_model_load(&model, G2P, &options, NULL, &error), ISOBIT_E_OPTION);
-    assert_non_null(strstr(error.message, "compute 3"));
+    assert_non_null(strstr(error.message, "compute 4"));
     options =
         (iso_load_options){.size = sizeof options, .compute = ISOBIT_COMPUTE_INT8, .widen = 1};
     assert_int_equal(iso_model_load(&model, G2P, &options, NULL, &error), ISOBIT_E_OPTION);
     assert_non_null(strstr(error.message, "widen"));
+    options.compute = ISOBIT_COMPUTE_INT4;
+    assert_int_equal(iso_model_load(&model, G2P, &options, NULL, &error), ISOBIT_E_OPTION);
+    assert_non_null(strstr(error.message, "asks for int4"));
+    options = (iso_load_options){.size = sizeof options, .compute = ISOBIT_COMPUTE_INT4};
+    assert_int_equal(iso_model_load(&model, G2P, &options, NULL, &error), ISOBIT_E_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "no matrix of 4 bits"));
     assert_null(model);
+    options.compute = ISOBIT_COMPUTE_AUTO;
     /* A header without it: what is there is not read. And f32 is what a file of floats has. */
     options.size = offsetof(iso_load_options, compute);
     ok(iso_model_load(&model, G2P, &options, NULL, &error), &error);
