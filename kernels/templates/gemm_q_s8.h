@@ -15,7 +15,6 @@
 /* Where the columns of a tile are: from vector `chunk` of a panel on, or in whole panels. */
 struct qs_columns {
     const uint32_t *b; /* of the first panel, from the step at hand on */
-    const uint32_t *head;
     size_t bps, chunk;
 };
 #define QS_PANEL(from, q) ((from) + (q) / Q_CHUNKS * at->bps)
@@ -75,18 +74,33 @@ ISO_INLINE void qs_tile(float *c, size_t ldc, const struct iso_s8_block *a, size
     const size_t panels = (vectors + Q_CHUNKS - 1) / Q_CHUNKS;
     const int offsets = type & ISO_Q_OFFSETS;
     vf t[Q4_MR * Q4_MOST], s[Q4_MOST], o[Q4_MOST];
+    vf of_s[Q4_MOST] = {0}, of_o[Q4_MOST] = {0}; /* F16 of a block, where there are some */
     ISO_UNROLLED (i, m)
         ISO_UNROLLED (q, vectors)
             t[i * vectors + q] =
                 add ? load_w(c + i * ldc + (at->chunk + q) * VF_N, QS_WIDTH(q)) : vf_set1(0);
     for (size_t p = 0; p < k; p += group) {
-        if (type & ISO_Q_I8 && p % ISO_Q_BLOCK == 0)
-            at->head = at->b, at->b += iso_q_head_words(type);
-        ISO_UNROLLED (q, vectors) {
-            const uint32_t *head = QS_PANEL(at->head, q), *b = QS_PANEL(at->b, q);
-            s[q] = q_factor(head, b, 0, QS_CHUNK(q), type);
-            o[q] = offsets ? q_factor(head, b, 1, QS_CHUNK(q), type) : vf_set1(0);
+        if (type & ISO_Q_I8 && p % ISO_Q_BLOCK == 0) {
+            ISO_UNROLLED (q, vectors) {
+                const uint16_t *f16 = (const uint16_t *)(const void *)QS_PANEL(at->b, q);
+                of_s[q] = vf_load_f16(f16 + QS_CHUNK(q) * VF_N);
+                of_o[q] = offsets ? vf_load_f16(f16 + ISO_PANEL + QS_CHUNK(q) * VF_N) : of_s[q];
+            }
+            at->b += iso_q_head_words(type);
         }
+        if (type & ISO_Q_I8)
+            ISO_UNROLLED (q, vectors) {
+                const int8_t *s8 = (const int8_t *)(const void *)QS_PANEL(at->b, q);
+                s[q] = vf_mul(vf_load_s8(s8 + QS_CHUNK(q) * VF_N), of_s[q]);
+                o[q] = vf_mul(vf_load_s8(s8 + (offsets ? ISO_PANEL : 0) + QS_CHUNK(q) * VF_N),
+                              of_o[q]);
+            }
+        else
+            ISO_UNROLLED (q, vectors) {
+                const uint32_t *b = QS_PANEL(at->b, q);
+                s[q] = q_factor(b, b, 0, QS_CHUNK(q), type);
+                o[q] = offsets ? q_factor(b, b, 1, QS_CHUNK(q), type) : vf_set1(0);
+            }
         at->b += iso_q_scale_words(type);
         const size_t half = part == HALF ? p / HALF % 2 : 2;
         for (size_t left = group; left > 0; left -= part) {
@@ -120,7 +134,7 @@ ISO_INLINE void qs_tile(float *c, size_t ldc, const struct iso_s8_block *a, size
                                         const float *bias, size_t n, size_t k, int type,           \
                                         int add, size_t ahead) {                                   \
         for (size_t chunk = 0; chunk < CHUNKS && chunk * VF_N < n; chunk += VECTORS) {             \
-            struct qs_columns at = {.b = b, .head = b, .bps = bps, .chunk = chunk};                \
+            struct qs_columns at = {.b = b, .bps = bps, .chunk = chunk};                           \
             qs_tile(c, ldc, a, lda, &at, bias, M, VECTORS, n, k, type, add, ahead);                \
         }                                                                                          \
     }
