@@ -107,7 +107,8 @@ int make_ways_with_levels(void **unused) {
 int drop_ways(void **unused) {
     (void)unused;
     for (size_t p = 0; p < COUNT(pools); p++)
-        iso_pool_destroy(pools[p]);
+        iso_pool_destroy(pools[p]), pools[p] = NULL;
+    way_count = set_count = 0;
     return 0;
 }
 

@@ -349,8 +349,9 @@ static void check_rows_of_int8(const place *p, int some) {
     compute(usual, p->out, NULL);
     compute(wanted, p->out, &int4);
     for (size_t i = 0; i < MOST_LOGITS; i++) {
-        far = fmax(far, fabs((double)wanted[i] - (double)usual[i]));
-        most = fmax(most, fabs((double)usual[i]));
+        const double moved = fabs((double)wanted[i] - (double)usual[i]);
+        far = moved > far ? moved : far;
+        most = fabs((double)usual[i]) > most ? fabs((double)usual[i]) : most;
     }
     assert_true(far > 0 && far < 0.05 * most);
     for (size_t i = 0; i < 2 * iso_isa_count(); i++) {

@@ -113,7 +113,7 @@ struct iso_q_weight iso_q_weight(const uint32_t *b, size_t ld, size_t j, size_t 
         const int bits = (int)(numbers[step / 8 * PANEL + column] >> (28 - step % 8 * 4) & 15);
         byte = (signed char)(bits < 8 || type & ISO_Q_OFFSETS ? bits : bits - 16);
     }
-    w.number = byte;
+    w.number = (float)byte;
     if (type & ISO_Q_OFFSETS)
         w.offset = factor(block, group, 1, column, type);
     return w;
@@ -122,8 +122,7 @@ struct iso_q_weight iso_q_weight(const uint32_t *b, size_t ld, size_t j, size_t 
 /* As a float. */
 static float weight(const uint32_t *b, size_t ld, size_t j, size_t p, size_t type) {
     const struct iso_q_weight w = iso_q_weight(b, ld, j, p, type);
-    return type & ISO_Q_OFFSETS ? fmaf((float)w.number, w.scale, w.offset)
-                                : (float)w.number * w.scale;
+    return type & ISO_Q_OFFSETS ? fmaf(w.number, w.scale, w.offset) : w.number * w.scale;
 }
 
 /* A scale or an offset of a group, and with int8 of its block where the group is the first. */

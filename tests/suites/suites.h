@@ -75,8 +75,7 @@ void iso_half_panels(struct iso_check_operands *o, size_t n, size_t k, size_t ld
  * and words of a block of a panel; the operand b, `ld` words between panels, where what is beyond n
  * is there, and anything; and column j, step p of it. */
 struct iso_q_weight {
-    int number;
-    float scale, offset;
+    float number, scale, offset;
 };
 size_t iso_q_block_of(size_t type);
 size_t iso_q_block_words(size_t type);
