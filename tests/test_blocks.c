@@ -10,6 +10,7 @@
 #include "gguf/blocks.h"
 #include "gguf/refused.h"
 #include "gguf_files.h"
+#include "sanitized.h"
 
 #include <isobit/model.h>
 
@@ -255,7 +256,7 @@ static void models_have_the_bits_of_f32(void **unused) {
             const iso_context context = {.size = sizeof context,
                                          .isa = iso_isa_get(s),
                                          .executor = s % 2 ? iso_pool_executor(pool) : NULL};
-            if (iso_isa_missing(context.isa))
+            if (iso_isa_missing(context.isa) || (SANITIZED && (s + i) % 3))
                 continue;
             for (size_t length = 1; length <= LENGTH; length += 4) {
                 logits(expected, &wide, length, 0, 0, &context);

@@ -141,7 +141,7 @@ void logits_of(float *logits, const iso_model *model, const uint32_t *source, si
 
 /* With sanitizers most tests take every third model, and emulated every seventh. */
 size_t model_step(void) {
-    return getenv("ISOBIT_LONG") ? 1 : getenv("ISOBIT_EMULATED") ? 7 : SANITIZED ? 3 : 1;
+    return getenv("ISOBIT_LONG") ? 1 : getenv("ISOBIT_EMULATED") ? 7 : SANITIZED ? 5 : 1;
 }
 
 static void test_golden(void **state) {
