@@ -6,6 +6,9 @@
 
 #include <isobit/ops.h>
 
+/* Elements below which one thread makes integers of them. */
+enum { ISO_SMALL_QUANTIZE = 1 << 15 };
+
 /* Products of integers (s8.c, q_s8.c): what they do once rows are integers. */
 struct iso_parts {
     const struct iso_kernels *kernels;

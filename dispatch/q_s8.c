@@ -15,7 +15,6 @@
 enum {
     BLOCK_BYTES = 1 << 18, /* of integers at a time, and the least rows */
     LEAST_ROWS = 32,
-    SMALL_QUANTIZE = 1 << 14, /* elements below which one thread makes integers */
     LINE_BYTES = 64
 };
 _Static_assert(sizeof(struct iso_s8_block) == LINE_BYTES, "a block is a line");
@@ -93,7 +92,7 @@ static iso_status run(const iso_context *context, struct product *t) {
     for (t->begin = 0; t->begin < t->m; t->begin += t->count) {
         t->count = iso_min_size(t->m - t->begin, t->rows);
         const size_t tasks =
-            t->count * t->w->k < SMALL_QUANTIZE ? 1 : iso_min_size(t->threads, t->count);
+            t->count * t->w->k < ISO_SMALL_QUANTIZE ? 1 : iso_min_size(t->threads, t->count);
         if (tasks > 1)
             iso_parallel(context, tasks, quantize_some, t);
         else

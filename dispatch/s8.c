@@ -14,9 +14,8 @@
 #include <stdio.h>
 
 enum {
-    BLOCK_BYTES = 1 << 18,   /* of integers that a task has at a time */
-    FEW_ROWS = 32,           /* of each thread, below which columns are shared out */
-    SMALL_QUANTIZE = 1 << 15 /* elements below which one thread quantizes */
+    BLOCK_BYTES = 1 << 18, /* of integers that a task has at a time */
+    FEW_ROWS = 32          /* of each thread, below which columns are shared out */
 };
 
 static size_t padded_k(size_t k) { return iso_round_up(k, ISO_S8_STEPS); }
@@ -43,7 +42,7 @@ static void quantize_some(void *arg, size_t task) {
 
 static void quantize(const iso_context *context, struct quantizing *t) {
     const size_t threads = iso_context_threads(context);
-    t->tasks = t->rows * t->n < SMALL_QUANTIZE ? 1 : threads < t->rows ? threads : t->rows;
+    t->tasks = t->rows * t->n < ISO_SMALL_QUANTIZE ? 1 : threads < t->rows ? threads : t->rows;
     iso_parallel(context, t->tasks, quantize_some, t);
 }
 

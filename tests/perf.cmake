@@ -3,8 +3,6 @@
 # isobit-perf: one ctest entry per file. Without Debian's SciPy and pytest they are skipped.
 if(NOT ISOBIT_SANITIZE AND NOT CMAKE_CROSSCOMPILING AND CMAKE_C_COMPILER_ID STREQUAL "GNU"
    AND CMAKE_BUILD_TYPE STREQUAL "Release")
-  find_program(ISOBIT_PYTHON3 python3 PATHS /usr/bin NO_DEFAULT_PATH)
-  find_program(ISOBIT_PYTHON3 python3)
   if(ISOBIT_PYTHON3)
     file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/perf/test_*.py)
     foreach(file ${files})

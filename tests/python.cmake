@@ -3,9 +3,6 @@
 # The Python package on the shared libraries of this build; once is enough.
 if(ISOBIT_MODEL AND NOT ISOBIT_SANITIZE AND NOT CMAKE_CROSSCOMPILING
    AND CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release")
-  # Debian's, whose NumPy and pytest are packages, rather than one that hides it.
-  find_program(ISOBIT_PYTHON3 python3 PATHS /usr/bin NO_DEFAULT_PATH)
-  find_program(ISOBIT_PYTHON3 python3)
   if(ISOBIT_PYTHON3 AND TARGET isobit_cli)
     isobit_test(python sh ${PROJECT_SOURCE_DIR}/python/tests/run.sh ${ISOBIT_PYTHON3}
                 $<TARGET_FILE_DIR:isobit_shared> $<TARGET_FILE:isobit_cli>)

@@ -44,9 +44,9 @@ typedef struct iso_model iso_model;
  *         iso_linear_s8: results differ from those of f32, and are the same bits with every
  *         instruction set and number of threads, in any batch, at once or step by step.
  *   INT4  as AUTO, but matrices that the model has in 4 bits, in groups, multiply rows that are
- *         rounded to int8 in blocks of 32, see iso_linear_q_s8: two to four times as fast as f32
- *         rows, with an error that is small beside that of the 4 bits, and the same bits wherever
- *         INT8 has them. ISOBIT_E_UNSUPPORTED: the model has no such matrix.
+ *         rounded to int8 in blocks of 32, see iso_linear_q_s8: faster than
+ *         rows of f32, with an error that is small beside that of the 4 bits, and the same bits
+ *         wherever INT8 has them. ISOBIT_E_UNSUPPORTED: the model has no such matrix.
  * Norms, attention, embeddings and biases stay f32. A tied embedding has the rows of the int8
  * matrix, integer times scale; one of its own stays as it is in the file.
  */

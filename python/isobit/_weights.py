@@ -57,7 +57,7 @@ class PackedLinear:
     With all but "int8" y has the bits of float32 weights of the same values. With "int8" the rows
     of x become integers, too, as quantize_int8 makes them: y differs by about a hundredth.
     `group` and scale_dtype belong to "q8" and "q4"; see quantize_blocks. With rows="int8",
-    for "q4" alone, rows of x become integers in blocks of 32: two to four times as fast as "f32",
+    for "q4" alone, rows of x become integers in blocks of 32: faster than "f32",
     with an error that is small beside that of the 4 bits.
 
     The packed form is the same for all instruction sets. May be used by any number of threads at
