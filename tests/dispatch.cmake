@@ -24,7 +24,7 @@ endif()
 isobit_test_program(test_b16 test_b16.c)
 isobit_test(b16 test_b16)
 isobit_test(b16.native test_b16 native)
-if(CMAKE_CROSSCOMPILING_EMULATOR)
+if(CMAKE_CROSSCOMPILING_EMULATOR OR ISOBIT_SANITIZE) # as slow
   set_tests_properties(w16 q kv16 s8 b16 b16.native PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
 endif()
 isobit_test_program(test_threads test_threads.c threads/costs.c threads/fork.c

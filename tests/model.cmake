@@ -43,10 +43,7 @@ isobit_test(long test_long)
 target_link_options(test_model PRIVATE
   LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc)
 if(CMAKE_CROSSCOMPILING)
-  set_tests_properties(loader model long PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
+  set_tests_properties(loader model long batch PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
 elseif(ISOBIT_SANITIZE) # as slow
-  set_tests_properties(long PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
-  if(ISOBIT_SANITIZE MATCHES "thread")
-    set_tests_properties(model PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
-  endif()
+  set_tests_properties(model long batch PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
 endif()

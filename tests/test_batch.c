@@ -223,7 +223,11 @@ static void one_schedule(const iso_model *model, const iso_context *context) {
     iso_batch_free(b);
 }
 
+/* Where it is slow one schedule for each set. Levels, avx512_vnni and the like, run what their set
+ * runs, but for integers. */
 static void test_schedules(void **state) {
+    const int slow = getenv("ISOBIT_EMULATED") != NULL;
+    const size_t least = slow ? 100 : 1000;
     size_t turn = 0;
     for (size_t f = 0; f < 2 * FAMILIES; f++) { /* caches of 32 bits, then of 16 */
         iso_model *model =
@@ -231,17 +235,18 @@ static void test_schedules(void **state) {
         for (size_t i = 0; i < iso_isa_count(); i++) {
             iso_context context = {.size = sizeof context, .isa = iso_isa_get(i)};
             iso_pool *pool;
-            if (iso_isa_missing(context.isa))
+            if (iso_isa_missing(context.isa) ||
+                (slow && strchr(iso_isa_name(context.isa), '_') && context.isa != iso_isa_active()))
                 continue;
             assert_int_equal(iso_pool_create(&pool, 1 + turn++ % 4), ISOBIT_OK);
             context.executor = iso_pool_executor(pool);
-            for (int round = 0; round < 3; round++)
+            for (int round = 0; round < (slow ? 1 : 3); round++)
                 one_schedule(model, &context);
             iso_pool_destroy(pool);
         }
         iso_model_free(model);
     }
-    assert_true(taken > 1000 && cancelled > 100 && parts > 1000);
+    assert_true(taken > least && cancelled > least / 10 && parts > least);
     (void)state;
 }
 

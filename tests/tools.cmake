@@ -12,6 +12,8 @@ if(TARGET isobit_cli)
               ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:isobit_cli>)
   if(ISOBIT_SANITIZE STREQUAL "thread")
     set_tests_properties(${cli} cli_embed PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1) # as slow
+  elseif(ISOBIT_SANITIZE)
+    set_tests_properties(cli_bench PROPERTIES ENVIRONMENT ISOBIT_SANITIZED=1)
   endif()
 
   # What the tool chooses by itself, here and on emulated CPUs, and the bits that follow.
