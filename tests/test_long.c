@@ -301,7 +301,7 @@ static void test_generation(void **state) {
                &error);
             const uint32_t *prompt = prompts;
             for (size_t i = 0; i < PROMPTS; prompt += prompt_lengths[i++])
-                for (size_t h = 0; h < o.hypotheses; h++)
+                for (size_t h = 0; h < (is_slow() ? !kind || i % 2 == 0 : o.hypotheses); h++)
                     check_hypothesis(model, prompt, prompt_lengths[i],
                                      &g->best[i * o.hypotheses + h], kind == 0);
             iso_generation_free(g);
