@@ -199,6 +199,38 @@ static size_t gemv_runs(float *y, const float *w, size_t ldw, const float *x, si
     return j;
 }
 
+/* The tree of all lanes, each a row of n sums. */
+static void gemv_tree(float *y, float *lanes, size_t ld, size_t n) {
+    for (size_t h = ISO_LANES / 2; h > 0; h /= 2)
+        for (size_t l = 0; l < h; l++) {
+            float *to = h == 1 ? y : lanes + l * ld;
+            const float *a = lanes + l * ld, *b = lanes + (l + h) * ld;
+            for (size_t j = 0; j < n; j += VF_N) {
+                const size_t wd = n - j < VF_N ? n - j : VF_N;
+                store_w(to + j, vf_add(load_w(a + j, wd), load_w(b + j, wd)), wd);
+            }
+        }
+}
+
+/*
+ * A long W in the order of its rows, some of each lane at a time, while the sums of all lanes stay
+ * in L2. Each of these streams goes on with the row that follows, and is prefetched as one.
+ */
+static void gemv_in_order(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
+                          float *lanes) {
+    const size_t ld = ISO_GEMV_LANE(n), rows = ISO_LANES * ALONG_L3_STEPS;
+    const struct along_before none = {lanes, 0, 0};
+    ISO_REQUIRE(k >= ISO_LANES);
+    for (size_t first = 0; first < k; first += rows) {
+        const size_t end = k - first < rows ? k : first + rows;
+        for (size_t p = first; p < end && p < first + ISO_LANES; p++)
+            gemm_along_1(lanes + (p - first) * ld, ld, x + p, 0, ISO_LANES, w + p * ldw,
+                         ISO_LANES * ldw, n, (end - p + ISO_LANES - 1) / ISO_LANES, first > 0, 0,
+                         none);
+    }
+    gemv_tree(y, lanes, ld, n);
+}
+
 /* The last columns, up to 32: their lanes wait on the stack. */
 #define GEMV_COLUMNS 32
 
@@ -213,15 +245,15 @@ static void gemv_columns(float *y, const float *w, size_t ldw, const float *x, s
             vf_store(lane + j, t);
         }
     }
-    for (size_t h = ISO_LANES / 2; h > 0; h /= 2)
-        for (size_t j = 0; j < h * GEMV_COLUMNS; j += VF_N)
-            vf_store(lanes + j, vf_add(vf_load(lanes + j), vf_load(lanes + j + h * GEMV_COLUMNS)));
-    for (size_t j = 0; j < n; j += VF_N)
-        store_w(y + j, vf_load(lanes + j), n - j < VF_N ? n - j : VF_N);
+    gemv_tree(y, lanes, GEMV_COLUMNS, n);
 }
 
 static void gemv(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
                  int layout, float *levels) {
+    if (layout == ISO_GEMV_IN_ORDER) {
+        gemv_in_order(y, w, ldw, x, n, k, levels);
+        return;
+    }
     if (layout != ISO_GEMV_COLUMNS) {
         gemv_rows(y, w, ldw, x, n, k, layout == ISO_GEMV_INTERLEAVED);
         return;

@@ -80,10 +80,12 @@ static iso_status call_gemv(void *arg, const iso_context *x) {
  * but it takes what it gets, and then allocates nothing. */
 void gemv_takes_any_workspace(void **state) {
     (void)state;
-    static const size_t shapes[][2] = {{330, 520}, {4200, 1024}};
-    for (size_t i = 0; i < (quick ? 1 : 2); i++) {
+    static const size_t shapes[][2] = {{330, 520}, {520, 2049}, {4200, 1024}};
+    for (size_t i = 0; i < (quick ? 2 : 3); i++) {
         const size_t n = shapes[i][0], k = shapes[i][1];
-        const size_t each = 5 * sizeof(float) * (n < 4096 ? (n + 15) / 16 * 16 : 4096);
+        /* lanes of all columns, or levels of some */
+        const size_t each = sizeof(float) * (i == 1 ? 32 * ((n + 15) / 16 * 16)
+                                                    : 5 * (n < 4096 ? (n + 15) / 16 * 16 : 4096));
         struct gemv_args g = {floats(n), random_floats(n * k), random_floats(k), n, k};
         float *expect = floats(n);
         for (size_t j = 0; j < n; j++)

@@ -85,10 +85,22 @@ static void gemv_cases(struct iso_check_cases *l) {
     iso_add(l, 1, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, 2051, 2050, ISO_GEMV_ROWS, 1);
     iso_add(l, 1, ISO_CHECK_FILL_NORMAL, ISO_CHECK_CASE_TRAPLESS, 16501, 263, ISO_GEMV_COLUMNS, 3,
             1);
+    /* Groups of rows that are full, begun and missing. */
+    static const size_t ordered[][2] = {{1, 32},    {15, 63},   {16, 257},  {17, 256}, {33, 255},
+                                        {129, 287}, {130, 289}, {300, 512}, {5, 800},  {257, 1027}};
+    for (size_t i = 0; i < iso_count(ordered); i++)
+        iso_add(l, 1, i % 2 ? ISO_CHECK_FILL_NORMAL : ISO_CHECK_FILL_INTEGER,
+                ISO_CHECK_CASE_TRAPLESS, ordered[i][0], ordered[i][1], ISO_GEMV_IN_ORDER,
+                gaps[i % 5]);
+}
+
+/* W is [k][n]. */
+static bool turned(const struct iso_check_case *c) {
+    return c->p[V_LAYOUT] == ISO_GEMV_COLUMNS || c->p[V_LAYOUT] == ISO_GEMV_IN_ORDER;
 }
 
 static void gemv_setup(struct iso_check_operands *o, const struct iso_check_case *c) {
-    bool trans = c->p[V_LAYOUT] == ISO_GEMV_COLUMNS;
+    bool trans = turned(c);
     size_t n = c->p[V_N], k = c->p[V_K], rows = trans ? k : n, cols = trans ? n : k;
     iso_check_out(o, "y", 1, n, n);
     iso_check_in_f32(o, "w", rows, cols, cols + c->p[V_GAP], c->fill);
@@ -102,7 +114,10 @@ static void gemv_setup(struct iso_check_operands *o, const struct iso_check_case
                 w[j * sj + p * sp] = w[j * sj + (p - 1) * sp];
         }
     }
-    iso_check_scratch(o, "levels", c->p[V_LEVELS] ? ISO_GEMV_FLOATS(n) : 0);
+    iso_check_scratch(o, "levels",
+                      c->p[V_LAYOUT] == ISO_GEMV_IN_ORDER ? ISO_LANES * ISO_GEMV_LANE(n)
+                      : c->p[V_LEVELS]                    ? ISO_GEMV_FLOATS(n)
+                                                          : 0);
 }
 
 static void gemv_call(const void *table, const struct iso_check_case *c,
@@ -110,12 +125,14 @@ static void gemv_call(const void *table, const struct iso_check_case *c,
     const struct iso_kernels *t = table;
     t->gemv(ISO_CHECK_AT(float, o, V_Y), ISO_CHECK_AT(const float, o, V_W), o->v[V_W].ld,
             ISO_CHECK_AT(const float, o, V_X), c->p[V_N], c->p[V_K], (int)c->p[V_LAYOUT],
-            c->p[V_LEVELS] ? ISO_CHECK_AT(float, o, V_SCRATCH) : NULL);
+            c->p[V_LEVELS] || c->p[V_LAYOUT] == ISO_GEMV_IN_ORDER
+                ? ISO_CHECK_AT(float, o, V_SCRATCH)
+                : NULL);
 }
 
 static void gemv_reference(struct iso_check_operands *o, const struct iso_check_case *c) {
     size_t n = c->p[V_N], k = c->p[V_K], ld = o->v[V_W].ld;
-    bool trans = c->p[V_LAYOUT] == ISO_GEMV_COLUMNS, judge = !iso_check_fill_may_overflow(c->fill);
+    bool trans = turned(c), judge = !iso_check_fill_may_overflow(c->fill);
     double *expect = judge ? iso_check_expect(o, V_Y) : NULL,
            *bound = judge ? iso_check_bound(o, V_Y) : NULL;
     float *exact = iso_check_exact(o, V_Y);
@@ -152,6 +169,8 @@ static void gemv_random(struct iso_check_case *c, struct iso_check_random *r) {
     c->p[V_LEVELS] = iso_check_random_below(r, 2);
     if (c->p[V_LAYOUT] == ISO_GEMV_ROWS && c->p[V_LEVELS])
         c->p[V_LAYOUT] = ISO_GEMV_INTERLEAVED;
+    if (turned(c) && c->p[V_K] >= ISO_LANES && iso_check_random_below(r, 3) == 0)
+        c->p[V_LAYOUT] = ISO_GEMV_IN_ORDER;
     c->fill = (unsigned)iso_check_random_below(r, ISO_CHECK_FILL_ALL);
     if (c->fill == ISO_CHECK_FILL_UNIFORM || c->fill == ISO_CHECK_FILL_NORMAL ||
         c->fill == ISO_CHECK_FILL_INTEGER)

@@ -371,6 +371,7 @@ static int some_ways(void) {
     bad |= iso_linear_s8(big[0], 50, big[1], 2000, &p8, 0, NULL, &x) != 0;
     bad |= iso_gemv_f32(big[0], big[1], 1000, big[2], 1000, 1000, 1, &x) != 0;
     bad |= iso_gemv_f32(big[0], big[1], 10, big[2], 10, 10, 1, &x) != 0;
+    bad |= iso_gemv_f32(big[0], big[1], 512, big[2], 512, 2048, 1, &x) != 0;
     bad |= iso_gemv_f32(big[0], big[1], 10, big[2], 10, 0, 1, &x) != 0;
     bad |= attend(250, 100, 0, &x) != 0;
     bad |= attend(600, 600, 0, &x) != 0;
@@ -422,6 +423,8 @@ void ways_are_told(void **state) {
         {"linear_s8,%s,m0n50k2000:ldx2000:ldy50,thr2", "no product"},
         {"gemv_f32,%s,n1000k1000:t:ldw1000,thr2", "adds up rows with scratch; tasks 2"},
         {"gemv_f32,%s,n10k10:t:ldw10,thr2", "adds up rows; tasks 1"},
+        {"gemv_f32,%s,n512k2048:t:ldw512,thr2",
+         "adds up rows in their order with scratch; tasks 2"},
         {"gemv_f32,%s,n10k0:t:ldw10,thr2", "no product"},
         {"attention_f32,%s,B1H2Sq250Sk100dh64:ldq128:ldk64:ldv128:ldo128,thr2",
          "packs keys; tasks 2; by heads; ..."},
