@@ -14,3 +14,6 @@ list(TRANSFORM wrapped PREPEND "--wrap=")
 list(JOIN wrapped "," wrapped)
 target_link_options(test_quantize PRIVATE LINKER:${wrapped})
 isobit_test(quantize test_quantize)
+if(CMAKE_CROSSCOMPILING_EMULATOR OR ISOBIT_SANITIZE) # as slow
+  set_tests_properties(quantize PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
+endif()

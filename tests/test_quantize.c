@@ -256,7 +256,9 @@ static void same_bytes(const place *p, const iso_quantize_options *options,
     if (XXH3_64bits(first.data, bytes) != hash)
         fail_msg("type %zu: the hash is 0x%016llx, not 0x%016llx", options->type,
                  (unsigned long long)XXH3_64bits(first.data, bytes), (unsigned long long)hash);
-    for (size_t i = 0; i < 3 * iso_isa_count(); i++) {
+    /* Where it is slow each set once, with other threads than the one before. */
+    const size_t step = getenv("ISOBIT_EMULATED") ? 4 : 1;
+    for (size_t i = 0; i < 3 * iso_isa_count(); i += step) {
         const iso_context context = {.size = sizeof context,
                                      .isa = iso_isa_get(i / 3),
                                      .executor =
@@ -404,9 +406,11 @@ static void test_gguf(void **state) {
     (void)state;
 }
 
+/* Where it is slow, each third. */
 void each_model(void (*check)(const char *folder, const place *p)) {
     static const char models[] = ISOBIT_TEST_DATA "/models";
     DIR *directory = opendir(models);
+    const size_t step = getenv("ISOBIT_EMULATED") ? 3 : 1;
     size_t count = 0;
     assert_non_null(directory);
     for (struct dirent *entry; (entry = readdir(directory));) {
@@ -415,11 +419,12 @@ void each_model(void (*check)(const char *folder, const place *p)) {
         (void)snprintf(path, sizeof path, "%s/%s/config.json", models, entry->d_name);
         if (entry->d_name[0] == '.' || !is_there(path))
             continue;
+        if (count++ % step)
+            continue;
         place_make(&p);
         (void)snprintf(path, sizeof path, "%s/%s", models, entry->d_name);
         check(path, &p);
         place_remove(&p);
-        count++;
     }
     (void)closedir(directory);
     assert_true(count >= 30);
