@@ -210,6 +210,10 @@ static iso_status check_key_heads(const model_reader *r, const model_config *c, 
                             r->file, c->keys->key_heads, c->key_heads, c->keys->decoder_heads, H);
 }
 
+void model_config_encoder_alone(model_config *c) {
+    c->decoder_layers = c->decoder_heads = c->decoder_ffn = 0;
+}
+
 /* Families of both may have folders of an encoder alone. */
 static iso_status read_encoder_alone(const model_reader *r, model_config *c) {
     const char *const class =
@@ -219,7 +223,7 @@ static iso_status read_encoder_alone(const model_reader *r, model_config *c) {
         return ISOBIT_OK;
     iso_status status = model_read_flag(r, "is_encoder_decoder", &both);
     if (!status && (!both || (class && strcmp(class, c->encoder_class) == 0)))
-        c->decoder_layers = c->decoder_heads = c->decoder_ffn = 0;
+        model_config_encoder_alone(c);
     return status;
 }
 

@@ -96,12 +96,22 @@ typedef struct model_rope {
     double reached; /* "dynamic": how many times the positions of the model there are; 0: once */
 } model_rope;
 
+/* A linear layer between pooling and normalization: act(x W^T + b), `in` numbers in, `out` out. */
+typedef struct model_dense_config {
+    const char *folder; /* of its files, in that of the model */
+    size_t in, out;
+    int bias;
+    iso_activation act;
+} model_dense_config;
+
 /* What sentence-transformers says of a folder. */
 typedef struct model_sentence {
     iso_pooling pooling;
     int normalize;
+    model_dense_config *dense; /* [dense_count] in their order */
+    size_t dense_count;
     size_t max_length;
-    char refused[72];   /* a module that is not known */
+    char refused[200];  /* a module that isobit lacks; then no Dense counts */
     int lower;          /* texts are put in lower case */
     const char *prompt; /* before each text, or NULL */
     int drops_prompt;   /* from the mean and so on */
@@ -219,7 +229,11 @@ iso_status model_config_from(model_config *config, model_arena *arena, const mod
 /* As many positions as the options of loading ask for, where there are fewer. */
 iso_status model_config_lengthen(model_config *config, size_t positions, iso_error *error);
 
-/* sentence.c: what sentence-transformers wrote beside config.json, if it did. */
+/* Of a family of both the encoder. */
+void model_config_encoder_alone(model_config *config);
+
+/* sentence_files.c: what sentence-transformers wrote beside config.json, if it did. Of a family of
+ * both it takes the encoder alone. */
 iso_status model_sentence_read(model_config *config, model_arena *arena, const char *directory,
                                iso_error *error);
 

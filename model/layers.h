@@ -60,6 +60,9 @@ iso_status model_attend_workspace(model_run *run, const model_stack *stack, size
                                   size_t ldk, const model_span *spans, size_t count, int causal,
                                   const model_bias *bias);
 
+/* dense.c: what the Dense modules make of `rows` vectors: y [rows][their width]. */
+iso_status model_dense_apply(model_run *run, float *y, const float *x, size_t rows);
+
 /* relative.c: how many distances from 0 on share the first bucket, how many the next one, and so
  * on, of n for one direction: first[b] is the first distance of bucket b, or of a later one. */
 void model_first_distances(uint32_t *first, size_t n, size_t max_distance);

@@ -71,6 +71,7 @@ static void fill_info(iso_model *model, const model_source *source) {
         .default_min_p = c->search.warp.min_p,
         .default_max_new_tokens = c->search.max_new_tokens,
         .weight_types = model->weight_types,
+        .sentence_d = model->dense ? c->sentence.dense[c->sentence.dense_count - 1].out : c->d,
     };
 }
 
@@ -151,8 +152,8 @@ static iso_status make_stacks(iso_model *model, model_source *source) {
  * The weights in the first form that the directory has. Safetensors come first, as a directory that
  * has both forms was converted from the other one.
  */
-static iso_status open_weights(model_checkpoint *checkpoint, const char *directory, size_t limit,
-                               iso_error *error) {
+iso_status model_weights_open(model_checkpoint *checkpoint, const char *directory, size_t limit,
+                              iso_error *error) {
     static const struct {
         const char *name;
         model_checkpoint_opener *open;
@@ -183,13 +184,29 @@ static iso_status open_weights(model_checkpoint *checkpoint, const char *directo
                       model_quote(&quoted, directory, strlen(directory)));
 }
 
+/* Weights that have nothing of a decoder are those of an encoder alone, whatever config.json says.
+ */
+static void look_for_decoder(model_config *c, const model_checkpoint *checkpoint) {
+    const char *const layers = c->names->decoder.layers;
+    size_t i = 0;
+    if (!c->encoder_class)
+        return;
+    while (i < checkpoint->header.count &&
+           strncmp(checkpoint->header.tensors[i].name, layers, strlen(layers)) != 0)
+        i++;
+    if (i == checkpoint->header.count)
+        model_config_encoder_alone(c);
+}
+
 static iso_status open_folder(iso_model *model, model_checkpoint *checkpoint, const char *path,
                               size_t limit, iso_error *error) {
     iso_status status = model_config_read(&model->config, &model->arena, path, error);
     if (!status)
-        status = model_sentence_read(&model->config, &model->arena, path, error);
+        status = model_weights_open(checkpoint, path, limit, error);
     if (!status)
-        status = open_weights(checkpoint, path, limit, error);
+        look_for_decoder(&model->config, checkpoint);
+    if (!status)
+        status = model_sentence_read(&model->config, &model->arena, path, error);
     return status ? status : model_groups_find(checkpoint, error);
 }
 
@@ -245,6 +262,8 @@ iso_status model_check(iso_model *model, model_checkpoint *checkpoint, model_sou
         memset(source->uses, 0, checkpoint->header.count);
         status = model_take_all(model, source);
     }
+    if (!status)
+        status = model_dense_take(model, source, directory, MAX_HEADER_BYTES);
     return status;
 }
 
@@ -275,6 +294,8 @@ static iso_status load(iso_model *model, const char *directory, const iso_load_o
         status =
             model_fail(error, ISOBIT_E_UNSUPPORTED,
                        "compute int4: \"%.300s\" has no matrix of 4 bits in groups", directory);
+    if (!status) /* which is little */
+        status = model_dense_take(model, &source, directory, limit);
     if (!status && !model_arena_reserve(&model->arena, source.bytes))
         status = model_fail(error, ISOBIT_E_NOMEM, "out of memory for the weights");
     source.load = 1;

@@ -1,174 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Encoders alone: one vector for each sentence, and which tokens would fit where. What
- * sentence-transformers wrote beside config.json says how its vectors are made.
+ * Encoders alone: one vector for each sentence, and which tokens would fit where. How vectors are
+ * made by default is what sentence-transformers wrote beside config.json (sentence_files.c).
  */
 #include "items.h"
-#include "json.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-
-#define MAX_BYTES ((size_t)1 << 20)
-#define POOLING_FILE "1_Pooling/config.json"
-
-/* ----------------------------------------------------------------------------- configuration */
-
-/* The last part of a type like "sentence_transformers.models.Pooling". */
-static const char *module_name(const json_t *module) {
-    const char *type = json_string_value(json_object_get(module, "type"));
-    const char *dot = type ? strrchr(type, '.') : NULL;
-    return dot ? dot + 1 : type ? type : "";
-}
-
-/* "1_Pooling/config.json": exactly one way must be true. */
-static iso_status read_pooling(model_sentence *s, const char *directory, iso_error *error) {
-    static const struct {
-        const char *key;
-        iso_pooling pooling;
-    } known[] = {
-        {"pooling_mode_mean_tokens", ISOBIT_POOLING_MEAN},
-        {"pooling_mode_cls_token", ISOBIT_POOLING_CLS},
-        {"pooling_mode_max_tokens", ISOBIT_POOLING_MAX},
-        {"pooling_mode_mean_sqrt_len_tokens", ISOBIT_POOLING_DEFAULT},
-        {"pooling_mode_weightedmean_tokens", ISOBIT_POOLING_DEFAULT},
-        {"pooling_mode_lasttoken", ISOBIT_POOLING_DEFAULT},
-    };
-    json_t *root;
-    size_t ways = 0;
-    iso_status status = model_json_load(&root, directory, POOLING_FILE, MAX_BYTES, error);
-    if (status)
-        return status;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (json_is_true(json_object_get(root, known[i].key))) {
-            s->pooling = known[i].pooling;
-            if (ways++ || !s->pooling)
-                (void)snprintf(s->refused, sizeof s->refused, "%s", known[i].key);
-        }
-    s->drops_prompt = json_is_false(json_object_get(root, "include_prompt"));
-    json_decref(root);
-    if (!ways)
-        return model_fail(error, ISOBIT_E_CONFIG, "%s: no way of pooling is true", POOLING_FILE);
-    return ISOBIT_OK;
-}
-
-/* Modules in their order: a Transformer, a Pooling, perhaps a Normalize. */
-static iso_status read_modules(model_sentence *s, const json_t *modules, const char *directory,
-                               iso_error *error) {
-    iso_status status = ISOBIT_OK;
-    s->normalize = -1;
-    for (size_t i = 0; i < json_array_size(modules) && !status; i++) {
-        const json_t *module = json_array_get(modules, i);
-        const char *name = module_name(module);
-        const char *path = json_string_value(json_object_get(module, "path"));
-        if (i == 0 && strcmp(name, "Transformer") == 0 && path && !path[0])
-            continue;
-        if (i == 1 && strcmp(name, "Pooling") == 0 && path && strcmp(path, "1_Pooling") == 0) {
-            status = read_pooling(s, directory, error);
-        } else if (i == 2 && strcmp(name, "Normalize") == 0) {
-            s->normalize = 1;
-        } else {
-            model_quoted quoted;
-            (void)snprintf(s->refused, sizeof s->refused, "module %zu, %.40s", i,
-                           model_quote(&quoted, name, strlen(name)));
-            return ISOBIT_OK;
-        }
-    }
-    return status;
-}
-
-/* An object of a file that may be missing: *root is NULL then. */
-static iso_status optional(json_t **root, const char *directory, const char *name,
-                           iso_error *error) {
-    *root = NULL;
-    const iso_status status = model_json_load(root, directory, name, MAX_BYTES, error);
-    return status == ISOBIT_E_MISSING ? ISOBIT_OK : status;
-}
-
-static iso_status read_max_length(model_sentence *s, const json_t *root, const char *file,
-                                  const char *key, iso_error *error) {
-    const json_t *length = json_object_get(root, key);
-    const size_t most = (size_t)1 << 31;
-    /* Tokenizers without a limit write 1e30. */
-    if (!length || json_is_null(length) || json_number_value(length) > (double)most)
-        return ISOBIT_OK;
-    if (!model_json_size(length, 1, most, &s->max_length))
-        return model_fail(error, ISOBIT_E_CONFIG, "%s: \"%s\" must be a whole number of at least 1",
-                          file, key);
-    return ISOBIT_OK;
-}
-
-/* "sentence_bert_config.json"; what it does not limit, the tokenizer may. */
-static iso_status read_texts(model_sentence *s, const char *directory, iso_error *error) {
-    static const char *const file = "sentence_bert_config.json", *const other =
-                                                                     "tokenizer_config.json";
-    json_t *root;
-    iso_status status = optional(&root, directory, file, error);
-    const json_t *lower = json_object_get(root, "do_lower_case");
-    if (!status)
-        status = read_max_length(s, root, file, "max_seq_length", error);
-    if (!status && lower && !json_is_boolean(lower) && !json_is_null(lower))
-        status =
-            model_fail(error, ISOBIT_E_CONFIG, "%s: \"do_lower_case\" must be true or false", file);
-    s->lower = json_is_true(lower);
-    json_decref(root);
-    if (status || s->max_length != SIZE_MAX)
-        return status;
-    status = optional(&root, directory, other, error);
-    if (!status)
-        status = read_max_length(s, root, other, "model_max_length", error);
-    json_decref(root);
-    return status;
-}
-
-/* "config_sentence_transformers.json": the prompt that texts get if none is asked for. */
-static iso_status read_prompt(model_sentence *s, model_arena *arena, const char *directory,
-                              iso_error *error) {
-    static const char *const file = "config_sentence_transformers.json";
-    json_t *root;
-    iso_status status = optional(&root, directory, file, error);
-    const json_t *name = json_object_get(root, "default_prompt_name");
-    if (!status && name && !json_is_null(name)) {
-        const char *key = json_string_value(name);
-        const json_t *prompt = json_object_get(json_object_get(root, "prompts"), key ? key : "");
-        char found[80], *copy = NULL;
-        if (!key || !json_is_string(prompt))
-            status = model_fail(error, ISOBIT_E_CONFIG,
-                                "%s: \"default_prompt_name\" is %s, which is none of the prompts",
-                                file, model_json_describe(name, found, sizeof found));
-        else if (!(copy = model_alloc(arena, json_string_length(prompt) + 1, 1)))
-            status = model_fail(error, ISOBIT_E_NOMEM, "out of memory for the prompt");
-        else
-            s->prompt = strcpy(copy, json_string_value(prompt));
-    }
-    json_decref(root);
-    return status;
-}
-
-iso_status model_sentence_read(model_config *config, model_arena *arena, const char *directory,
-                               iso_error *error) {
-    model_sentence *s = &config->sentence;
-    json_t *root;
-    iso_error own = {0};
-    *s = (model_sentence){.pooling = ISOBIT_POOLING_MEAN, .normalize = 1, .max_length = SIZE_MAX};
-    if (config->decoder_layers)
-        return ISOBIT_OK;
-    iso_status status = model_json_load_list(&root, directory, "modules.json", MAX_BYTES, &own);
-    if (!status) {
-        status = read_modules(s, root, directory, &own);
-        json_decref(root);
-    } else if (status == ISOBIT_E_MISSING) {
-        status = ISOBIT_OK;
-    }
-    if (!status)
-        status = read_texts(s, directory, &own);
-    if (!status)
-        status = read_prompt(s, arena, directory, &own);
-    if (status && error)
-        *error = own;
-    return status;
-}
 
 /* ------------------------------------------------------------------------------------- vectors */
 
@@ -228,7 +66,7 @@ static iso_status to_unit_length(float *y, size_t rows, size_t d, float *gamma,
 static iso_status embed_all(float *y, const iso_model *model, const float *x, const size_t *lengths,
                             size_t count, const iso_sentence_options *options,
                             const iso_context *context, iso_error *error) {
-    const size_t d = model->config.d;
+    const size_t d = model->config.d, own = model->info.sentence_d;
     size_t longest = 1, at = 0;
     for (size_t i = 0; i < count; i++)
         longest = lengths[i] > longest ? lengths[i] : longest;
@@ -237,17 +75,20 @@ static iso_status embed_all(float *y, const iso_model *model, const float *x, co
     if (status)
         return status;
     float *ones = model_alloc(&run.arena, longest, sizeof *ones);
-    float *gamma = model_alloc(&run.arena, d, sizeof *gamma);
-    if (!ones || !gamma)
+    float *gamma = model_alloc(&run.arena, own, sizeof *gamma);
+    float *pooled = model->dense ? model_alloc3(&run.arena, count, d, 1, sizeof *pooled) : y;
+    if (!ones || !gamma || (count && !pooled))
         status = model_fail(error, ISOBIT_E_NOMEM, "out of memory");
     else
         status = model_run_linear_workspace(&run, 1);
     for (size_t i = 0; i < longest && !status; i++)
         ones[i] = 1;
     for (size_t i = 0; i < count && !status; at += lengths[i++])
-        status = pool(&run, y + i * d, x + at * d, lengths[i], options->pooling, ones);
+        status = pool(&run, pooled + i * d, x + at * d, lengths[i], options->pooling, ones);
+    if (!status && model->dense && count)
+        status = model_dense_apply(&run, y, pooled, count);
     if (!status && options->normalize == 1 && count)
-        status = model_run_fail(&run, to_unit_length(y, count, d, gamma, &run.context),
+        status = model_run_fail(&run, to_unit_length(y, count, own, gamma, &run.context),
                                 "length of a vector");
     return model_run_end(&run, status);
 }

@@ -63,6 +63,12 @@ typedef struct model_stack {
     model_norm embedding_norm, final_norm;
 } model_stack;
 
+/* Of a vector of a sentence, behind its pooling. */
+typedef struct model_dense {
+    model_linear linear;
+    iso_activation act;
+} model_dense;
+
 struct iso_model {
     model_config config;
     model_stack encoder, decoder;
@@ -71,6 +77,7 @@ struct iso_model {
     model_linear logits;
     model_linear head_dense, pooler; /* of an encoder alone; may be absent */
     model_norm head_norm;
+    model_dense *dense; /* [config.sentence.dense_count], or NULL */
     iso_model_info info;
     char weight_types[200]; /* of the info */
     model_map *maps;        /* [map_count], files in which weights are used, or NULL */
@@ -153,6 +160,15 @@ iso_status model_take_table(model_source *source, model_table *out, const char *
 iso_status model_source_finish(model_source *source);
 
 iso_status model_take_all(iso_model *model, model_source *source); /* take.c */
+
+/* dense.c: the weights of the Dense modules, from folders in `directory`. With source->uses they
+ * are checked only. */
+iso_status model_dense_take(iso_model *model, model_source *source, const char *directory,
+                            size_t max_header_bytes);
+
+/* load.c: the weights in the first form that a directory has. */
+iso_status model_weights_open(model_checkpoint *checkpoint, const char *directory,
+                              size_t max_header_bytes, iso_error *error);
 
 /* load.c: opens the files of a folder that is no GGUF, checks all that loading would check before
  * the first weight, and notes in source->uses what each tensor is for. All of it is the caller's to

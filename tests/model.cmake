@@ -5,7 +5,7 @@ endif()
 
 set(loader_parts loader/characters.c loader/config.c loader/files.c loader/header.c loader/int8.c loader/tensors.c)
 set(model_parts model/arguments.c model/bits.c model/cache.c model/costs.c model/int8.c model/native.c model/search.c model/wide.c)
-set(families_parts families/decoders.c families/defaults.c families/encoders.c families/gemma.c families/llama.c families/phi3.c
+set(families_parts families/decoders.c families/defaults.c families/dense.c families/encoders.c families/gemma.c families/llama.c families/phi3.c
   families/t5.c)
 set(sample_parts sample/generation.c sample/stops.c sample/warp.c)
 foreach(name loader model families sample parallel_load)

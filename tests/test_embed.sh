@@ -111,6 +111,59 @@ assert bytes == struct.pack("<72f", *text) == struct.pack("<72f", *hex)
         problem 'the formats are not the same floats'
 fi
 
+# ------------------------------------------------------------------------ behind the pooling
+
+# Two Dense modules behind MiniLM, whose vectors then have 31 numbers instead of 24.
+dense=$work/dense
+cp -R "$minilm" "$dense"
+chmod -R u+w "$dense"
+cp -R "$models/minilm-dense/." "$dense"
+for how in 'mean yes' 'max no'; do
+    sed -n "s/^$how //p" "$models/minilm-dense/vectors.txt" >"$work/wanted"
+    embeds "Dense, $how" "$work/wanted" "$@" embed --model "$dense" --pooling "${how% *}" \
+        --normalize "${how#* }" --input "$texts"
+done
+sed -n 's/^mean yes //p' "$models/minilm-dense/vectors.txt" >"$work/wanted"
+embeds 'Dense, as the folder says' "$work/wanted" "$@" embed --model "$dense" --input "$texts"
+works 'Dense, an array' "$@" embed --model "$dense" --npy "$work/d.npy" 'The cat sat on the mat.' ''
+grep -q -a -F "'shape': (2, 31), }" "$work/d.npy" || problem 'Dense: an array of another shape'
+[ "$(wc -c <"$work/d.npy")" -eq $((128 + 2 * 31 * 4)) ] || problem 'Dense: not as many bytes'
+works 'Dense, info' "$@" info --model "$dense"
+tr -s ' ' <"$work/out" | grep -q -x ' vectors 31 numbers, of at most 16 tokens, with a pooler' ||
+    problem 'Dense, info: another width'
+tr -s ' ' <"$work/out" | grep -q -x 'model bert, 14056 parameters, .*' ||
+    problem 'Dense, info: its weights do not count'
+works 'Dense, info as JSON' "$@" info --model "$dense" --json
+grep -q -F '"sentence_d":31' "$work/out" || problem 'Dense, info as JSON: another width'
+sed -i 's/Tanh/Softplus/' "$dense/2_Dense/config.json"
+fails 1 'module 2, "Dense", with activation_function "torch.nn.modules.activation.Softplus"' \
+    'another activation' "$@" embed --model "$dense" a
+works 'no Dense instead' "$@" embed --model "$dense" --pooling max --normalize no a
+[ "$(tr ',' '\n' <"$work/out" | wc -l)" -eq 24 ] || problem 'no Dense instead: not 24 numbers'
+sed -i 's/Softplus/Tanh/; s/24/23/' "$dense/2_Dense/config.json"
+fails 1 '"in_features" is 23; the vectors that it gets have 24 numbers' 'another width' "$@" embed \
+    --model "$dense" a
+sed -i 's/23/24/' "$dense/2_Dense/config.json"
+rm "$dense/3_Dense/model.safetensors"
+fails 1 '3_Dense: there are no weights in' 'no weights' "$@" embed --model "$dense" a
+
+# An encoder of T5 alone, with its tokenizer: each text ends with </s>, which is all of an empty one.
+t5=$models/sentence-t5
+for how in 'mean yes' 'max no'; do
+    checks=$((checks + 1))
+    sed -n "s/^$how //p" "$t5/vectors.txt" >"$work/wanted"
+    "$@" embed --model "$t5" --pooling "${how% *}" --normalize "${how#* }" --input "$t5/texts.txt" \
+        >"$work/json" 2>"$work/err" || problem "sentence-t5, $how: exit code $?"
+    sed 's/[][]//g; s/,/ /g' "$work/json" >"$work/out"
+    close "sentence-t5, $how: other vectors" "$work/wanted"
+done
+works 'sentence-t5, info' "$@" info --model "$t5"
+for line in ' vectors 12 numbers, of at most 24 tokens, without a pooler' ' decoder none' \
+    'commands embed bench'; do
+    checks=$((checks + 1))
+    tr -s ' ' <"$work/out" | grep -q -x -F -e "$line" || problem "sentence-t5, info: no line '$line'"
+done
+
 # -------------------------------------------------------------------------- the same everywhere
 
 works 'digest' "$@" embed --model "$minilm" --digest 'The cat sat on the mat.' '' a
@@ -230,7 +283,7 @@ same 'model_max_length: another vector than with max_seq_length' "$work/twelve"
 sed -i 's/12/null/' "$work/model/sentence_bert_config.json"
 sed -i 's/9,/1000000000000000019884624838656,/' "$work/model/tokenizer_config.json"
 works 'model_max_length of 1e30' "$@" info --model "$work/model"
-grep -q 'vectors  *of at most 40 tokens' "$work/out" || problem 'model_max_length of 1e30: a limit'
+grep -q 'vectors  *24 numbers, of at most 40 tokens' "$work/out" || problem 'model_max_length of 1e30: a limit'
 sed -i 's/1000000000000000019884624838656,/-1,/' "$work/model/tokenizer_config.json"
 fails 1 '"model_max_length" must be a whole number' 'model_max_length' "$@" embed --model "$work/model" a
 copy minilm
@@ -240,7 +293,7 @@ fails 1 't5-base' 'info of an unknown family' "$@" info --model "$work/model"
 works 'info of an encoder' "$@" info --model "$minilm"
 tr -s ' ' <"$work/out" >"$work/info"
 for line in 'model bert, 11816 parameters, 0.1 MB in memory' ' decoder none' \
-    ' vectors of at most 16 tokens, with a pooler' ' masks no head for them' \
+    ' vectors 24 numbers, of at most 16 tokens, with a pooler' ' masks no head for them' \
     'commands embed bench'; do
     checks=$((checks + 1))
     grep -q -x -F -e "$line" "$work/info" || problem "info of an encoder: no line '$line'"

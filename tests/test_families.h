@@ -59,6 +59,12 @@ void expect(iso_status want, const char *part, iso_status status, const iso_erro
 void test_encoder_arguments(void **state);
 void test_sentence_files(void **state);
 
+/* dense.c */
+void test_dense_golden(void **state);
+void test_dense_layers(void **state);
+void test_dense_files(void **state);
+void test_dense_weights(void **state);
+
 /* decoders.c */
 void test_decoders(void **state);
 void test_decoder_scores(void **state);
@@ -82,6 +88,7 @@ iso_status try_longer(iso_model **model, const char *name, const char *changes, 
                       iso_error *error);
 iso_model *load_as(const char *name, const char *changes);
 void test_t5_encoders(void **state);
+void test_t5_without_decoder(void **state);
 void test_t5_info(void **state);
 
 /* phi3.c */

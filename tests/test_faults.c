@@ -214,6 +214,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_files_change),
         cmocka_unit_test(test_no_regular_files),
         cmocka_unit_test(test_mapped),
+        cmocka_unit_test(test_dense_faults),
         cmocka_unit_test(test_beyond_4_gib),
     };
     if (argc > 1)

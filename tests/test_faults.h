@@ -73,6 +73,9 @@ void test_no_memory_for_weights(void **state);
 void test_no_memory_for_a_weight(void **state);
 void test_weights_too_large(void **state);
 
+/* dense.c */
+void test_dense_faults(void **state);
+
 /* files.c */
 void test_system_calls_fail(void **state);
 void test_short_reads(void **state);

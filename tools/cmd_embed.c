@@ -119,18 +119,21 @@ struct embedding {
 
 static int open_array(struct lines *l) {
     struct embedding *e = l->user;
-    return l->options->npy != NULL ? array_open(&e->array, l->options->npy, l->session.info->d) : 0;
+    return l->options->npy != NULL
+               ? array_open(&e->array, l->options->npy, l->session.info->sentence_d)
+               : 0;
 }
 
 static int finish(struct lines *l) {
     struct embedding *e = l->user;
-    const int code = l->options->npy != NULL ? array_close(&e->array, l->session.info->d) : 0;
+    const int code =
+        l->options->npy != NULL ? array_close(&e->array, l->session.info->sentence_d) : 0;
     return code != 0 ? code : picture_draw(&e->picture, &l->session, l->options, NULL);
 }
 
 static int put_vectors(struct lines *l, const float *y, size_t count) {
     struct embedding *e = l->user;
-    const size_t d = l->session.info->d;
+    const size_t d = l->session.info->sentence_d;
     if (e->array.target.file != NULL)
         return array_write(&e->array, y, count, d);
     for (size_t i = 0; i < count; i++) {
@@ -146,7 +149,7 @@ static int put_batch(struct lines *l) {
     struct embedding *e = l->user;
     const struct batch *batch = &l->batch;
     const size_t count = batch->source_lengths.count;
-    float *y = calloc(count + 1, l->session.info->d * sizeof *y);
+    float *y = calloc(count + 1, l->session.info->sentence_d * sizeof *y);
     if (y == NULL)
         return fail("out of memory for the vectors");
     iso_error error = {0};

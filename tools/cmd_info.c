@@ -207,6 +207,7 @@ static json_t *model_json(const struct about *about) {
         {"source_vocabulary", info->source_vocabulary},
         {"target_vocabulary", info->target_vocabulary},
         {"max_positions", info->max_positions},
+        {"sentence_d", info->sentence_d},
         {"sentence_max_length", info->sentence_max_length},
         {"parameters", info->parameters},
         {"parameters_16", info->parameters_16},
@@ -293,8 +294,8 @@ static void print_model(const struct about *about) {
     if (info->decoder_layers != 0) {
         print_defaults(info);
     } else {
-        printf("  vectors        of at most %zu tokens, %s pooler\n", info->sentence_max_length,
-               info->has_pooler ? "with a" : "without a");
+        printf("  vectors        %zu numbers, of at most %zu tokens, %s pooler\n", info->sentence_d,
+               info->sentence_max_length, info->has_pooler ? "with a" : "without a");
         printf("  masks          %s\n", info->has_logits ? "yes" : "no head for them");
     }
     size_t i;

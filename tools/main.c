@@ -45,7 +45,9 @@ static const struct command commands[] = {
      "is\n"
      "a JSON array on a line of its own; its numbers give the floats back exactly. An empty line\n"
      "has a vector too. White space around a line does not count. Lines that are longer than the\n"
-     "model takes are cut, as sentence-transformers does; stderr has their number.",
+     "model takes are cut, as sentence-transformers does; stderr has their number. Dense modules\n"
+     "of the folder stay between pooling and length, whatever --pooling and --normalize say;\n"
+     "where it has a module that isobit lacks, these two together replace all of them.",
      OPT_MODEL | OPT_THREADS | OPT_ISA | OPT_INPUT | OPT_STRICT | OPT_HEX | OPT_DIGEST |
          OPT_POOLING | OPT_NPY | OPT_ATTENTION | OPT_LAYER | OPT_MAP | OPT_COMPUTE,
      true, cmd_embed, NULL},

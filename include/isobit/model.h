@@ -132,8 +132,9 @@ typedef struct iso_load_options {
  * Of "gemma" the hidden_act "gelu" is the approximation by tanh, as its makers meant it and
  * transformers 5 has it; transformers 4.51 takes it at its word.
  *
- * Of t5, mt5 and umt5 an encoder alone is one whose is_encoder_decoder is false, or whose
- * architectures say T5EncoderModel, MT5EncoderModel or UMT5EncoderModel.
+ * Of t5, mt5 and umt5 an encoder alone is one whose is_encoder_decoder is false, whose
+ * architectures say T5EncoderModel, MT5EncoderModel or UMT5EncoderModel, whose weights have no
+ * layer of a decoder, or whose folder has the modules.json of sentence-transformers.
  * Sliding windows are those of the configuration; caches keep all keys.
  * Rotary embeddings may be scaled ("linear", "llama3", "yarn", "dynamic", "longrope"). "dynamic"
  * and "longrope" turn even the first keys otherwise once a text is longer than
@@ -196,6 +197,7 @@ typedef struct iso_model_info {
     /* Element types that the files have, and how many weights of each: "Q4_K 65536, F32 768". */
     const char *weight_types;
     size_t parameters_int4; /* of those in 4 bits: so many multiply rows of int8 */
+    size_t sentence_d;      /* numbers of a vector of iso_sentence_embed_f32 */
 } iso_model_info;
 
 ISOBIT_API const iso_model_info *iso_model_get_info(const iso_model *model);
@@ -274,15 +276,20 @@ ISOBIT_API iso_status iso_encode_batch_f32(float *y, const iso_model *model,
                                            iso_error *error);
 
 /*
- * Encoders alone (BERT and its kind): one vector for each sequence, y [count][d].
+ * Encoders alone (BERT and its kind): one vector for each sequence, y [count][sentence_d of
+ * iso_model_info].
  *   MEAN    the mean of the encoder's output over all tokens of the sequence
  *   CLS     the output of the first token
  *   MAX     the largest of each component
  *   POOLER  tanh(W y + b) of the first token, where the model has a pooler
  * `pooling` 0 takes what the folder says (1_Pooling/config.json of sentence-transformers), and MEAN
  * where it says nothing. `normalize`: 1 divides each vector by its Euclidean norm, -1 does not, 0
- * takes what the folder says (modules.json), and yes where it says nothing. A module that isobit
- * does not have is ISOBIT_E_UNSUPPORTED, unless both are given.
+ * takes what the folder says (modules.json), and yes where it says nothing.
+ * Between the two are the folder's Dense modules (2_Dense ...; sentence-t5, GTR, LaBSE, distiluse):
+ * act(W y + b), the identity, tanh, ReLU, GELU or SiLU. They are there whatever the options are, in
+ * f32, also where the model has fewer bits, and sentence_d is the width of the last one; without
+ * them it is d. A module that isobit does not have is ISOBIT_E_UNSUPPORTED, unless both options are
+ * given, which then take the place of all modules: sentence_d is d.
  */
 typedef enum iso_pooling {
     ISOBIT_POOLING_DEFAULT = 0,

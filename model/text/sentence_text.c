@@ -5,7 +5,7 @@
  * folder says.
  */
 #include "weights.h"
-#include "unicode.h"
+#include "pipeline.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -111,16 +111,19 @@ static iso_status cut_text(sequences *to, const iso_tokenizer *t, const char *te
                                 to->count, &to->count, error);
 }
 
-/* Of nothing: the special tokens around it, of which an encoder alone has one on each side. */
+/* Of nothing, for an encoder alone: the special tokens around it. */
 static iso_status cut_nothing(sequences *to, const iso_model *model, const iso_tokenizer *t,
                               model_arena *arena, iso_error *error) {
-    const iso_status status = cut_text(to, t, "a", 1, arena, error);
-    if (status)
-        return status;
-    if (model->config.decoder_layers || to->count != 1 || to->id_count != 3)
+    const text_pipeline *p = t->kind == &text_pipeline_kind ? t->state : NULL;
+    if (model->config.decoder_layers || !p || p->before_count + p->after_count == 0)
         return model_fail(error, ISOBIT_E_DIM, "the text has no tokens");
-    to->ids[1] = to->ids[2];
-    to->id_count = 2;
+    to->count = 1;
+    to->id_count = p->before_count + p->after_count;
+    to->ids = model_alloc(arena, to->id_count, sizeof *to->ids);
+    if (!to->ids)
+        return model_fail(error, ISOBIT_E_NOMEM, "out of memory for the tokens of a text");
+    memcpy(to->ids, p->before, p->before_count * sizeof *to->ids);
+    memcpy(to->ids + p->before_count, p->after, p->after_count * sizeof *to->ids);
     return ISOBIT_OK;
 }
 

@@ -205,6 +205,7 @@ class iso_model_info(ctypes.Structure):
         ("parameters_int8", c_size_t),
         ("weight_types", c_char_p),
         ("parameters_int4", c_size_t),
+        ("sentence_d", c_size_t),
     ]
 
 

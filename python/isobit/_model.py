@@ -333,8 +333,9 @@ class Model:
         normalize: Optional[bool] = None,
     ) -> Floats:
         """
-        One vector for each text, [texts][d], by the encoder: as sentence-transformers makes it from
-        the folder, unless pooling ("mean", "cls", "max", "pooler") or normalize say otherwise.
+        One vector for each text, [texts][info.sentence_d], by the encoder: as sentence-transformers
+        makes it from the folder, unless pooling ("mean", "cls", "max", "pooler") or normalize say
+        otherwise; Dense modules of the folder stay between the two.
         That means white space around a text does not count, the folder's default prompt goes
         before it, and texts of more than info.sentence_max_length tokens are cut; their last token
         stays.
@@ -344,7 +345,7 @@ class Model:
         if pooling is not None and pooling not in _POOLINGS:
             raise ValueError(f"pooling: one of {', '.join(_POOLINGS)} expected, got {pooling!r}")
         sequences = [self._sentence(text) for text in texts]
-        result = np.empty((len(sequences), self.info.d), np.float32)
+        result = np.empty((len(sequences), self.info.sentence_d), np.float32)
         if not sequences:
             return result
         all_ids, lengths = concatenated(sequences)

@@ -392,6 +392,23 @@ def test_embed_as_the_golden_vectors():
     refuses(isobit.IsobitError, "no decoder", minilm.generate, [[3, 4]])
 
 
+def test_embed_behind_a_dense_module():
+    folder = os.path.join(FOLDERS, "sentence-t5")
+    if not os.path.exists(os.path.join(folder, "vectors.txt")):
+        pytest.skip("the test data of the repository is not there")
+    model = isobit.Model.load(folder)
+    assert (model.info.d, model.info.sentence_d) == (16, 12)
+    with open(os.path.join(folder, "texts.txt"), encoding="utf-8") as file:
+        texts = file.read().split("\n")[:-1]
+    with open(os.path.join(folder, "vectors.txt"), encoding="utf-8") as file:
+        rows = [line.split() for line in file]
+    for pooling, normalize in (("mean", "yes"), ("max", "no")):
+        wanted = np.float64([row[2:] for row in rows if row[:2] == [pooling, normalize]])
+        found = model.embed(texts, pooling=pooling, normalize=normalize == "yes")
+        np.testing.assert_allclose(found, wanted, atol=2e-5)
+    assert model.embed([]).shape == (0, 12)
+
+
 def test_embed_in_lower_case(tmp_path):
     """do_lower_case is str.lower(): each letter that changes, and sigma with all that is next to it."""
     folder = os.path.join(FOLDERS, "roberta-f16")

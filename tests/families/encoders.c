@@ -208,8 +208,8 @@ void test_sentence_files(void **state) {
     } cases[] = {
         {"modules.json", "{}", ISOBIT_E_JSON, 0, "a list is expected"},
         {"modules.json", "[" FIRST "]", 0, 0, ""},
-        {"modules.json", "[" FIRST "," MODULE("Dense", "2_Dense") "]", 0, ISOBIT_E_UNSUPPORTED,
-         "module 2, \"Dense\""},
+        {"modules.json", "[" FIRST "," MODULE("CNN", "2_CNN") "]", 0, ISOBIT_E_UNSUPPORTED,
+         "module 2, \"CNN\""},
         {"modules.json", "[" MODULE("Transformer", "") "," MODULE("Pooling", "../x") "]", 0,
          ISOBIT_E_UNSUPPORTED, "module 1"},
         {"modules.json", "[3]", 0, ISOBIT_E_UNSUPPORTED, "module 0"},

@@ -182,6 +182,48 @@ void test_t5_encoders(void **state) {
     (void)state;
 }
 
+/* So is one whose weights have no decoder, whatever config.json says, and a folder of
+ * sentence-transformers. */
+void test_t5_without_decoder(void **state) {
+    const uint32_t ids[] = {3, 14, 15, 9, 1};
+    float want[5 * 24], x[5 * 24];
+    iso_error error = {0};
+    iso_model *both = load("flan-t5-bf16");
+    ok(iso_encode_f32(want, both, ids, 5, NULL, &error), &error);
+    for (int with_modules = 0; with_modules < 2; with_modules++) {
+        files f;
+        iso_model *model = NULL;
+        blob config = read_file("flan-t5-bf16", "config.json"),
+             weights = read_file("flan-t5-bf16", "model.safetensors");
+        json_t *header = read_header(&weights), *other = json_object(), *value;
+        const char *name;
+        files_make(&f);
+        files_write(&f, "config.json", config.bytes, config.count);
+        if (with_modules)
+            files_text(&f, "modules.json", "[]");
+        json_object_foreach(header, name, value) {
+            const int hidden = !with_modules && strncmp(name, "decoder.", 8) == 0;
+            assert_int_equal(json_object_set(other, hidden ? name + 1 : name, value), 0);
+        }
+        blob b = with_header(&weights, other);
+        files_write(&f, "model.safetensors", b.bytes, b.count);
+        ok(iso_model_load(&model, f.directory, NULL, NULL, &error), &error);
+        assert_int_equal(iso_model_get_info(model)->decoder_layers, 0);
+        assert_int_equal(iso_model_get_info(model)->decoder_ffn, 0);
+        ok(iso_encode_f32(x, model, ids, 5, NULL, &error), &error);
+        assert_memory_equal(x, want, sizeof x);
+        iso_model_free(model);
+        files_remove(&f);
+        json_decref(header);
+        json_decref(other);
+        blob_free(&b);
+        blob_free(&weights);
+        blob_free(&config);
+    }
+    iso_model_free(both);
+    (void)state;
+}
+
 void test_t5_info(void **state) {
     iso_model *model = load("flan-t5-bf16");
     const iso_model_info *info = iso_model_get_info(model);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Input: config.json, and after a byte 0xff generation_config.json. What is accepted lies within
- * the limits that the rest of the model layer counts on.
+ * Input: config.json, and after a byte 0xff generation_config.json; after more of them what
+ * sentence-transformers writes beside these. What is accepted lies within the limits that the rest
+ * of the model layer counts on.
  */
 #include "fuzz.h"
 #include "config.h"
 
 #include <math.h>
+#include <string.h>
 
 static void check_ids(const model_ids *ids, size_t V) {
     for (size_t i = 0; i < ids->count; i++)
@@ -50,14 +52,33 @@ static void check_config(const model_config *c) {
     }
 }
 
+static void check_sentence(const model_config *c) {
+    const model_sentence *s = &c->sentence;
+    size_t width = c->d;
+    FUZZ_CHECK(s->pooling <= ISOBIT_POOLING_POOLER && (s->pooling || s->refused[0]));
+    FUZZ_CHECK((s->normalize == 1 || s->normalize == -1) && s->max_length);
+    FUZZ_CHECK(memchr(s->refused, 0, sizeof s->refused));
+    for (const char *m = s->refused; *m; m++)
+        FUZZ_CHECK(*m >= ' ' && *m <= '~');
+    FUZZ_CHECK(s->dense_count <= 8 && (!s->refused[0] || !s->dense_count));
+    for (size_t i = 0; i < s->dense_count; i++) {
+        const model_dense_config *dense = &s->dense[i];
+        FUZZ_CHECK(dense->in == width && dense->out && dense->out <= (size_t)1 << 20);
+        FUZZ_CHECK(!strchr(dense->folder, '/') && strcmp(dense->folder, "..") != 0);
+        width = dense->out;
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
-    static const char *const names[] = {"config.json", "generation_config.json"};
-    const uint8_t *parts[2];
-    size_t sizes[2];
+    static const char *const names[] = {"config.json", "generation_config.json", "modules.json",
+                                        "1_Pooling/config.json", "2_Dense/config.json"};
+    enum { PARTS = sizeof names / sizeof *names };
+    const uint8_t *parts[PARTS];
+    size_t sizes[PARTS];
     iso_error error = {0};
     model_arena arena = {0};
     model_config config;
-    size_t count = fuzz_split(data, bytes, parts, sizes, 2);
+    size_t count = fuzz_split(data, bytes, parts, sizes, PARTS);
     fuzz_no_files();
     for (size_t i = 0; i < count; i++)
         fuzz_file(names[i], parts[i], sizes[i]);
@@ -66,6 +87,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
         fuzz_check_error(status, &error);
     else
         check_config(&config);
+    if (!status) {
+        status = model_sentence_read(&config, &arena, FUZZ_DIRECTORY, &error);
+        if (status)
+            fuzz_check_error(status, &error);
+        else if (!config.decoder_layers)
+            check_sentence(&config);
+    }
     model_arena_free(&arena);
     return 0;
 }

@@ -25,7 +25,8 @@ static int is_of_the_call(iso_status status) {
 /* What takes one stack only. */
 static void use_one(iso_model *const *models) {
     const iso_model *model = models[0];
-    const size_t d = iso_model_get_info(model)->d, V = iso_model_get_info(model)->target_vocabulary;
+    const size_t d = iso_model_get_info(model)->sentence_d,
+                 V = iso_model_get_info(model)->target_vocabulary;
     iso_error error = {0};
     float *x[2], *logits[2];
     iso_status status = ISOBIT_OK;

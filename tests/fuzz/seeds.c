@@ -188,12 +188,30 @@ static void config(void) {
         "{\"model_type\":\"llama\",\"hidden_size\":8,\"num_attention_heads\":2,"
         "\"original_max_position_embeddings\":9,\"rope_parameters\":{\"type\":\"longrope\","
         "\"attention_factor\":1.5,\"short_factor\":[1,2],\"long_factor\":[3,4.5]}}"};
+    static const char *const sentence[] = {
+        "{\"model_type\":\"t5\"}", "{}",
+        "[{\"type\":\"sentence_transformers.models.Transformer\",\"path\":\"\"},"
+        "{\"type\":\"sentence_transformers.models.Pooling\",\"path\":\"1_Pooling\"},"
+        "{\"type\":\"sentence_transformers.models.Dense\",\"path\":\"2_Dense\"},"
+        "{\"type\":\"sentence_transformers.models.Dense\",\"path\":\"2_Dense\"},"
+        "{\"type\":\"sentence_transformers.models.Normalize\",\"path\":\"3_Normalize\"}]",
+        "{\"pooling_mode\":[\"mean\"],\"pooling_mode_cls_token\":true}",
+        "{\"in_features\":512,\"out_features\":512,\"bias\":false,\"use_residual\":false,"
+        "\"activation_function\":\"torch.nn.modules.activation.Tanh\","
+        "\"module_input_name\":\"sentence_embedding\"}"};
     target("fuzz_config");
     for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
         blob b = {0};
         add(&b, other[i]);
         seed(&b);
     }
+    blob whole = {0};
+    for (size_t i = 0; i < sizeof sentence / sizeof *sentence; i++) {
+        if (i)
+            split(&whole);
+        add(&whole, sentence[i]);
+    }
+    seed(&whole);
     for (size_t i = 0; i <= corpus_config_count; i++) {
         blob b = {0};
         char *text = corpus_config_text(i ? &corpus_configs[i - 1] : NULL);

@@ -26,10 +26,10 @@ DISPATCH = ["dispatch/" + name for name in
              "s8.c", "select.c", "status.c", "threads.c", "verbose.c", "w16.c")]
 LOADER = ["model/" + name + ".c" for name in
           ("bin", "blocks", "checkpoint", "config", "config_quantized", "config_reader", "config_rope",
-           "config_search", "families", "families/bart", "families/bert", "families/gpt", "families/t5",
+           "config_search", "dense", "families", "families/bart", "families/bert", "families/gpt", "families/t5",
            "file", "folder", "gguf", "gguf_config", "gguf_place", "groups", "int8", "json", "load", "pickle",
            "quantize", "quantize_config", "quantize_numbers", "quantize_plan",
-           "safetensors", "elements", "take", "weights", "zip")]
+           "safetensors", "sentence_files", "elements", "take", "weights", "zip")]
 LOADER += ["model/config_reader.h"]
 LOADER += ["model/text/" + name + ".c" for name in
            ("added", "bpe", "characters", "gguf", "languages", "m2m", "marian", "metaspace",
@@ -171,7 +171,9 @@ def stages(path):
             tests[:2] = tests[1::-1]
         if path == "model/search.c":  # the same
             yield "plain", ["tests/test_search.c"], [["test_search"]]
-        if path != "model/sentence.c":
+        if path == "model/sentence.c":
+            tests.insert(0, ["test_families"])
+        else:
             tests += [["test_batch"], ["test_families"], ["test_long"]]
         yield "plain", [path], tests
         yield "asan", [path], [["test_model"], ["test_sample"]]
@@ -218,7 +220,8 @@ def stages(path):
         slow = [["test_model"]]
         if path.endswith("/characters.c"):
             tests.insert(0, ["test_text_faults"] + TOKENIZERS)
-        if path.startswith(("model/config", "model/families", "model/take", "model/load")):
+        if path.startswith(("model/config", "model/dense", "model/families", "model/take", "model/load",
+                            "model/sentence_files")):
             tests += each_test("test_families") + [["test_sample"]]
         if path.startswith(("model/config", "model/families", "model/take", "model/weights",
                             "model/elements")):
