@@ -71,9 +71,9 @@ static const model_names distilbert_names = {
 };
 
 /* An encoder alone, post-norm, with learned positions and a norm on the sum of embeddings. */
-#define FROM_BERT(layers)                                                                          \
+#define FROM_BERT(layers, vocabulary)                                                              \
     .d = 768, .encoder_layers = (layers), .encoder_heads = 12, .encoder_ffn = 3072,                \
-    .source_vocabulary = 30522, .max_positions = 512, .activation_name = "gelu",                   \
+    .source_vocabulary = (vocabulary), .max_positions = 512, .activation_name = "gelu",            \
     .norm_eps = 1e-12, .norm_bias = 1, .attention_bias = 1, .ffn_bias = 1, .embedding_norm = 1,    \
     .position = MODEL_POS_LEARNED, .share_embeddings = 1, .tie_logits = 1, .start = MODEL_NO_ID,   \
     .unk = MODEL_NO_ID
@@ -83,10 +83,10 @@ static const model_names distilbert_names = {
              {"add_cross_attention", "false"}}
 
 /* RoBERTa (Liu et al. 2019, arXiv 1907.11692): positions from pad + 1 = 2 on. */
-#define ROBERTA(type)                                                                              \
+#define ROBERTA(type, vocabulary)                                                                  \
     {                                                                                              \
-        .family = type, .keys = &bert_keys, .names = &roberta_names, FROM_BERT(12), FAIRSEQ_IDS,   \
-        MUST_BE_BERT, .types = 2, .position_offset = 2, .positions_count_offset = 1                \
+        .family = type, .keys = &bert_keys, .names = &roberta_names, FROM_BERT(12, vocabulary),    \
+        FAIRSEQ_IDS, MUST_BE_BERT, .types = 2, .position_offset = 2, .positions_count_offset = 1   \
     }
 
 static const model_config rows[] = {
@@ -94,19 +94,19 @@ static const model_config rows[] = {
     {.family = "bert",
      .keys = &bert_keys,
      .names = &bert_names,
-     FROM_BERT(12),
+     FROM_BERT(12, 30522),
      MUST_BE_BERT,
      .types = 2,
      .pad = 0,
      .bos = MODEL_NO_ID},
-    ROBERTA("roberta"),
-    ROBERTA("xlm-roberta"),
-    ROBERTA("camembert"),
+    ROBERTA("roberta", 50265),
+    ROBERTA("xlm-roberta", 30522),
+    ROBERTA("camembert", 30522),
     /* Sanh et al. 2019, arXiv 1910.01108. */
     {.family = "distilbert",
      .keys = &distilbert_keys,
      .names = &distilbert_names,
-     FROM_BERT(6),
+     FROM_BERT(6, 30522),
      .pad = 0,
      .bos = MODEL_NO_ID},
 };
