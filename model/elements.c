@@ -222,9 +222,13 @@ static iso_status read_rows(const model_source *source, const model_tensor *t, m
     return ISOBIT_OK;
 }
 
+/* A call takes as long as reading about so many bytes, be they of use or not. */
+#define CALL_BYTES 4096
+
 /*
  * The same with strides, as a view of another tensor has (a transposed one above all): whole rows.
- * The inner loop follows the smaller stride, so that a read brings many elements at a time.
+ * The inner loop follows the smaller stride, so that a read brings many elements at a time, and
+ * where little lies between those of one turn of the outer loop and the next, those of some turns.
  */
 static iso_status read_strided(const model_source *source, const model_tensor *t, model_form f,
                                char *to, size_t first, size_t count) {
@@ -240,18 +244,28 @@ static iso_status read_strided(const model_source *source, const model_tensor *t
     const uint64_t outer_stride = by_rows ? rows : columns, stride = by_rows ? columns : rows;
     const size_t to_outer = by_rows ? k : 1, to_inner = by_rows ? 1 : k;
     const size_t fit = stride < room ? (room - 1) / (stride ? (size_t)stride : 1) + 1 : 1;
-    for (size_t o = 0; o < outer; o++)
+    size_t most = 1;
+    if (inner - 1 < fit) { /* and there is one */
+        const uint64_t turn = (inner - 1) * stride + 1;
+        if (outer_stride > 0 && outer_stride >= turn && outer_stride - turn <= CALL_BYTES / size)
+            most = (room - (size_t)turn) / (size_t)outer_stride + 1;
+    }
+    for (size_t o = 0, turns; o < outer; o += turns) {
+        turns = outer - o < most ? outer - o : most;
         for (size_t done = 0, piece; done < inner; done += piece) {
             piece = inner - done < fit ? inner - done : fit;
             const uint64_t at = start + o * outer_stride + done * stride;
-            const size_t span = (piece - 1) * (size_t)stride + 1;
+            const size_t next = turns > 1 ? (size_t)outer_stride : 0;
+            const size_t span = (turns - 1) * next + (piece - 1) * (size_t)stride + 1;
             iso_status status = model_checkpoint_read(source->checkpoint, t, source->raw, at * size,
                                                       span * size, source->error);
             if (status)
                 return status;
-            convert(t, f, to + model_form_bytes(f, o * to_outer + done * to_inner), to_inner,
-                    source->raw, (size_t)stride, piece);
+            for (size_t i = 0; i < turns; i++)
+                convert(t, f, to + model_form_bytes(f, (o + i) * to_outer + done * to_inner),
+                        to_inner, source->raw + i * next * size, (size_t)stride, piece);
         }
+    }
     return ISOBIT_OK;
 }
 

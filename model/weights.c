@@ -126,15 +126,33 @@ static iso_w16 type_of(const model_tensor *t) {
     return t->dtype == MODEL_BF16 ? ISOBIT_BF16 : ISOBIT_F16;
 }
 
-/* A row of a panel: `present` elements and zeros. */
+/* A row of a panel: `present` elements and zeros. All of them, as nearly always, are a few moves of
+ * a size that the compiler knows; of another one it makes an instruction that takes longer to begin
+ * than that. */
 static void turn_floats(float *to, const float *from, size_t present) {
+    if (present == PANEL) {
+        memcpy(to, from, PANEL * sizeof *to);
+        return;
+    }
     memset(to, 0, PANEL * sizeof *to);
     memcpy(to, from, present * sizeof *to);
 }
-static void turn_halves(uint16_t *to, const uint16_t *from, size_t present, iso_w16 type) {
-    memset(to, 0, WIDE_PANEL * sizeof *to);
-    for (size_t i = 0; i < present; i++)
-        to[type == ISOBIT_BF16 ? i % 16 * 2 + i / 16 : i] = from[i];
+static void turn_halves(uint16_t *restrict to, const uint16_t *restrict from, size_t present,
+                        iso_w16 type) {
+    uint16_t padded[WIDE_PANEL];
+    if (present < WIDE_PANEL) {
+        memset(padded, 0, sizeof padded);
+        memcpy(padded, from, present * sizeof *padded);
+        from = padded;
+    }
+    if (type != ISOBIT_BF16) {
+        memcpy(to, from, WIDE_PANEL * sizeof *to);
+        return;
+    }
+    for (size_t i = 0; i < WIDE_PANEL / 2; i++) {
+        to[2 * i] = from[i];
+        to[2 * i + 1] = from[WIDE_PANEL / 2 + i];
+    }
 }
 
 /* Rows [first, first + count) of a matrix that is stored [k][n], k rows, to where they belong. */
@@ -260,7 +278,10 @@ static iso_status note(model_source *source, model_take take) {
             return model_fail(source->error, ISOBIT_E_NOMEM, "out of memory");
     }
     take.step = take.rows;
-    const model_form read = take.form == FORM_S8 ? FORM_F32 : take.form;
+    int stored = 1; /* int8 that becomes int8 never is floats */
+    for (size_t part = 0; part < MAX_PARTS && take.tensors[part]; part++)
+        stored &= take.tensors[part]->dtype == MODEL_I8;
+    const model_form read = take.form == FORM_S8 && !stored ? FORM_F32 : take.form;
     const size_t panel = read == FORM_F32 ? PANEL : WIDE_PANEL;
     if (take.kind != TAKE_WHOLE)
         take.step = source->chunk_floats * sizeof(float) / model_form_bytes(read, take.width) /
