@@ -97,13 +97,43 @@ struct packing {
     atomic_int bad; /* a scale or an offset is not finite */
 };
 
+_Static_assert(ISO_Q_STEPS == 8, "numbers of 4 bits of a word");
+
+/* The numbers of 4 bits of a group, a word for each 8 of them, the first one in its highest bits.
+ * Half of a group is a multiple of 8, so a word has low halves of bytes, or high ones. */
+static void pack_4(uint32_t *to, const unsigned char *numbers, size_t group, int type) {
+    const uint32_t less_8 = type & ISO_Q_OFFSETS ? 0 : 0x88888888; /* in 4 bits */
+    for (size_t i = 0; i < group; i += ISO_Q_STEPS, to += ISO_PANEL) {
+        const int high = i >= group / 2;
+        const unsigned char *from = numbers + (high ? i - group / 2 : i);
+        uint64_t x = 0;
+        for (size_t s = 0; s < ISO_Q_STEPS; s++)
+            x = x << 8 | from[s];
+        x = x >> (high ? 4 : 0) & 0x0f0f0f0f0f0f0f0f;
+        x = (x | x >> 4) & 0x00ff00ff00ff00ff;
+        x = (x | x >> 8) & 0x0000ffff0000ffff;
+        *to = (uint32_t)(x | x >> 16) ^ less_8;
+    }
+}
+
+static int is_finite(const unsigned char *block, size_t which, int type) {
+    uint32_t bits;
+    uint16_t half;
+    if (!(type & ISO_Q_F32)) {
+        memcpy(&half, block + which * sizeof half, sizeof half);
+        return (half & 0x7c00) != 0x7c00;
+    }
+    memcpy(&bits, block + which * sizeof bits, sizeof bits);
+    return (bits & 0x7f800000) != 0x7f800000;
+}
+
 /* A block of column j into that of its panel; 0: a scale or an offset is not finite. */
-static int pack_block(uint32_t *to, const unsigned char *block, size_t j, int type) {
+static inline __attribute__((always_inline)) int
+pack_block(uint32_t *to, const unsigned char *block, size_t j, int type) {
     const size_t wide = wide_bytes(type), group = iso_q_group(type);
     int finite = 1;
     for (size_t f = 0; f < factors(type); f++) {
-        const float value = wide_factor(block, f, type);
-        finite &= value - value == 0; /* neither infinite nor NaN */
+        finite &= is_finite(block, f, type);
         memcpy((unsigned char *)to + (f * ISO_PANEL + j) * wide, block + f * wide, wide);
     }
     to += iso_q_head_words(type);
@@ -113,30 +143,40 @@ static int pack_block(uint32_t *to, const unsigned char *block, size_t j, int ty
             for (size_t f = 0; f < factors(type); f++)
                 ((unsigned char *)to)[f * ISO_PANEL + j] = *narrow_factor(block, f, g, type);
         to += iso_q_scale_words(type);
-        for (size_t i = 0; i < group; i++)
-            if (!(type & ISO_Q_4))
+        if (type & ISO_Q_4)
+            pack_4(to + j, numbers, group, type);
+        else
+            for (size_t i = 0; i < group; i++)
                 ((unsigned char *)to)[i * ISO_PANEL + j] = numbers[i];
-            else
-                to[i / ISO_Q_STEPS * ISO_PANEL + j] |= ((uint32_t)number(numbers, i, type) & 15)
-                                                       << (28 - 4 * (i % ISO_Q_STEPS));
         to += group * (type & ISO_Q_4 ? 2 : 4);
     }
     return finite;
 }
 
-static void pack_panel(struct packing *t, size_t panel) {
-    const size_t words = iso_q_words(t->type), left = t->n - panel * ISO_PANEL;
+static inline __attribute__((always_inline)) void pack_columns(struct packing *t, size_t panel,
+                                                               int type) {
+    const size_t words = iso_q_words(type), left = t->n - panel * ISO_PANEL;
     const size_t n = left < ISO_PANEL ? left : ISO_PANEL;
     uint32_t *to = t->packed + panel * t->blocks * words;
     for (size_t g = 0; g < t->blocks; g++, to += words) {
         memset(to, 0, words * sizeof *to);
         for (size_t j = 0; j < n; j++) {
             const unsigned char *block =
-                t->w + (panel * ISO_PANEL + j) * t->ld + g * block_bytes(t->type);
-            if (!pack_block(to, block, j, t->type))
+                t->w + (panel * ISO_PANEL + j) * t->ld + g * block_bytes(type);
+            if (!pack_block(to, block, j, type))
                 atomic_store_explicit(&t->bad, 1, memory_order_relaxed);
         }
     }
+}
+
+/* Of the types of most files the compiler knows all sizes. */
+static void pack_panel(struct packing *t, size_t panel) {
+    if (t->type == ISO_Q_4)
+        pack_columns(t, panel, ISO_Q_4);
+    else if (t->type == 0)
+        pack_columns(t, panel, 0);
+    else
+        pack_columns(t, panel, t->type);
 }
 
 static void pack_some(void *arg, size_t task) {
