@@ -13,7 +13,7 @@ enum {
 
 void iso_parts_run(const struct iso_parts *t, size_t y_row, size_t m, size_t column, size_t n) {
     const int epilogue = t->e.act != ISO_UNARY_NONE || t->e.residual;
-    const int apart = t->e.residual == t->y && epilogue; /* it is read before y is written */
+    const int apart = t->e.residual == t->y; /* it is read before y is written */
     const size_t rows = apart ? OWN_ROWS : epilogue ? ROWS : m;
     const size_t columns = apart ? OWN_COLUMNS : epilogue ? COLUMNS : n;
     float own[OWN_ROWS * OWN_COLUMNS];

@@ -240,7 +240,8 @@ static void check_strips(const struct iso_gemm_shape *s, const struct iso_gemm_p
                          const struct iso_gemm_machine *machine) {
     const struct iso_kernels *kernels = machine->kernels;
     const size_t n = iso_min_size(p->columns, p->shared ? iso_min_size(s->n, p->shared) : s->n);
-    for (size_t m = 1; m <= iso_min_size(s->m, p->rows); m = m < 40 ? m + 1 : m * 2) {
+    const size_t all = iso_min_size(s->m, p->rows);
+    for (size_t m = 1; m <= all; m = m < 40 || m == all ? m + 1 : iso_min_size(m * 2, all)) {
         const struct iso_gemm_strips strips =
             iso_gemm_strips(p, machine, m, n, s->n * s->k, s->trans_b && !p->shared);
         size_t most = p->a_in_place ? kernels->direct_mr : kernels->mr;
@@ -255,6 +256,8 @@ static void check_strips(const struct iso_gemm_shape *s, const struct iso_gemm_p
         for (size_t i = 0, rows_now, left = m; left; i += rows_now, left = m - i) {
             rows_now = iso_gemm_strip_rows(&strips, p, machine, m, left);
             require(rows_now > 0 && rows_now <= left && rows_now <= most, "rows of a strip", s,
+                    machine);
+            require(p->way != ISO_GEMM_B16 || rows_now == m, "a block of BF16 is one strip", s,
                     machine);
         }
         for (size_t left = n, columns; left; left -= columns) {

@@ -83,8 +83,8 @@ def each_test(program):
 
 # Programs of tests for one file of dispatch/, whose tests come before those for all.
 OWN = {"embed_rows.c": ["test_w16", "test_q"], "kv16.c": ["test_kv16"], "linear.c": ["test_w16", "test_q"],
-       "parts.c": ["test_s8", "test_q"], "q.c": ["test_q"], "q_s8.c": ["test_q"], "s8.c": ["test_s8"],
-       "w16.c": ["test_w16"]}
+       "parts.c": ["test_parts", "test_s8", "test_q"], "q.c": ["test_q"], "q_s8.c": ["test_parts", "test_q"],
+       "s8.c": ["test_s8"], "w16.c": ["test_w16"]}
 TOKENIZERS = ["gpt2", "roberta", "prefix-space", "llama3", "qwen2", "bert", "bert-cased",
               "sequence", "bart", "nllb", "nllb-json", "mbart", "mbart50", "mbart50-json", "t5",
               "t5-bpe", "pegasus", "llama", "llama-json", "marian", "m2m_100"]
@@ -148,6 +148,11 @@ def stages(path):
         if own or path == "dispatch/verbose.c":
             own.append(["test_verbose"])
         quick = [["test_dispatch"], ["test_ops", "--quick"], ["fuzz_ops", "@"], ["test_verbose"]]
+        if path == "dispatch/gemm/block.c":
+            quick[:0] = [test for program in ("test_prefetch", "test_passes", "test_w16", "test_q")
+                         for test in each_test(program)] + [["test_b16", "native"]]
+        elif path.startswith("dispatch/gemm/") and not own:
+            quick[:0] = each_test("test_passes")
         if own:
             yield "plain", units, own + [["fuzz_ops", "@"]]
         yield "plain", units, quick + [["test_model"]] + \

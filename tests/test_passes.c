@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How often a product goes over its operands: what must be packed is packed once, B is read once,
+ * and C has no pass for an epilogue that has nothing to do. Kernels that count stand in for a set's
+ * own, so that every set and kind of core is looked at; none of this changes a result.
+ */
+#include "few_bits.h"
+
+#include "gemm/product.h"
+
+static const struct iso_kernels *const sets[] = {
+#define ISA(name, ...) &iso_kernels_##name,
+#define LEVEL(...) /* has the ways of its set */
+#include "isas.def"
+#undef ISA
+};
+
+/* Elements, but for `tall`, most rows of B that lie side by side, and modes. */
+static struct {
+    const float *a, *b;
+    size_t a_floats, b_floats;
+    size_t packed_a, packed_b, read_b, again_b, finished, tall;
+    int modes, none; /* of gemm_direct: some of all calls, and what all of them lack */
+    size_t longest;  /* rows of B that gemm_strip reads at a time */
+} seen;
+
+static int lies_in(const float *at, const float *from, size_t floats) {
+    return at >= from && at < from + floats;
+}
+
+static void zero(float *c, size_t ldc, size_t m, size_t n) {
+    for (size_t i = 0; i < m; i++)
+        memset(c + i * ldc, 0, n * sizeof *c);
+}
+
+static void pack(float *dst, const float *src, size_t si, size_t sp, size_t n, size_t k,
+                 size_t width) {
+    (void)si, (void)sp;
+    zero(dst, 0, 1, (n + width - 1) / width * width * k);
+    assert_true(n > 0 && k > 0);
+    if (lies_in(src, seen.a, seen.a_floats))
+        seen.packed_a += n * k;
+    else if (lies_in(src, seen.b, seen.b_floats))
+        seen.packed_b += n * k;
+}
+
+static void direct(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t bs,
+                   size_t bps, size_t m, size_t n, size_t k, int mode) {
+    (void)lda, (void)bs, (void)bps;
+    if (lies_in(a, seen.b, seen.b_floats)) { /* a transposed B */
+        seen.read_b += m * k;
+        seen.tall = m > seen.tall ? m : seen.tall;
+    } else if (lies_in(b, seen.b, seen.b_floats)) {
+        seen.again_b += n * k;
+    }
+    seen.modes |= mode, seen.none &= ~mode;
+    zero(c, ldc, m, n);
+}
+
+static void strip_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t ldb,
+                     size_t m, size_t n, size_t k, int add) {
+    (void)a, (void)as, (void)ldb, (void)add;
+    if (lies_in(b, seen.b, seen.b_floats))
+        seen.again_b += n * k;
+    zero(c, ldc, m, n);
+}
+
+static void strip(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs,
+                  size_t bps, size_t m, size_t n, size_t k, int mode) {
+    (void)a, (void)as, (void)bs, (void)bps, (void)mode;
+    if (lies_in(b, seen.b, seen.b_floats))
+        seen.read_b += n * k;
+    seen.longest = k > seen.longest ? k : seen.longest;
+    zero(c, ldc, m, n);
+}
+
+static void linear(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t bps,
+                   size_t n, size_t k, int add, const float *bias, int relu,
+                   const float *const *prefetch, size_t prefetch_bytes, size_t prefetch_ld,
+                   int interleaved) {
+    (void)c, (void)ldc, (void)a, (void)lda, (void)b, (void)bps, (void)n, (void)k, (void)add;
+    (void)bias, (void)relu, (void)prefetch, (void)prefetch_bytes, (void)prefetch_ld;
+    (void)interleaved;
+}
+
+static void epilogue(float *c, size_t ldc, const float *t, size_t ldt, size_t m, size_t n,
+                     const struct iso_epilogue *e) {
+    (void)c, (void)ldc, (void)t, (void)ldt, (void)e;
+    assert_true(m > 0 && n > 0);
+    seen.finished += m * n;
+}
+
+typedef void checking(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
+                      const struct iso_gemm_plan *plan);
+
+/* If these cores would compute s this way; its tasks run one after the other. */
+static void run(const struct iso_gemm_shape *s, const struct iso_epilogue *e, size_t which,
+                enum iso_gemm_way way, checking *check) {
+    struct iso_kernels counting = *sets[which / ISO_GEMM_CLASSES];
+    counting.gemm_pack = pack, counting.gemm_direct = direct, counting.gemm_strip_bt = strip_bt;
+    counting.gemm_strip = strip, counting.gemm_epilogue = epilogue, counting.gemm_linear = linear;
+    const struct iso_gemm_machine machine =
+        iso_gemm_machine_of(&counting, (enum iso_gemm_class)(which % ISO_GEMM_CLASSES));
+    const struct iso_gemm_plan plan = iso_gemm_plan(s, &machine);
+    if (plan.way != way)
+        return;
+    memset(&seen, 0, sizeof seen);
+    seen.a_floats = s->m * s->k, seen.b_floats = (s->trans_b ? s->n : s->k) * s->ldb;
+    seen.none = -1;
+    if (s->panels)
+        seen.b_floats = iso_round_up(s->n, ISO_PANEL) * s->k;
+    float *a = calloc(seen.a_floats, sizeof *a), *b = calloc(seen.b_floats, sizeof *b);
+    float *c = calloc(s->m * s->n, sizeof *c);
+    assert_true(a && b && c);
+    seen.a = a, seen.b = b;
+    struct iso_product t = {.machine = machine,
+                            .plan = plan,
+                            .m = s->m,
+                            .n = s->n,
+                            .k = s->k,
+                            .c = c,
+                            .ldc = s->n,
+                            .a = a,
+                            .ai = s->k,
+                            .ap = 1,
+                            .b = b,
+                            .bs = s->panels    ? ISO_PANEL
+                                  : s->trans_b ? 1
+                                               : s->ldb,
+                            .bps = s->panels    ? ISO_PANEL * s->k
+                                   : s->trans_b ? s->ldb
+                                                : ISO_PANEL,
+                            .trans_b = s->trans_b,
+                            .e = e};
+    assert_ok(iso_product_run(NULL, &t));
+    check(s, &machine, &plan);
+    free(a), free(b), free(c);
+}
+
+enum { WAYS = COUNT(sets) * ISO_GEMM_CLASSES };
+static const struct iso_epilogue plain = {.alpha = 1}, twice = {.alpha = 2};
+static size_t checked;
+
+/* -------------------------------------------------------------------------------------- ways */
+
+static void check_transposed(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
+                             const struct iso_gemm_plan *plan) {
+    const struct iso_kernels *kernels = machine->kernels;
+    const size_t blocks = (s->n + plan->columns - 1) / plan->columns;
+    const size_t lanes = iso_gemm_rows_in_lanes(kernels, s->m, s->ldb);
+    const size_t rows = lanes <= kernels->vector_floats ? kernels->direct_tall : kernels->direct_mr;
+    const int aliased = s->ldb % ISO_GEMM_ALIASED_BT == 0, parts = s->k > ISO_K_BLOCK;
+    const int next = s->n > TUNED(machine, near_floats) / s->k ? ISO_DIRECT_NEXT : 0;
+    assert_int_equal(seen.packed_a, s->m * s->k * (parts ? blocks : 1));
+    assert_int_equal(seen.packed_b, 0);
+    assert_int_equal(seen.read_b, s->n * s->k);
+    assert_int_equal(seen.again_b, lanes < s->m ? s->n * s->k : 0);
+    assert_int_equal(seen.tall, aliased && rows > 8 ? 8 : rows);
+    assert_int_equal(seen.modes, next);
+    assert_int_equal(~seen.none, next);
+    /* Sums go to C as they are transposed; the others too, unless they wait there for more of k. */
+    const size_t steps = (s->k + ISO_K_BLOCK - 1) / ISO_K_BLOCK;
+    assert_int_equal(seen.finished, parts ? lanes * s->n * steps : s->m * s->n);
+    checked++;
+}
+
+static void a_transposed_product(void **unused) {
+    (void)unused;
+    static const size_t shapes[][4] = {
+        {24, 1000, 400, 400}, {40, 700, 512, 512},  {40, 700, 512, 1024},  {16, 3000, 300, 1024},
+        {48, 1500, 600, 600}, {32, 5000, 512, 512}, {100, 900, 1100, 2048}};
+    checked = 0;
+    for (size_t i = 0; i < COUNT(shapes) * WAYS * 2; i++) {
+        const size_t *of = shapes[i / WAYS / 2];
+        const struct iso_gemm_shape s = {.m = of[0],
+                                         .n = of[1],
+                                         .k = of[2],
+                                         .ldb = of[3],
+                                         .trans_b = 1,
+                                         .threads = i / WAYS % 2 ? 3 : 1};
+        run(&s, &plain, i % WAYS, ISO_GEMM_TRANSPOSED_C, check_transposed);
+    }
+    assert_true(checked > 0);
+}
+
+static void check_streams(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
+                          const struct iso_gemm_plan *plan) {
+    (void)machine;
+    const size_t blocks = (s->n + plan->columns - 1) / plan->columns;
+    const size_t strips = (s->m + plan->mr - 1) / plan->mr;
+    const size_t steps = (s->k + ISO_K_BLOCK - 1) / ISO_K_BLOCK;
+    assert_int_equal(seen.packed_a, s->m > 1 ? s->m * s->k * blocks : 0);
+    assert_int_equal(seen.packed_b, 0);
+    assert_int_equal(seen.read_b, strips * s->n * s->k);
+    assert_int_equal(seen.longest, iso_min_size(plan->streams, iso_min_size(s->k, ISO_K_BLOCK)));
+    assert_int_equal(seen.finished, s->m * s->n * (steps - 1));
+    checked++;
+}
+
+static void streams(void **unused) {
+    (void)unused;
+    static const size_t shapes[][3] = {{1, 5000, 600},  {2, 9000, 300},  {7, 9000, 512},
+                                       {16, 9000, 400}, {15, 9000, 700}, {30, 9000, 512}};
+    checked = 0;
+    for (size_t i = 0; i < COUNT(shapes) * WAYS * 2; i++) {
+        const size_t *of = shapes[i / WAYS / 2];
+        const struct iso_gemm_shape s = {
+            .m = of[0], .n = of[1], .k = of[2], .ldb = of[1], .threads = i / WAYS % 2 ? 3 : 1};
+        run(&s, &plain, i % WAYS, ISO_GEMM_STREAMS, check_streams);
+    }
+    assert_true(checked > 0);
+}
+
+/* --------------------------------------------------------------------------------- epilogues */
+
+static size_t finished;
+static void check_finished(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
+                           const struct iso_gemm_plan *plan) {
+    (void)s, (void)machine, (void)plan;
+    assert_int_equal(seen.finished, finished);
+    checked++;
+}
+
+/* None where there is nothing to do, once for each element of C else: ReLU and biases of full tiles
+ * go with the sums. */
+static void epilogues(void **unused) {
+    (void)unused;
+    static const float bias[480];
+    enum { M = 128, N = 480, K = 700 };
+    static const struct iso_epilogue with_bias = {.alpha = 1, .bias = bias};
+    static const struct iso_epilogue with_act = {.alpha = 1, .act = ISOBIT_ACT_GELU_ERF};
+    static const struct iso_epilogue with_relu = {.alpha = 1, .act = ISOBIT_ACT_RELU};
+    const struct iso_gemm_shape packed = {.m = M, .n = N, .k = K, .threads = 1, .panels = 1};
+    const struct iso_gemm_shape few = {.m = 3, .n = N, .k = 40, .threads = 1, .panels = 1};
+    checked = 0;
+    for (size_t i = 0; i < WAYS; i++) {
+        const size_t one = sets[i / ISO_GEMM_CLASSES]->direct_mr;
+        finished = 0;
+        run(&packed, &plain, i, ISO_GEMM_PANELS, check_finished);
+        run(&few, &plain, i, ISO_GEMM_PANELS, check_finished);
+        finished = 3 * N;
+        run(&few, &twice, i, ISO_GEMM_PANELS, check_finished);
+        run(&few, &with_relu, i, ISO_GEMM_PANELS, check_finished);
+        finished = M * N;
+        run(&packed, &twice, i, ISO_GEMM_PANELS, check_finished);
+        run(&packed, &with_act, i, ISO_GEMM_PANELS, check_finished);
+        if (M % one)
+            continue;
+        finished = 0;
+        run(&packed, &with_bias, i, ISO_GEMM_PANELS, check_finished);
+        run(&packed, &with_relu, i, ISO_GEMM_PANELS, check_finished);
+    }
+    assert_true(checked > 0);
+}
+
+/* ------------------------------------------------------------------------------ few columns */
+
+static void narrow_products(void **unused) {
+    (void)unused;
+    enum { M = 200, N = 4 };
+    for (size_t i = 0; i < COUNT(sets) * 4; i++) {
+        struct iso_kernels counting = *sets[i / 4];
+        counting.gemm_pack = pack, counting.gemm_direct = direct, counting.gemm_strip_bt = strip_bt;
+        counting.gemm_strip = strip, counting.gemm_epilogue = epilogue;
+        const size_t k = i % 2 ? 1100 : 300, trans = i / 2 % 2;
+        memset(&seen, 0, sizeof seen);
+        seen.a_floats = M * k, seen.b_floats = ISO_PANEL * k;
+        float *a = calloc(M * k, sizeof *a), *b = calloc(ISO_PANEL * k, sizeof *b);
+        float *c = calloc(M * N, sizeof *c);
+        static float scratch[N * ISO_K_BLOCK];
+        seen.a = a, seen.b = b;
+        const struct iso_product t = {.machine = iso_gemm_machine_of(&counting, ISO_GEMM_OTHER),
+                                      .m = M,
+                                      .n = N,
+                                      .k = k,
+                                      .c = c,
+                                      .ldc = N,
+                                      .a = a,
+                                      .ai = k,
+                                      .ap = 1,
+                                      .b = b,
+                                      .bs = trans ? 1 : ISO_PANEL,
+                                      .bps = trans ? k : ISO_PANEL,
+                                      .trans_b = (int)trans,
+                                      .e = &plain};
+        assert_true(a && b && c);
+        iso_product_narrow(&t, 0, M, 0, N, scratch);
+        /* columns of a transposed B become a strip: once, or for each 64 rows where there are
+         * several for one k */
+        assert_int_equal(seen.packed_b, trans ? N * k * (k > ISO_K_BLOCK ? (M + 63) / 64 : 1) : 0);
+        assert_int_equal(seen.packed_a, 0);
+        assert_int_equal(seen.finished, 0);
+        free(a), free(b), free(c);
+    }
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_transposed_product),
+                                       cmocka_unit_test(streams), cmocka_unit_test(epilogues),
+                                       cmocka_unit_test(narrow_products)};
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
