@@ -425,7 +425,6 @@ iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
                               iso_min_size(s->m, kernels->rows_in_place_bt), 0, s, kernels, sums);
     if (!s->trans_b && (is_far(machine, s->n, s->k) || is_strided(machine, s->n, s->k, 1))) {
         const size_t rows = iso_min_size(s->m, stream_rows(machine, s->k));
-        worst = *s;
         worst.threads = 1; /* fewer rows may be too little work for more */
         if (!status)
             status = promise_also(floats, ISO_GEMM_STREAMS, rows, 0, &worst, kernels, 0);
@@ -474,10 +473,8 @@ struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
     s.packing_mode = via_l2 ? ISO_DIRECT_BEYOND_L2 : 0;
     s.direct_mode = panels || plan->way == ISO_GEMM_PREFETCH ? s.packing_mode : 0;
     s.beyond_l2 = s.linear && via_l2 && b_floats > ISO_L2_FLOATS;
-    if (plan->way == ISO_GEMM_WIDEN) { /* panels come from L2, the next part from anywhere */
+    if (plan->way == ISO_GEMM_WIDEN) /* panels come from L2, the next part from anywhere */
         s.linear = 1;
-        s.beyond_l2 = 0;
-    }
     while (m - s.full * mr >= mr && uneven_rows(&s, machine, mr, m, m - s.full * mr) == mr)
         s.full++;
     s.linear &= s.full > 0;
