@@ -20,8 +20,9 @@ static struct {
     const float *a, *b;
     size_t a_floats, b_floats;
     size_t packed_a, packed_b, read_b, again_b, finished, tall;
-    int modes, none; /* of gemm_direct: some of all calls, and what all of them lack */
-    size_t longest;  /* rows of B that gemm_strip reads at a time */
+    int modes, none;        /* of gemm_direct: some of all calls, and what all of them lack */
+    size_t longest;         /* rows of B that gemm_strip reads at a time */
+    size_t columns, narrow; /* of packed weights, and those that are computed as rows */
 } seen;
 
 static int lies_in(const float *at, const float *from, size_t floats) {
@@ -52,6 +53,7 @@ static void direct(float *c, size_t ldc, const float *a, size_t lda, const float
         seen.tall = m > seen.tall ? m : seen.tall;
     } else if (lies_in(b, seen.b, seen.b_floats)) {
         seen.again_b += n * k;
+        seen.columns = n;
     }
     seen.modes |= mode, seen.none &= ~mode;
     zero(c, ldc, m, n);
@@ -60,6 +62,8 @@ static void direct(float *c, size_t ldc, const float *a, size_t lda, const float
 static void strip_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t ldb,
                      size_t m, size_t n, size_t k, int add) {
     (void)a, (void)as, (void)ldb, (void)add;
+    if (lies_in(b, seen.a, seen.a_floats)) /* columns of C as rows */
+        seen.narrow = m;
     if (lies_in(b, seen.b, seen.b_floats))
         seen.again_b += n * k;
     zero(c, ldc, m, n);
@@ -294,10 +298,36 @@ static void narrow_products(void **unused) {
     }
 }
 
+/* Beside other columns they are those that do not fill a vector, half of one at most, and four. */
+static size_t edge;
+static void check_edge(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
+                       const struct iso_gemm_plan *plan) {
+    (void)plan;
+    const int narrow = edge > 0 && edge <= 4 && 2 * edge <= machine->kernels->vector_floats;
+    assert_int_equal(seen.narrow, narrow ? edge : 0);
+    assert_int_equal(seen.columns, narrow ? s->n - edge : s->n);
+    checked++;
+}
+
+static void columns_at_the_edge(void **unused) {
+    (void)unused;
+    checked = 0;
+    for (size_t i = 0; i < WAYS; i++) {
+        const size_t vector = sets[i / ISO_GEMM_CLASSES]->vector_floats;
+        for (edge = 0; edge < vector; edge++) {
+            const struct iso_gemm_shape s = {
+                .m = 64, .n = 3 * vector + edge, .k = 100, .threads = 1, .panels = 1};
+            run(&s, &plain, i, ISO_GEMM_PANELS, check_edge);
+        }
+    }
+    assert_true(checked > 0);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_transposed_product),
                                        cmocka_unit_test(streams), cmocka_unit_test(epilogues),
-                                       cmocka_unit_test(narrow_products)};
+                                       cmocka_unit_test(narrow_products),
+                                       cmocka_unit_test(columns_at_the_edge)};
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);

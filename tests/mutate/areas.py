@@ -149,15 +149,19 @@ def stages(path):
             own.append(["test_verbose"])
         quick = [["test_dispatch"], ["test_ops", "--quick"], ["fuzz_ops", "@"], ["test_verbose"]]
         if path == "dispatch/gemm/block.c":
-            quick[:0] = [test for program in ("test_prefetch", "test_passes", "test_w16", "test_q")
-                         for test in each_test(program)] + [["test_b16", "native"]]
+            quick[:0] = each_test("test_prefetch") + each_test("test_passes") + [
+                ["test_w16", "all_ways_have_the_same_bits"], ["test_q", "all_ways_have_the_same_bits"],
+                ["test_b16", "native"]]
         elif path.startswith("dispatch/gemm/") and not own:
             quick[:0] = each_test("test_passes")
         if own:
             yield "plain", units, own + [["fuzz_ops", "@"]]
-        yield "plain", units, quick + [["test_model"]] + \
+        # Of a product's blocks test_model sees in a minute what the others see in less.
+        models = [["test_model"]]
+        slow = models if path.startswith("dispatch/gemm/") else []
+        yield "plain", units, quick + ([] if slow else models) + \
             ([["test_threads"]] if path.endswith("/pool.c") else [])
-        yield "plain", units, [["@Nehalem"], ["@Haswell"], ["test_threads"], ["test_ops"]]
+        yield "plain", units, [["@Nehalem"], ["@Haswell"], ["test_threads"], ["test_ops"]] + slow
         yield "asan", units, own + quick + [["test_model"]]
         if path.endswith("/pool.c"):  # a lock that lacks shows in a plain build by chance only
             yield "tsan", units, [["test_threads"]]
