@@ -15,7 +15,7 @@ static const struct iso_kernels *const sets[] = {
 #undef ISA
 };
 
-/* Elements, but for `tall`, most rows of B that lie side by side, and modes. */
+/* Elements, but for `tall`, most rows of a strip or of a transposed B at a time, and modes. */
 static struct {
     const float *a, *b;
     size_t a_floats, b_floats;
@@ -72,6 +72,7 @@ static void strip_bt(float *c, size_t ldc, const float *a, size_t as, const floa
 static void strip(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs,
                   size_t bps, size_t m, size_t n, size_t k, int mode) {
     (void)a, (void)as, (void)bs, (void)bps, (void)mode;
+    seen.tall = m > seen.tall ? m : seen.tall;
     if (lies_in(b, seen.b, seen.b_floats))
         seen.read_b += n * k;
     seen.longest = k > seen.longest ? k : seen.longest;
@@ -172,7 +173,7 @@ static void a_transposed_product(void **unused) {
     (void)unused;
     static const size_t shapes[][4] = {
         {24, 1000, 400, 400}, {40, 700, 512, 512},  {40, 700, 512, 1024},  {16, 3000, 300, 1024},
-        {48, 1500, 600, 600}, {32, 5000, 512, 512}, {100, 900, 1100, 2048}};
+        {48, 1520, 600, 600}, {32, 5000, 512, 512}, {100, 900, 1100, 2048}};
     checked = 0;
     for (size_t i = 0; i < COUNT(shapes) * WAYS * 2; i++) {
         const size_t *of = shapes[i / WAYS / 2];
@@ -196,6 +197,7 @@ static void check_streams(const struct iso_gemm_shape *s, const struct iso_gemm_
     assert_int_equal(seen.packed_a, s->m > 1 ? s->m * s->k * blocks : 0);
     assert_int_equal(seen.packed_b, 0);
     assert_int_equal(seen.read_b, strips * s->n * s->k);
+    assert_int_equal(seen.tall, (s->m + strips - 1) / strips);
     assert_int_equal(seen.longest, iso_min_size(plan->streams, iso_min_size(s->k, ISO_K_BLOCK)));
     assert_int_equal(seen.finished, s->m * s->n * (steps - 1));
     checked++;
@@ -262,11 +264,12 @@ static void epilogues(void **unused) {
 static void narrow_products(void **unused) {
     (void)unused;
     enum { M = 200, N = 4 };
-    for (size_t i = 0; i < COUNT(sets) * 4; i++) {
-        struct iso_kernels counting = *sets[i / 4];
+    static const size_t ks[] = {300, ISO_K_BLOCK, 1100};
+    for (size_t i = 0; i < COUNT(sets) * COUNT(ks) * 2; i++) {
+        struct iso_kernels counting = *sets[i / COUNT(ks) / 2];
         counting.gemm_pack = pack, counting.gemm_direct = direct, counting.gemm_strip_bt = strip_bt;
         counting.gemm_strip = strip, counting.gemm_epilogue = epilogue;
-        const size_t k = i % 2 ? 1100 : 300, trans = i / 2 % 2;
+        const size_t k = ks[i / 2 % COUNT(ks)], trans = i % 2;
         memset(&seen, 0, sizeof seen);
         seen.a_floats = M * k, seen.b_floats = ISO_PANEL * k;
         float *a = calloc(M * k, sizeof *a), *b = calloc(ISO_PANEL * k, sizeof *b);
@@ -298,6 +301,22 @@ static void narrow_products(void **unused) {
     }
 }
 
+/* Nobody packs nothing, where there are more tasks than panels. */
+static void panels_for_all(void **unused) {
+    (void)unused;
+    enum { N = 40, K = 50, TASKS = 7 };
+    struct iso_kernels counting = iso_kernels_scalar;
+    counting.gemm_pack = pack;
+    memset(&seen, 0, sizeof seen);
+    seen.b_floats = N * K;
+    float *b = calloc(N * K, sizeof *b), *panels = calloc((N + ISO_PANEL) * K, sizeof *panels);
+    assert_true(b && panels);
+    seen.b = b;
+    iso_pack_panels(NULL, &counting, panels, b, 1, N, N, K, TASKS);
+    assert_int_equal(seen.packed_b, N * K);
+    free(b), free(panels);
+}
+
 /* Beside other columns they are those that do not fill a vector, half of one at most, and four. */
 static size_t edge;
 static void check_edge(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
@@ -325,8 +344,10 @@ static void columns_at_the_edge(void **unused) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_transposed_product),
-                                       cmocka_unit_test(streams), cmocka_unit_test(epilogues),
+                                       cmocka_unit_test(streams),
+                                       cmocka_unit_test(epilogues),
                                        cmocka_unit_test(narrow_products),
+                                       cmocka_unit_test(panels_for_all),
                                        cmocka_unit_test(columns_at_the_edge)};
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -143,6 +143,7 @@ static void linear(float *c, size_t ldc, const float *a, size_t lda, const float
                    const float *const *prefetch, size_t prefetch_bytes, size_t prefetch_ld,
                    int interleaved) {
     (void)ldc, (void)a, (void)lda, (void)add, (void)bias, (void)relu;
+    assert_true(n > 0 && n % ISO_LINEAR_COLUMNS == 0 && k > 0); /* as kernels.h has it */
     maybe_begin(c, b, n, k);
     assert_int_equal(interleaved, TUNED(&block.t->machine, interleaved));
     reads_panels(b, bps, n, k);

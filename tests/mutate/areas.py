@@ -149,11 +149,11 @@ def stages(path):
             own.append(["test_verbose"])
         quick = [["test_dispatch"], ["test_ops", "--quick"], ["fuzz_ops", "@"], ["test_verbose"]]
         if path == "dispatch/gemm/block.c":
-            quick[:0] = each_test("test_prefetch") + each_test("test_passes") + [
+            quick[:0] = each_test("test_prefetch") + each_test("test_passes") + each_test("test_ways") + [
                 ["test_w16", "all_ways_have_the_same_bits"], ["test_q", "all_ways_have_the_same_bits"],
                 ["test_b16", "native"]]
         elif path.startswith("dispatch/gemm/") and not own:
-            quick[:0] = each_test("test_passes")
+            quick[:0] = each_test("test_passes") + each_test("test_ways")
         if own:
             yield "plain", units, own + [["fuzz_ops", "@"]]
         # Of a product's blocks test_model sees in a minute what the others see in less.

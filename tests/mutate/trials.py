@@ -23,6 +23,7 @@ PROGRAMS = ["test_kernels", "test_ops", "test_dispatch", "test_threads", "test_l
             "test_sample", "test_gguf", "test_text", "test_text_families", "test_pipeline",
             "test_spm", "test_stop", "test_batch", "test_blas", "test_text_faults", "test_scan",
             "test_w16", "test_q", "test_s8", "test_kv16", "test_b16", "test_amx", "test_plan", "test_prefetch", "test_passes", "test_parts",
+            "test_ways",
             "test_verbose",
             "test_blocks", "test_gguf_q", "test_quantize", "test_search", "test_long", "test_attention",
             "test_tiny_gpt2", "fuzz_seeds", "fuzz_safetensors", "fuzz_bin", "fuzz_gguf", "fuzz_config", "fuzz_model", "fuzz_tokenizer", "fuzz_spm",
