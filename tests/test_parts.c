@@ -148,8 +148,31 @@ static void tasks_of_blocks(void **unused) {
     check_tasks(70, 20, 4096 + 32, 3);
 }
 
+static void options_of_a_layer(void **unused) {
+    (void)unused;
+    static const float numbers[2] = {1, 2};
+    const iso_linear_options o = {.size = sizeof o,
+                                  .bias = numbers,
+                                  .act = ISOBIT_ACT_SILU,
+                                  .residual = numbers + 1,
+                                  .ldr = 7};
+    const iso_linear_options unknown = {.size = 3};
+    struct iso_parts t;
+    const float *bias = numbers;
+    memset(&t, 1, sizeof t);
+    assert_ok(iso_parts_options(&t, &bias, NULL));
+    assert_true(!bias && t.e.alpha == 1 && t.e.beta == 0 && !t.e.bias && !t.e.residual);
+    assert_int_equal(t.e.act, ISO_UNARY_NONE);
+    assert_ok(iso_parts_options(&t, &bias, &o));
+    assert_true(bias == numbers && t.e.residual == numbers + 1 && t.e.ldr == 7 && !t.e.bias);
+    assert_int_equal(t.e.act, ISOBIT_ACT_SILU);
+    REFUSED(SIZE, iso_parts_options(&t, &bias, &unknown));
+    assert_null(bias);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(parts_of_y),
+                                       cmocka_unit_test(options_of_a_layer),
                                        cmocka_unit_test(tasks_of_blocks)};
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
