@@ -44,6 +44,7 @@ const bin_pickle_row bin_pickles[] = {
     {"metadata", ISOBIT_OK, "",
      PART(PICKLE(ORDERED "(" NAME ROW_MAJOR "u}" S("\11", "_metadata") ORDERED
                  "(" S("\0", "") "}" S("\7", "version") "K\1susb"))},
+    {"attributes of an empty one", ISOBIT_OK, "", PART(PICKLE("}}b"))},
     {"parameter", ISOBIT_OK, "",
      PART(
          DICT(NAME GLOBAL("torch._utils", "_rebuild_parameter") ROW_MAJOR "\x88" ORDERED "\x87R"))},
@@ -213,6 +214,8 @@ const bin_pickle_row bin_pickles[] = {
      PART(DICT(NAME ROW_MAJOR "}b"))},
     {"attributes that are no dictionary", ISOBIT_E_UNSUPPORTED, "no dictionary",
      PART(PICKLE(ORDERED "Nb"))},
+    {"attributes in a tuple", ISOBIT_E_UNSUPPORTED, "no dictionary",
+     PART(PICKLE("}(}}}}tb"))}, /* which dictionaries were above before */
     {"attributes of nothing", ISOBIT_E_CONFIG, "too few values", PART(PICKLE("}b"))},
 
     /* Storages. */

@@ -152,6 +152,12 @@ static void too_much(gguf_maker *m) {
 }
 static void too_little(gguf_maker *m) { m->data.count -= 4; }
 static void inside(gguf_maker *m) { move(m, 1, 32); }
+static void odd_other_texts(gguf_maker *m) {
+    gguf_text(m, "general.name", "\xff");
+    gguf_text(m, "llamas.x", "\xff");
+    gguf_text(m, "llam", "\xff");
+    gguf_number(m, "general.x", F32, 0x7f800000, 4);
+}
 static void odd_own_text(gguf_maker *m) { gguf_text(m, "llama.x", "\xff"); }
 
 #define AT(where, ...)                                                                             \
@@ -249,6 +255,7 @@ static const gguf_row rows[] = {
      "\"blk.0.attn_norm.weight\" begins at byte 96 of the data; it should at 128", .add = overlap},
     {"a text of the family that is not UTF-8", ISOBIT_E_CONFIG,
      "\"llama.x\" is not finite, or a string that is not UTF-8", .add = odd_own_text},
+    {"texts and numbers of nobody", ISOBIT_OK, "", .add = odd_other_texts},
     {"one in another", ISOBIT_E_OFFSET,
      "\"blk.0.attn_norm.weight\" begins at byte 32 of the data; it should at 128", .add = inside},
     {"hole", ISOBIT_E_HOLE, "begins at byte 160 of the data", .add = hole},
