@@ -116,8 +116,7 @@ static iso_status take_items(reader *r, gguf_value *v) {
     const size_t first = r->at;
     if (v->count > (r->bytes - r->at) / least)
         return ends(r);
-    if (each)
-        r->at += each * v->count;
+    r->at += each * v->count; /* strings follow one by one */
     for (size_t i = 0, n; !each && i < v->count; i++) {
         iso_status status = take_string(r, &text, &n);
         if (status)

@@ -143,6 +143,8 @@ const bin_zip_row bin_zips[] = {
     {"two sizes", ISOBIT_E_CONFIG, "cannot be read", 0, AT(BIN_ENTRY, 2, 20, 1, 23)},
     {"large place left out", ISOBIT_E_CONFIG, "cannot be read", 0,
      AT(BIN_ENTRY, 2, 42, 4, 0xff, 0xff, 0xff, 0xff)},
+    {"large place of the last left out", ISOBIT_E_CONFIG, "cannot be read", 0,
+     AT(BIN_ENTRY, 3, 42, 4, 0xff, 0xff, 0xff, 0xff)},
     {"field of another kind", ISOBIT_E_CONFIG, "cannot be read", 1,
      AT(BIN_ENTRY, 0, 46 + 18, 1, 2)},
     {"field too long", ISOBIT_E_CONFIG, "cannot be read", 1, AT(BIN_ENTRY, 0, 46 + 18 + 2, 1, 9)},

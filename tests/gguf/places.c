@@ -50,6 +50,12 @@ void test_places(void **state) {
     accepted(NAME);
     accepted("./" NAME);
     accepted(".");
+    for (int length = 60; length <= 68; length++) { /* of a directory; memory comes in lines */
+        char slashes[80] = ".";
+        memset(slashes + 1, '/', (size_t)length);
+        strcpy(slashes + 1 + length, NAME);
+        accepted(slashes);
+    }
     assert_int_equal(chdir(here), 0);
     for (int text = 0; text < 2; text++) {
         growing = path;
