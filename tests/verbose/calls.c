@@ -369,6 +369,13 @@ static int some_ways(void) {
     bad |= iso_linear_s8(big[0], 50, big[1], 2000, &p8, 50, NULL, &x) != 0;
     bad |= iso_linear_s8(big[0], 50, big[1], 2000, &p8, 401, NULL, &x) != 0;
     bad |= iso_linear_s8(big[0], 50, big[1], 2000, &p8, 0, NULL, &x) != 0;
+    const iso_packed_q pq = {.data = memset(big[2], 0, 4096 * 20),
+                             .n = 20,
+                             .k = 4096,
+                             .format = {4, 32, ISOBIT_SCALE_F16}};
+    bad |= iso_linear_q_s8(big[0], 20, big[1], 4096, &pq, 2, NULL, &x) != 0;
+    bad |= iso_linear_q_s8(big[0], 20, big[1], 4096, &pq, 70, NULL, &x) != 0;
+    bad |= iso_linear_q_s8(big[0], 20, big[1], 4096, &pq, 0, NULL, &x) != 0;
     bad |= iso_gemv_f32(big[0], big[1], 1000, big[2], 1000, 1000, 1, &x) != 0;
     bad |= iso_gemv_f32(big[0], big[1], 10, big[2], 10, 10, 1, &x) != 0;
     bad |= iso_gemv_f32(big[0], big[1], 512, big[2], 512, 2048, 1, &x) != 0;
@@ -421,6 +428,11 @@ void ways_are_told(void **state) {
         {"linear_s8,%s,m401n50k2000:ldx2000:ldy50,thr2",
          "int8; tasks 2 by rows; blocks of 128 rows"},
         {"linear_s8,%s,m0n50k2000:ldx2000:ldy50,thr2", "no product"},
+        {"linear_q_s8,%s,m2n20k4096:ldx4096:ldy20,thr2",
+         "4 bits times int8; tasks 1; blocks of 2 rows"},
+        {"linear_q_s8,%s,m70n20k4096:ldx4096:ldy20,thr2",
+         "4 bits times int8; tasks 2; blocks of 32 rows"},
+        {"linear_q_s8,%s,m0n20k4096:ldx4096:ldy20,thr2", "no product"},
         {"gemv_f32,%s,n1000k1000:t:ldw1000,thr2", "adds up rows with scratch; tasks 2"},
         {"gemv_f32,%s,n10k10:t:ldw10,thr2", "adds up rows; tasks 1"},
         {"gemv_f32,%s,n512k2048:t:ldw512,thr2",
