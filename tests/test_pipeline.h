@@ -89,6 +89,7 @@ void test_forms_of_merges(void **state);
 void test_order_of_merges(void **state);
 void test_long_word(void **state);
 void test_lacks(void **state);
+void test_all_bytes(void **state);
 
 /* pipeline/decode.c */
 void test_bytes(void **state);

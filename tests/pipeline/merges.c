@@ -150,3 +150,50 @@ void test_lacks(void **state) {
     iso_tokenizer_free(t);
     files_remove(&f);
 }
+
+/* Where each byte is a token nothing falls back to others, and no token is unknown. */
+void test_all_bytes(void **state) {
+    (void)state;
+    files f;
+    char json[8192], text[256];
+    uint32_t ids[256];
+    size_t count, length, sequences;
+    files_make(&f);
+    for (int lacking = 0; lacking < 2; lacking++)
+        for (int option = 0; option < 3; option++) {
+            static const char *const options[] = {"", ",\"byte_fallback\":true",
+                                                  ",\"fuse_unk\":true"};
+            size_t used = (size_t)snprintf(
+                json, sizeof json, "{\"model\":{\"type\":\"BPE\"%s,\"merges\":[],\"vocab\":{",
+                options[option]);
+            /* As GPT-2 has them: bytes that no text shows have characters from 256 on. */
+            for (int byte = 0, other = 256; byte < 256 - lacking; byte++) {
+                const int shown = (byte > 32 && byte < 127) || (byte > 160 && byte != 173);
+                used += (size_t)snprintf(json + used, sizeof json - used, "%s\"\\u%04x\":%d",
+                                         byte ? "," : "", (unsigned)(shown ? byte : other++), byte);
+            }
+            snprintf(json + used, sizeof json - used, "}}," PRE "," DECODER "}");
+            iso_error error = {0};
+            iso_status status;
+            files_text(&f, "tokenizer.json", json);
+            iso_tokenizer *t = load(&f, CONFIG, &status, &error);
+            if (lacking && option) {
+                assert_int_equal(status, ISOBIT_E_UNSUPPORTED);
+                assert_non_null(strstr(error.message, "byte_fallback or fuse_unk"));
+                continue;
+            }
+            assert_int_equal(status, ISOBIT_OK);
+            /* all code points below 128, and some whose bytes are all others that UTF-8 has */
+            for (size_t i = 0; i < 127; i++)
+                text[i] = (char)(i + 1);
+            strcpy(text + 127, "\xc3\xa9\xdf\xbf\xe4\xb8\xad\xf0\x9f\x98\x80\xf4\x8f\xbf\xbf");
+            assert_int_equal(iso_tokenizer_encode(t, text, strlen(text), ids, 256, &count, &length,
+                                                  1, &sequences, &error),
+                             ISOBIT_OK);
+            assert_int_equal(count, strlen(text));
+            for (size_t i = 0; i < count; i++)
+                assert_int_equal(ids[i], (unsigned char)text[i]);
+            iso_tokenizer_free(t);
+        }
+    files_remove(&f);
+}

@@ -97,6 +97,13 @@ void test_spelt(void **state) {
     encodes(&f, BYTE_SCORES(",\"byte_fallback\":true"), E_ACUTE "x", "a"); /* together */
     encodes(&f, BYTE_SCORES(",\"byte_fallback\":true"), "\xc3\xa8" E_ACUTE "b<0xC3>", "dfdecd");
     encodes(&f, BYTE_SCORES(""), "a" E_ACUTE "b", "bac");
+    /* The first token has a score, too; eight scores fill a line of memory. */
+    encodes(
+        &f,
+        "{\"model\":{\"type\":\"Unigram\",\"unk_id\":1,\"vocab\":[[\"a\",-3],[\"?\",0],[\"b\",-1],"
+        "[\"ab\",-3.5],[\"c\",-1],[\"bc\",-2.5],[\"d\",-1],[\"e\",-1]]},\"decoder\":{\"type\":"
+        "\"Sequence\",\"decoders\":[" ALL_OF_IT "]}}",
+        "abcax", "deab");
     files_remove(&f);
 }
 
