@@ -58,6 +58,8 @@ int main(void) {
         cmocka_unit_test(test_vocab_txt),
         cmocka_unit_test(test_lacks),
         cmocka_unit_test(test_all_bytes),
+        cmocka_unit_test(test_special_names),
+        cmocka_unit_test(test_added_twice),
         cmocka_unit_test(test_forms_of_merges),
         cmocka_unit_test(test_steps),
         cmocka_unit_test(test_order_of_merges),

@@ -90,6 +90,8 @@ void test_order_of_merges(void **state);
 void test_long_word(void **state);
 void test_lacks(void **state);
 void test_all_bytes(void **state);
+void test_special_names(void **state);
+void test_added_twice(void **state);
 
 /* pipeline/decode.c */
 void test_bytes(void **state);

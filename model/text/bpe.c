@@ -97,12 +97,11 @@ static const text_merge *find(const text_model *model, uint32_t left, uint32_t r
 /* A token of the word, linked with its neighbours; a merged one has gone. */
 typedef struct symbol {
     uint32_t id;
-    uint32_t previous, next; /* NONE at the ends */
+    uint32_t previous, next; /* NO_SYMBOL at the ends */
     int gone;
 } symbol;
 
-enum { NONE = -1 };
-#define NO_SYMBOL ((uint32_t)NONE)
+#define NO_SYMBOL UINT32_MAX
 
 typedef struct candidate {
     uint32_t rank, position, made;

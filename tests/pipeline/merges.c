@@ -151,6 +151,48 @@ void test_lacks(void **state) {
     files_remove(&f);
 }
 
+/* Properties of a token that stands twice in the configuration are all of them. */
+void test_added_twice(void **state) {
+    (void)state;
+    static const char once[] = WITH_DECODER("\"5\":{\"content\":\"<x>\"}");
+    static const char twice[] = WITH_DECODER(
+        "\"5\":{\"content\":\"<x>\"},\"6\":{\"content\":\"<x>\",\"single_word\":true}");
+    files f;
+    files_make(&f);
+    encodes_as(&f, once, good_bpe, "b<x>a <x>", "bfaf");
+    encodes_as(&f, twice, good_bpe, "b<x>a <x>", "baf");
+    files_remove(&f);
+}
+
+/* The special tokens of GPT-2's class, each of another name, are found in a text as wholes. */
+void test_special_names(void **state) {
+    (void)state;
+    static const char *const names[] = {"bos_token", "eos_token", "unk_token"};
+    files f;
+    files_make(&f);
+    files_text(&f, "vocab.json", "{\"a\":0,\"<\":1,\"x\":2,\">\":3,\"<x>\":4,\"<|endoftext|>\":5}");
+    files_text(&f, "merges.txt", "#version: 0.2\n");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        static const uint32_t want[] = {0, 4, 0};
+        char config[120];
+        uint32_t ids[8];
+        size_t count, length, sequences;
+        iso_error error = {0};
+        iso_status status;
+        snprintf(config, sizeof config, "{\"tokenizer_class\":\"GPT2Tokenizer\",\"%s\":\"<x>\"}",
+                 names[i]);
+        iso_tokenizer *t = load(&f, config, &status, &error);
+        assert_int_equal(status, ISOBIT_OK);
+        assert_int_equal(
+            iso_tokenizer_encode(t, "a<x>a", 5, ids, 8, &count, &length, 1, &sequences, &error),
+            ISOBIT_OK);
+        assert_int_equal(count, 3);
+        assert_memory_equal(ids, want, sizeof want);
+        iso_tokenizer_free(t);
+    }
+    files_remove(&f);
+}
+
 /* Where each byte is a token nothing falls back to others, and no token is unknown. */
 void test_all_bytes(void **state) {
     (void)state;
