@@ -53,25 +53,16 @@ void encodes(const files *f, const char *json, const char *text, const char *wan
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_older_files),
-        cmocka_unit_test(test_vocab_txt),
-        cmocka_unit_test(test_lacks),
-        cmocka_unit_test(test_all_bytes),
-        cmocka_unit_test(test_special_names),
-        cmocka_unit_test(test_added_twice),
-        cmocka_unit_test(test_forms_of_merges),
-        cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_order_of_merges),
-        cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_long_word),
-        cmocka_unit_test(test_unigram),
-        cmocka_unit_test(test_metaspace),
-        cmocka_unit_test(test_partial_tidy),
-        cmocka_unit_test(test_clusters),
-        cmocka_unit_test(test_spelt),
-        cmocka_unit_test(test_spelt_text),
-        cmocka_unit_test(test_young_characters),
+        cmocka_unit_test(test_refused),         cmocka_unit_test(test_older_files),
+        cmocka_unit_test(test_vocab_txt),       cmocka_unit_test(test_lacks),
+        cmocka_unit_test(test_all_bytes),       cmocka_unit_test(test_tidy_text),
+        cmocka_unit_test(test_special_names),   cmocka_unit_test(test_added_twice),
+        cmocka_unit_test(test_forms_of_merges), cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_order_of_merges), cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_long_word),       cmocka_unit_test(test_unigram),
+        cmocka_unit_test(test_metaspace),       cmocka_unit_test(test_partial_tidy),
+        cmocka_unit_test(test_clusters),        cmocka_unit_test(test_spelt),
+        cmocka_unit_test(test_spelt_text),      cmocka_unit_test(test_young_characters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

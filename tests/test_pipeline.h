@@ -94,6 +94,7 @@ void test_special_names(void **state);
 void test_added_twice(void **state);
 
 /* pipeline/decode.c */
+void test_tidy_text(void **state);
 void test_bytes(void **state);
 void test_spelt_text(void **state);
 void test_partial_tidy(void **state);

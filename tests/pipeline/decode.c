@@ -48,6 +48,26 @@ void test_bytes(void **state) {
     files_remove(&f);
 }
 
+/* transformers tidies all that tokenizers does, but " do not". */
+void test_tidy_text(void **state) {
+    (void)state;
+    static const char config[] =
+        "{\"tokenizer_class\":\"PreTrainedTokenizerFast\",\"clean_up_tokenization_spaces\":true}";
+    static const uint32_t ids[] = {0, 1, 2, 3, 4};
+    files f;
+    iso_error error = {0};
+    iso_status status;
+    files_make(&f);
+    files_text(&f, "tokenizer.json",
+               "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"\\u0120do\":1,\"\\u0120not\":2,"
+               "\"\\u0120n't\":3,\"\\u0120.\":4},\"merges\":[]}," PRE "," DECODER "}");
+    iso_tokenizer *t = load(&f, config, &status, &error);
+    assert_int_equal(status, ISOBIT_OK);
+    decodes(t, ids, 5, "a do notn't.", "a do notn't");
+    iso_tokenizer_free(t);
+    files_remove(&f);
+}
+
 /*
  * Bytes in a row that are no text are U+FFFD each, the good ones among them, too (tokenizers
  * 0.21.4); so they are not shown before the row ends.
