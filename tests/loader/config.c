@@ -81,6 +81,10 @@ static const config_case configs[] = {
     {ISOBIT_E_CONFIG, ",\"forced_eos_token_id\":[2,9]", "forced_eos_token_id"},
     {ISOBIT_E_CONFIG, ",\"forced_eos_token_id\":[2,-1]", "forced_eos_token_id"},
     {ISOBIT_E_CONFIG, ",\"bad_words_ids\":[[7]]", "bad_words_ids"},
+    {ISOBIT_E_CONFIG, ",\"bad_words_ids\":[[0,4294967294]]", "is 4294967294; the vocabulary has"},
+    {ISOBIT_E_CONFIG, ",\"bad_words_ids\":[[0,4294967295]]", "a token id"}, /* none */
+    {ISOBIT_E_CONFIG, ",\"forced_eos_token_id\":[4294967294]", "is 4294967294; the vocabulary has"},
+    {ISOBIT_E_CONFIG, ",\"forced_eos_token_id\":[4294967295]", "a token id"},
     {ISOBIT_E_CONFIG, ",\"bad_words_ids\":[[]]", "bad_words_ids"},
     {ISOBIT_E_CONFIG, ",\"bad_words_ids\":[3]", "bad_words_ids"},
     {ISOBIT_E_CONFIG, ",\"bad_words_ids\":{}", "bad_words_ids"},
