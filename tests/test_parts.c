@@ -148,6 +148,23 @@ static void tasks_of_blocks(void **unused) {
     check_tasks(70, 20, 4096 + 32, 3);
 }
 
+/* More of them than there are lists of blocks: some share one. */
+static void many_tasks(void **unused) {
+    (void)unused;
+    enum { ROWS = 300, COLUMNS = 200, STEPS = 64, THREADS = 100 };
+    const iso_executor executor = {
+        .parallel_for = one_by_one, .user = &shared, .max_threads = THREADS};
+    const iso_context context = {.size = sizeof context, .executor = &executor};
+    float *a = random_floats(ROWS * STEPS), *b = random_floats(STEPS * COLUMNS);
+    float *alone = floats(ROWS * COLUMNS), *c = floats(ROWS * COLUMNS);
+    assert_ok(iso_gemm_f32(alone, COLUMNS, a, STEPS, b, COLUMNS, ROWS, COLUMNS, STEPS, NULL, NULL));
+    shared.calls = 0;
+    assert_ok(iso_gemm_f32(c, COLUMNS, a, STEPS, b, COLUMNS, ROWS, COLUMNS, STEPS, NULL, &context));
+    assert_true(same(c, COLUMNS, alone, COLUMNS, ROWS, COLUMNS));
+    assert_int_equal(shared.tasks[0], THREADS);
+    release();
+}
+
 static void options_of_a_layer(void **unused) {
     (void)unused;
     static const float numbers[2] = {1, 2};
@@ -171,7 +188,7 @@ static void options_of_a_layer(void **unused) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(parts_of_y),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(parts_of_y), cmocka_unit_test(many_tasks),
                                        cmocka_unit_test(options_of_a_layer),
                                        cmocka_unit_test(tasks_of_blocks)};
     if (argc > 1)

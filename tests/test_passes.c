@@ -26,7 +26,7 @@ static struct {
 } seen;
 
 static int lies_in(const float *at, const float *from, size_t floats) {
-    return at >= from && at < from + floats;
+    return from && at >= from && at < from + floats;
 }
 
 static void zero(float *c, size_t ldc, size_t m, size_t n) {
@@ -48,6 +48,7 @@ static void pack(float *dst, const float *src, size_t si, size_t sp, size_t n, s
 static void direct(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t bs,
                    size_t bps, size_t m, size_t n, size_t k, int mode) {
     (void)lda, (void)bs, (void)bps;
+    assert_true(m > 0 && n > 0 && k > 0);
     if (lies_in(a, seen.b, seen.b_floats)) { /* a transposed B */
         seen.read_b += m * k;
         seen.tall = m > seen.tall ? m : seen.tall;
@@ -62,6 +63,7 @@ static void direct(float *c, size_t ldc, const float *a, size_t lda, const float
 static void strip_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t ldb,
                      size_t m, size_t n, size_t k, int add) {
     (void)a, (void)as, (void)ldb, (void)add;
+    assert_true(m > 0 && n > 0 && k > 0);
     if (lies_in(b, seen.a, seen.a_floats)) /* columns of C as rows */
         seen.narrow = m;
     if (lies_in(b, seen.b, seen.b_floats))
@@ -72,6 +74,7 @@ static void strip_bt(float *c, size_t ldc, const float *a, size_t as, const floa
 static void strip(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs,
                   size_t bps, size_t m, size_t n, size_t k, int mode) {
     (void)a, (void)as, (void)bs, (void)bps, (void)mode;
+    assert_true(m > 0 && n > 0 && k > 0);
     seen.tall = m > seen.tall ? m : seen.tall;
     if (lies_in(b, seen.b, seen.b_floats))
         seen.read_b += n * k;
@@ -172,8 +175,9 @@ static void check_transposed(const struct iso_gemm_shape *s, const struct iso_ge
 static void a_transposed_product(void **unused) {
     (void)unused;
     static const size_t shapes[][4] = {
-        {24, 1000, 400, 400}, {40, 700, 512, 512},  {40, 700, 512, 1024},  {16, 3000, 300, 1024},
-        {48, 1520, 600, 600}, {32, 5000, 512, 512}, {100, 900, 1100, 2048}};
+        {24, 1000, 400, 400}, {24, 960, 400, 400},   {32, 512, 512, 512},   {32, 4095, 512, 512},
+        {40, 700, 512, 512},  {40, 700, 512, 1024},  {16, 3000, 300, 1024}, {48, 1520, 600, 600},
+        {32, 5000, 512, 512}, {100, 900, 1100, 2048}};
     checked = 0;
     for (size_t i = 0; i < COUNT(shapes) * WAYS * 2; i++) {
         const size_t *of = shapes[i / WAYS / 2];
@@ -263,7 +267,7 @@ static void epilogues(void **unused) {
 
 static void narrow_products(void **unused) {
     (void)unused;
-    enum { M = 200, N = 4 };
+    enum { M = 192, N = 4 }; /* three times 64 */
     static const size_t ks[] = {300, ISO_K_BLOCK, 1100};
     for (size_t i = 0; i < COUNT(sets) * COUNT(ks) * 2; i++) {
         struct iso_kernels counting = *sets[i / COUNT(ks) / 2];
@@ -304,16 +308,17 @@ static void narrow_products(void **unused) {
 /* Nobody packs nothing, where there are more tasks than panels. */
 static void panels_for_all(void **unused) {
     (void)unused;
-    enum { N = 40, K = 50, TASKS = 7 };
+    enum { N = 48, K = 50, TASKS = 7 };
     struct iso_kernels counting = iso_kernels_scalar;
     counting.gemm_pack = pack;
-    memset(&seen, 0, sizeof seen);
-    seen.b_floats = N * K;
     float *b = calloc(N * K, sizeof *b), *panels = calloc((N + ISO_PANEL) * K, sizeof *panels);
     assert_true(b && panels);
-    seen.b = b;
-    iso_pack_panels(NULL, &counting, panels, b, 1, N, N, K, TASKS);
-    assert_int_equal(seen.packed_b, N * K);
+    for (size_t n = N - ISO_PANEL; n <= N; n++) {
+        memset(&seen, 0, sizeof seen);
+        seen.b = b, seen.b_floats = N * K;
+        iso_pack_panels(NULL, &counting, panels, b, 1, N, n, K, TASKS);
+        assert_int_equal(seen.packed_b, n * K);
+    }
     free(b), free(panels);
 }
 

@@ -337,7 +337,8 @@ static void rows_that_are_packed(void **unused) {
 static void weights_of_16_bits(void **unused) {
     (void)unused;
     static const struct kind kinds[] = {{ISO_GEMM_WIDEN, 1, 0, 0, 100, 1000, 600, 0},
-                                        {ISO_GEMM_WIDEN, 1, 0, 0, 40, 480, 500, 0}};
+                                        {ISO_GEMM_WIDEN, 1, 0, 0, 40, 480, 500, 0},
+                                        {ISO_GEMM_WIDEN, 1, 0, 0, 100, 993, 600, 0}};
     static const struct kind in_registers[] = {{ISO_GEMM_W16, 1, 0, 0, 20, 1000, 600, 0},
                                                {ISO_GEMM_W16, 1, 0, 0, 4, 1000, 600, 0}};
     check_kinds(kinds, COUNT(kinds));
@@ -348,6 +349,7 @@ static void weights_in_groups(void **unused) {
     (void)unused;
     static const struct kind kinds[] = {
         {ISO_GEMM_WIDEN, 0, 8, 0, 100, 1000, 768, 0},
+        {ISO_GEMM_WIDEN, 0, 8, 0, 100, 977, 768, 0},
         {ISO_GEMM_WIDEN, 0, 4, ISO_Q_4, 40, 480, 512, 0},
         {ISO_GEMM_WIDEN, 0, 4, ISO_Q_4 | ISO_Q_I8 | ISO_Q_OFFSETS, 100, 1000, 768, 0}};
     static const struct kind in_registers[] = {{ISO_GEMM_Q, 0, 4, ISO_Q_4, 4, 1000, 640, 0}};
