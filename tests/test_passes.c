@@ -129,8 +129,8 @@ static void run(const struct iso_gemm_shape *s, const struct iso_epilogue *e, si
                             .c = c,
                             .ldc = s->n,
                             .a = a,
-                            .ai = s->k,
-                            .ap = 1,
+                            .ai = s->trans_a ? 1 : s->k,
+                            .ap = s->trans_a ? s->m : 1,
                             .b = b,
                             .bs = s->panels    ? ISO_PANEL
                                   : s->trans_b ? 1
@@ -305,6 +305,30 @@ static void narrow_products(void **unused) {
     }
 }
 
+/* A column-major A lies as a strip does, if one has all of its rows. */
+static size_t packed;
+static void check_packed(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
+                         const struct iso_gemm_plan *plan) {
+    (void)s, (void)machine, (void)plan;
+    assert_int_equal(seen.packed_a, packed);
+    checked++;
+}
+
+static void a_transposed_a(void **unused) {
+    (void)unused;
+    checked = 0;
+    for (size_t i = 0; i < WAYS; i++) {
+        const size_t most = sets[i / ISO_GEMM_CLASSES]->mr;
+        for (size_t m = most - 1; m <= most + 1; m++) {
+            const struct iso_gemm_shape s = {
+                .m = m, .n = 64, .k = 100, .ldb = 64, .threads = 1, .trans_a = 1};
+            packed = m > most ? m * s.k : 0;
+            run(&s, &plain, i, ISO_GEMM_IN_PLACE, check_packed);
+        }
+    }
+    assert_true(checked > 0);
+}
+
 /* Nobody packs nothing, where there are more tasks than panels. */
 static void panels_for_all(void **unused) {
     (void)unused;
@@ -352,6 +376,7 @@ int main(int argc, char **argv) {
                                        cmocka_unit_test(streams),
                                        cmocka_unit_test(epilogues),
                                        cmocka_unit_test(narrow_products),
+                                       cmocka_unit_test(a_transposed_a),
                                        cmocka_unit_test(panels_for_all),
                                        cmocka_unit_test(columns_at_the_edge)};
     if (argc > 1)

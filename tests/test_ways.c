@@ -148,15 +148,18 @@ static void along_rows_of_b(void **unused) {
 
 static void packed_blocks_of_b(void **unused) {
     (void)unused;
-    static const struct shape shapes[] = {
-        {30, 250, 600, 2, 0, 0}, {9, 500, 64, 0, 1, 0}, {100, 100, 100, 1, 0, 1}};
+    static const struct shape shapes[] = {{30, 250, 600, 2, 0, 0},  {9, 500, 64, 0, 1, 0},
+                                          {100, 100, 100, 1, 0, 1}, {5, 100, 600, 0, 0, 0},
+                                          {7, 100, 600, 0, 0, 0},   {9, 100, 600, 0, 0, 0}};
     check_all(shapes, COUNT(shapes), never_in_place, ISO_GEMM_PACK);
 }
 
 static void b_packed_for_all(void **unused) {
     (void)unused;
-    static const struct shape shapes[] = {
-        {150, 40, 520, 0, 1, 0}, {200, 1050, 10, 1, 1, 0}, {130, 60, 130, 0, 1, 1}};
+    static const struct shape shapes[] = {{150, 40, 520, 0, 1, 0},
+                                          {200, 1050, 10, 1, 1, 0},
+                                          {130, 60, 130, 0, 1, 1},
+                                          {130, 1050, 30, 0, 1, 1}};
     check_all(shapes, COUNT(shapes), never_in_place, ISO_GEMM_PACK_SHARED);
 }
 
