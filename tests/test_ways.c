@@ -173,11 +173,31 @@ static void b_transposed(void **unused) {
     check_all(turned, COUNT(turned), never_in_place, ISO_GEMM_TRANSPOSED_C);
 }
 
+/* All columns have what follows the sums, which are 0. */
+static void without_a_product(void **unused) {
+    (void)unused;
+    enum { M = 3, N = 500 };
+    float *a = random_floats(M), *b = random_floats(N), *bias = random_floats(N);
+    float *residual = random_floats(M * N), *c = floats(M * N), *expected = floats(M * N);
+    for (size_t i = 0; i < M * N; i++)
+        expected[i] = bias[i % N] + residual[i];
+    for (size_t v = 0; v < 2 * way_count; v++) {
+        const iso_gemm_options o = {
+            .size = sizeof o, .alpha = v % 2 ? 0 : 1, .bias = bias, .residual = residual, .ldr = N};
+        for (size_t i = 0; i < M * N; i++)
+            c[i] = 123;
+        assert_ok(iso_gemm_f32(c, N, a, 1, b, N, M, N, v % 2, &o, &ways[v / 2]));
+        assert_true(same(c, N, expected, N, M, N));
+    }
+    release();
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(b_in_place),       cmocka_unit_test(b_in_place_and_prefetched),
         cmocka_unit_test(along_rows_of_b),  cmocka_unit_test(packed_blocks_of_b),
-        cmocka_unit_test(b_packed_for_all), cmocka_unit_test(b_transposed)};
+        cmocka_unit_test(b_packed_for_all), cmocka_unit_test(b_transposed),
+        cmocka_unit_test(without_a_product)};
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, make_ways, drop_ways);
