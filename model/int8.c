@@ -20,7 +20,7 @@ static size_t padded(size_t size, size_t to) { return (size + to - 1) / to * to;
 
 iso_status model_int8_find_scales(const model_source *source, const model_tensor *t, size_t n,
                                   const model_tensor **scales) {
-    model_quoted quoted, other;
+    model_quoted quoted, other, dtype;
     iso_error *error = source->error;
     const model_tensor *s = *scales = model_checkpoint_find_beside(source->checkpoint, t, "_scale");
     model_quote(&quoted, t->name, t->name_bytes);
@@ -37,7 +37,10 @@ iso_status model_int8_find_scales(const model_source *source, const model_tensor
         return model_fail(error, ISOBIT_E_DTYPE,
                           "tensor %s has the element type %s; F32, F16 or BF16 is expected of "
                           "scales",
-                          other.text, s->dtype_name);
+                          other.text,
+                          s->dtype == MODEL_UNKNOWN
+                              ? model_quote(&dtype, s->dtype_name, strlen(s->dtype_name))
+                              : s->dtype_name);
     if ((s->rank != 1 && s->rank != 2) || s->shape[0] != n || (s->rank == 2 && s->shape[1] != 1))
         return model_fail(
             error, ISOBIT_E_SHAPE,
