@@ -197,7 +197,8 @@ void test_special_names(void **state) {
 void test_all_bytes(void **state) {
     (void)state;
     files f;
-    char json[8192], text[256];
+    static char json[8192];
+    char text[256];
     uint32_t ids[256];
     size_t count, length, sequences;
     files_make(&f);
