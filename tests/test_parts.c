@@ -9,6 +9,8 @@
 #include "gemm/plan.h"
 #include "parts.h"
 
+#include <float.h>
+
 /* ---------------------------------------------------------------------------------- parts of y */
 
 enum { M = 150, N = 300, LD = 340, ROW = 3, COLUMN = 32, MOST = M + ROW };
@@ -165,6 +167,28 @@ static void many_tasks(void **unused) {
     release();
 }
 
+/* The largest float is a number like others: with weights of 0 it gives 0, where infinity gives
+ * NaN. */
+static void largest_numbers(void **unused) {
+    (void)unused;
+    enum { OUT = 16, IN = 64 };
+    static const iso_q_format format = {4, 32, ISOBIT_SCALE_F16};
+    static uint32_t zeros[IN / 32 * 80] __attribute__((aligned(64)));
+    const iso_packed_q w = {.data = zeros, .n = OUT, .k = IN, .format = format};
+    for (size_t i = 0; i < iso_isa_count(); i++) {
+        const iso_context context = {.size = sizeof context, .isa = iso_isa_get(i)};
+        float x[IN] = {1}, y[OUT];
+        if (iso_isa_missing(context.isa))
+            continue;
+        x[40] = FLT_MAX;
+        assert_ok(iso_linear_q_s8(y, OUT, x, IN, &w, 1, NULL, &context));
+        assert_true(y[0] == 0 && y[OUT - 1] == 0);
+        x[40] = INFINITY;
+        assert_ok(iso_linear_q_s8(y, OUT, x, IN, &w, 1, NULL, &context));
+        assert_true(isnan(y[0]) && isnan(y[OUT - 1]));
+    }
+}
+
 static void options_of_a_layer(void **unused) {
     (void)unused;
     static const float numbers[2] = {1, 2};
@@ -189,6 +213,7 @@ static void options_of_a_layer(void **unused) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(parts_of_y), cmocka_unit_test(many_tasks),
+                                       cmocka_unit_test(largest_numbers),
                                        cmocka_unit_test(options_of_a_layer),
                                        cmocka_unit_test(tasks_of_blocks)};
     if (argc > 1)

@@ -65,7 +65,7 @@ OPS = {"attention_w16": (["attention_w16", "attention_w16_softcap"], ["test_kv16
        "gemm_w16": (["gemm_w16", "gemm_widen"], ["test_w16"]),
        "q4_tile": (["gemm_q_s8"], ["test_q"]),
        "q_factors": (["gemm_q", "gemm_dequantise", "gemm_q_s8"], ["test_q"]),
-       "quantize_blocks": (["quantize_blocks"], ["test_q"]),
+       "quantize_blocks": (["quantize_blocks"], ["test_q", "test_parts"]),
        "quantize_s8": (["quantize_s8"], ["test_s8"]),
        "round_b16": (["gemm_b16"], ["test_b16"]),
        "s8_tile": (["gemm_s8", "quantize_s8"], ["test_s8"]),
