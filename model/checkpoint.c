@@ -263,3 +263,8 @@ iso_status model_checkpoint_open_shards(model_checkpoint *checkpoint, const char
           model_tensor_order);
     return check_twice(checkpoint, error);
 }
+
+const char *model_quote_dtype(model_quoted *out, const model_tensor *t) {
+    return t->dtype == MODEL_UNKNOWN ? model_quote(out, t->dtype_name, strlen(t->dtype_name))
+                                     : t->dtype_name;
+}

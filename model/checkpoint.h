@@ -74,6 +74,9 @@ typedef struct model_checkpoint {
     size_t shard_count;
 } model_checkpoint;
 
+/* The type of its elements, for a message: one that is not known may be named by any bytes. */
+const char *model_quote_dtype(model_quoted *out, const model_tensor *t);
+
 /*
  * A file of safetensors, one of torch.save (bin.c), an index of each (checkpoint.c). Whatever comes
  * back, the checkpoint is to be closed. Headers, and what a .bin file has instead, are limited to

@@ -43,11 +43,12 @@ static iso_status read_shape(const finder *f, model_tensor *t, const model_tenso
 
 static iso_status check_scales(const finder *f, model_tensor *t, const model_tensor *scales) {
     const uint64_t groups = scales->rank == 2 ? scales->shape[1] : 0;
+    model_quoted dtype;
     if (scales->dtype != MODEL_F32 && scales->dtype != MODEL_F16 && scales->dtype != MODEL_BF16)
         return model_fail(f->error, ISOBIT_E_DTYPE,
                           "tensor %s: its scales have the element type %s; F32, F16 or BF16 is "
                           "expected",
-                          f->name.text, scales->dtype_name);
+                          f->name.text, model_quote_dtype(&dtype, scales));
     if (!groups || scales->shape[0] != t->shape[0] || t->shape[1] % groups)
         return model_fail(
             f->error, ISOBIT_E_SHAPE,
@@ -90,6 +91,7 @@ static iso_status make_matrix(finder *f, model_tensor *t, const model_tensor *pa
               order = model_checkpoint_find_beside(all, t, "_g_idx") != NULL,
               twice = model_checkpoint_find(all, t->name) != NULL;
     model_tensor *own = model_alloc(&f->checkpoint->arena, 1, sizeof *own);
+    model_quoted dtype;
     if (!own)
         return model_fail(f->error, ISOBIT_E_NOMEM, "out of memory");
     if (twice)
@@ -104,7 +106,7 @@ static iso_status make_matrix(finder *f, model_tensor *t, const model_tensor *pa
     if (strcmp(packed->dtype_name, "I32") != 0)
         return model_fail(f->error, ISOBIT_E_UNSUPPORTED,
                           "tensor %s: its weight_packed has the element type %s; I32 is expected",
-                          f->name.text, packed->dtype_name);
+                          f->name.text, model_quote_dtype(&dtype, packed));
     if (!scales || !shape)
         return model_fail(f->error, ISOBIT_E_MISSING, "tensor %s has weight_packed, and no %s",
                           f->name.text, scales ? "weight_shape" : "weight_scale");

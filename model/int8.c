@@ -37,10 +37,7 @@ iso_status model_int8_find_scales(const model_source *source, const model_tensor
         return model_fail(error, ISOBIT_E_DTYPE,
                           "tensor %s has the element type %s; F32, F16 or BF16 is expected of "
                           "scales",
-                          other.text,
-                          s->dtype == MODEL_UNKNOWN
-                              ? model_quote(&dtype, s->dtype_name, strlen(s->dtype_name))
-                              : s->dtype_name);
+                          other.text, model_quote_dtype(&dtype, s));
     if ((s->rank != 1 && s->rank != 2) || s->shape[0] != n || (s->rank == 2 && s->shape[1] != 1))
         return model_fail(
             error, ISOBIT_E_SHAPE,

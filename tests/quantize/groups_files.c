@@ -202,6 +202,12 @@ static void scales_of_more_rows(changed *c) {
 static void integer_scales(changed *c) {
     json_object_set_new(entry_of(c, X "_scale"), "dtype", json_string("I16"));
 }
+static void nameless_scales(changed *c) {
+    json_object_set_new(entry_of(c, X "_scale"), "dtype", json_string("F3\x7f"));
+}
+static void nameless_numbers(changed *c) {
+    json_object_set_new(entry_of(c, X "_packed"), "dtype", json_string("I3\x7f"));
+}
 static void nan_scale(changed *c) { set_bytes(c, X "_scale", 10, 0x7e00, 2); }
 static void infinite_scale(changed *c) { set_bytes(c, X "_scale", 10, 0x7c00, 2); }
 static void zero_scale(changed *c) { set_bytes(c, X "_scale", 10, 0, 2); }
@@ -231,6 +237,8 @@ void test_groups_refused(void **state) {
         {order, ISOBIT_E_UNSUPPORTED, "\"" X "\" has weight_g_idx"},
         {twice, ISOBIT_E_DUPLICATE, "\"" X "\" is there, and its weight_packed, too"},
         {bytes, ISOBIT_E_UNSUPPORTED, "weight_packed has the element type U8; I32 is expected"},
+        {nameless_numbers, ISOBIT_E_UNSUPPORTED, "the element type \"I3\\x7f\"; I32 is expected"},
+        {nameless_scales, ISOBIT_E_DTYPE, "the element type \"F3\\x7f\"; F32, F16 or BF16"},
         {list_of_three, ISOBIT_E_SHAPE, "\"" X "\": its weight_shape is no list of two"},
         {float_shape, ISOBIT_E_SHAPE, "\"" X "\": its weight_shape is no list of two"},
         {short_shape, ISOBIT_OK, ""},
