@@ -56,8 +56,10 @@ OP(linear_bf16, prepare_bf16, call_w16, OTHER, 0, NEEDS_FEW_BITS(w16));
 OP(linear_b16, prepare_b16, call_b16, OTHER, 0, NEEDS_FEW_BITS(w16) | BENCH_BIT(set_numerics));
 OP(linear_q8, prepare_q8, call_q, OTHER, 0, NEEDS_FEW_BITS(q));
 OP(linear_q4, prepare_q4, call_q, OTHER, 0, NEEDS_FEW_BITS(q));
-OP(linear_q4_s8, prepare_q4_s8, call_q_s8, OTHER, 0,
-   NEEDS_FEW_BITS(q) | BENCH_BIT(linear_q_s8) | BENCH_BIT(linear_q_s8_workspace_bytes));
+#define NEEDS_Q_S8                                                                                 \
+    (NEEDS_FEW_BITS(q) | BENCH_BIT(linear_q_s8) | BENCH_BIT(linear_q_s8_workspace_bytes))
+OP(linear_q8_s8, prepare_q8_s8, call_q_s8, OTHER, 0, NEEDS_Q_S8);
+OP(linear_q4_s8, prepare_q4_s8, call_q_s8, OTHER, 0, NEEDS_Q_S8);
 OP(linear_s8, prepare_s8, call_s8, OTHER, 0, NEEDS_FEW_BITS(s8));
 FUSED_OP(linear_bias_gelu, prepare_linear_bias, call_linear_gelu, linear_then_gelu, 0,
          NEEDS_LINEAR);
@@ -107,6 +109,10 @@ const struct bench_case bench_cases[] = {
     {&linear_q4, 16, 512, 512, BENCH_FMA, 0, BENCH_NO_FLOOR, 0},
     {&linear_q4, 1, 512, 512, BENCH_READ, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
     {&linear_q4, 1, VOCABULARY, 512, BENCH_READ, BENCH_THREADS, BENCH_NO_FLOOR, 0},
+    {&linear_q8_s8, 512, 512, 512, BENCH_INT8, BENCH_THREADS, BENCH_NO_FLOOR, 0},
+    {&linear_q8_s8, 16, 512, 512, BENCH_INT8, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
+    {&linear_q8_s8, 1, 512, 512, BENCH_READ, 0, BENCH_NO_FLOOR, 0},
+    {&linear_q8_s8, 1, VOCABULARY, 512, BENCH_READ, BENCH_THREADS, BENCH_NO_FLOOR, 0},
     {&linear_q4_s8, 512, 512, 512, BENCH_INT8, BENCH_THREADS, BENCH_NO_FLOOR, 0},
     {&linear_q4_s8, 16, 512, 512, BENCH_INT8, BENCH_SCALAR, BENCH_NO_FLOOR, 0},
     {&linear_q4_s8, 1, 512, 512, BENCH_READ, 0, BENCH_NO_FLOOR, 0},
@@ -246,7 +252,9 @@ static int has_kernel(const struct bench_case *spec, const char *isa) {
     const int level = strchr(isa, '_') != NULL, bf16 = strstr(isa, "_bf16") != NULL;
     return bench_is_native(spec)
                ? bf16 || strstr(isa, "_amx")
-               : !level || ((spec->op == &linear_s8 || spec->op == &linear_q4_s8) && !bf16);
+               : !level || ((spec->op == &linear_s8 || spec->op == &linear_q8_s8 ||
+                             spec->op == &linear_q4_s8) &&
+                            !bf16);
 }
 
 int bench_has_row(const struct bench_case *spec, const char *isa, int all_threads) {

@@ -126,14 +126,16 @@ iso_status prepare_b16(struct bench_job *job) {
 
 iso_status prepare_q8(struct bench_job *job) { return prepare(job, PACKED_Q8); }
 iso_status prepare_q4(struct bench_job *job) { return prepare(job, PACKED_Q4); }
-iso_status prepare_q4_s8(struct bench_job *job) {
+static iso_status prepare_q_s8(struct bench_job *job, enum packed_kind kind) {
     size_t bytes;
-    iso_status status = prepare(job, PACKED_Q4);
+    iso_status status = prepare(job, kind);
     if (!status)
         status = job->library->linear_q_s8_workspace_bytes(&bytes, &job->packed.q, job->spec->m,
                                                            &job->context);
     return status ? status : need_workspace(job, bytes);
 }
+iso_status prepare_q8_s8(struct bench_job *job) { return prepare_q_s8(job, PACKED_Q8); }
+iso_status prepare_q4_s8(struct bench_job *job) { return prepare_q_s8(job, PACKED_Q4); }
 iso_status prepare_s8(struct bench_job *job) { return prepare(job, PACKED_S8); }
 
 iso_status call_w16(const struct bench_job *job) {

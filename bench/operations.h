@@ -131,6 +131,7 @@ iso_status prepare_bf16(struct bench_job *job);
 iso_status prepare_b16(struct bench_job *job);
 iso_status prepare_q8(struct bench_job *job);
 iso_status prepare_q4(struct bench_job *job);
+iso_status prepare_q8_s8(struct bench_job *job);
 iso_status prepare_q4_s8(struct bench_job *job);
 iso_status prepare_s8(struct bench_job *job);
 iso_status call_w16(const struct bench_job *job);

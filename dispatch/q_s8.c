@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weights of 4 bits in groups times rows of int8 in blocks. Some rows at a time, whose integers
- * stay in L2, become integers; then the columns are shared out.
+ * Weights of 4 or 8 bits in groups times rows of int8 in blocks. Some rows at a time, whose
+ * integers stay in L2, become integers; then the columns are shared out.
  */
 #include "gemm/product.h"
 #include "parts.h"
@@ -41,7 +41,8 @@ static iso_status plan(struct product *t) {
     t->blocks = iso_s8_blocks(k);
     const size_t most = t->blocks ? BLOCK_BYTES / LINE_BYTES / t->blocks : t->m;
     t->rows = iso_min_size(t->m, most > LEAST_ROWS ? most : LEAST_ROWS);
-    t->mode = n > ISO_L2_FLOATS * 8 / (k ? k : 1) ? ISO_DIRECT_BEYOND_L2 : 0;
+    const size_t each = t->type & ISO_Q_4 ? 8 : 4; /* in a word */
+    t->mode = n > ISO_L2_FLOATS * each / (k ? k : 1) ? ISO_DIRECT_BEYOND_L2 : 0;
     if (!iso_mul_overflows(&work, t->m * k, n) && work < ISO_GEMM_SMALL_WORK)
         t->threads = 1; /* others would come too late */
     return iso_mul_overflows(&work, t->rows, t->blocks * sizeof *t->a) ? ISOBIT_E_OVERFLOW
@@ -115,7 +116,7 @@ static const struct iso_kernels *product_of(const struct iso_isa *isa) {
 static iso_status check_weights(struct product *t) {
     const iso_packed_q *w = t->w;
     t->type = iso_q_type(&w->format);
-    if (t->type < 0 || !(t->type & ISO_Q_4))
+    if (t->type < 0)
         return ISOBIT_E_OPTION;
     return w->k % iso_q_block(t->type) ? ISOBIT_E_DIM
            : w->n && w->k && !w->data  ? ISOBIT_E_NULL
@@ -154,8 +155,8 @@ iso_status iso_linear_q_s8(float *y, size_t ldy, const float *x, size_t ldx, con
     if (begin) {
         char way[100] = "no product";
         if (!status && t.s8)
-            snprintf(way, sizeof way, "4 bits times int8; tasks %zu; blocks of %zu rows", t.threads,
-                     t.rows);
+            snprintf(way, sizeof way, "%u bits times int8; tasks %zu; blocks of %zu rows",
+                     w->format.bits, t.threads, t.rows);
         const struct iso_parts_call call = {"linear_q_s8", way, m,   w ? w->n : 0,
                                             w ? w->k : 0,  ldx, ldy, options};
         iso_parts_tell(begin, &call, context, status);

@@ -109,9 +109,9 @@ static inline int8_t iso_s8_nearest(float x) {
 }
 
 /*
- * Rows of int8 that multiply weights of 4 bits: blocks of 32 steps, a cache line each. Eight steps
- * lie in the order 7 5 3 1 6 4 2 0, since a word of the weights, as a number, has the steps 7 5 3 1
- * in the lower halves of its bytes and 6 4 2 0 in the upper ones, the lowest byte first.
+ * Rows of int8 that multiply weights in groups: blocks of 32 steps, a cache line each. Eight steps
+ * lie in the order 7 5 3 1 6 4 2 0, since a word of weights of 4 bits, as a number, has the steps 7
+ * 5 3 1 in the lower halves of its bytes and 6 4 2 0 in the upper ones, the lowest byte first.
  */
 #define ISO_S8_BLOCK 32
 struct iso_s8_block {
@@ -258,8 +258,8 @@ enum { ISO_DIRECT_ADD = 1, ISO_DIRECT_BEYOND_L2 = 2, ISO_DIRECT_NEXT = 4 };
  * quantize_blocks: rows of n floats become blocks, [rows][ldt >= iso_s8_blocks(n)], each as a row
  * of quantize_s8. The float of a sum is multiplied by the scale, rounded.
  *
- * gemm_q_s8: weights of 4 bits of the layout of gemm_q, k a multiple of their block, times such
- * rows, any number of them. From +0 on, for each block of a row (or, with groups of 16, each half)
+ * gemm_q_s8: weights of the layout of gemm_q, k a multiple of their block, times such rows, any
+ * number of them. From +0 on, for each block of a row (or, with groups of 16, each half)
  * in order
  *     c = fma(float of the exact sum of products of integers, weights' scale times row's scale, c)
  *     c = fma(weights' offset, the row's scaled sum, c)        if there are offsets

@@ -222,5 +222,11 @@ void q_s8_forgets_offsets(float *c, size_t ldc, const struct iso_s8_block *a, si
 void q_s8_writes_whole_panels(float *c, size_t ldc, const struct iso_s8_block *a, size_t lda,
                               const uint32_t *b, size_t bps, const float *bias, size_t m, size_t n,
                               size_t k, int type, int mode);
+void q_s8_saturates(float *c, size_t ldc, const struct iso_s8_block *a, size_t lda,
+                    const uint32_t *b, size_t bps, const float *bias, size_t m, size_t n, size_t k,
+                    int type, int mode);
+void q_s8_misses_least(float *c, size_t ldc, const struct iso_s8_block *a, size_t lda,
+                       const uint32_t *b, size_t bps, const float *bias, size_t m, size_t n,
+                       size_t k, int type, int mode);
 
 #endif

@@ -95,7 +95,9 @@ static const char *const names[EVERY_OP_COUNT] = {"gemm",
                                                   "embed, 8 bits",
                                                   "attention, 16 bits",
                                                   "caches, 16 bits",
-                                                  "round"};
+                                                  "round",
+                                                  "linear, 4 bits and int8",
+                                                  "linear, 8 bits and int8"};
 
 const char *every_op_name(size_t op) { return op < EVERY_OP_COUNT ? names[op] : "?"; }
 
@@ -204,6 +206,7 @@ iso_status every_op(float *out, size_t op, const iso_context *x) {
     case 31: return caches16(out, x);
     case 32: return iso_round_w16(out, N, residual, N, M, N, ISOBIT_BF16, x);
     case 33: return iso_linear_q_s8(out, N, input, K, &w_q4, M, &l, x);
+    case 34: return iso_linear_q_s8(out, N, input, K, &w_q8, M, &l, x);
     default: return ISOBIT_E_RANGE;
     }
 }

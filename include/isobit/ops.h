@@ -226,9 +226,10 @@ ISOBIT_API iso_status iso_linear_s8_workspace_bytes(size_t *bytes, const iso_pac
                                                     const iso_context *context);
 
 /*
- * Weights of 4 bits, packed by iso_pack_q, times rows of x that are rounded to int8, in blocks of
- * 32: what programs for such models mostly do. Faster than iso_linear_q, most of all with few rows
- * from memory; rounding differs from its results by about a hundredth, less than the 4 bits do.
+ * Weights of 4 or 8 bits, packed by iso_pack_q, times rows of x that are rounded to int8, in blocks
+ * of 32: what programs for such models mostly do. Faster than iso_linear_q, most of all with few
+ * rows; with many rows weights of 8 bits gain only where CPUs have products of integers (VNNI, dot
+ * products). Results differ by about a hundredth: less than by the rounding of weights to 4 bits.
  * Each block of a row, the last of which may be 16 long, becomes integers and a scale as a row of
  * iso_quantize_s8 does. From +0 on, for each block in order (with groups of 16: for each half of
  * one), in f32, each operation rounded:
@@ -237,7 +238,6 @@ ISOBIT_API iso_status iso_linear_s8_workspace_bytes(size_t *bytes, const iso_pac
  * and in the end y = act(y + bias) + residual. The bits are the same with every instruction set,
  * number of threads and m. A NaN or an infinity in a row of x gives a row of NaN.
  * iso_linear_q otherwise; without a workspace it allocates memory for the integers.
- * ISOBIT_E_OPTION: the weights have 8 bits.
  */
 ISOBIT_API iso_status iso_linear_q_s8(float *y, size_t ldy, const float *x, size_t ldx,
                                       const iso_packed_q *w, size_t m,

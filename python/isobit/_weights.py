@@ -57,8 +57,8 @@ class PackedLinear:
     With all but "int8" y has the bits of float32 weights of the same values. With "int8" the rows
     of x become integers, too, as quantize_int8 makes them: y differs by about a hundredth.
     `group` and scale_dtype belong to "q8" and "q4"; see quantize_blocks. With rows="int8",
-    for "q4" alone, rows of x become integers in blocks of 32: faster than "f32",
-    with an error that is small beside that of the 4 bits.
+    for these two, rows of x become integers in blocks of 32: faster than "f32", with an
+    error that is small beside that of the 4 bits, and smaller than that of "int8".
 
     The packed form is the same for all instruction sets. May be used by any number of threads at
     once.
@@ -80,8 +80,8 @@ class PackedLinear:
         self._format, self.rows = Format(dtype, group, scale_dtype), rows
         if rows not in ("f32", "int8"):
             raise ValueError(f"rows: {rows!r} is none of 'f32', 'int8'")
-        if rows == "int8" and dtype != "q4":
-            raise ValueError(f"rows: 'int8' is for dtype 'q4', got {dtype!r}")
+        if rows == "int8" and dtype not in ("q8", "q4"):
+            raise ValueError(f"rows: 'int8' is for dtype 'q8' or 'q4', got {dtype!r}")
         w = self._format.stored("weight", weight)
         self.n, self.k = int(w.shape[0]), self._format.columns(w)
         self._bias = None if bias is None else vector("bias", bias, self.n).copy()

@@ -18,7 +18,7 @@ FORMATS = [("q8", g, s) for g in (16, 32, 64, 128) for s in ("f16", "f32")]
 FORMATS += [("q4", g, s) for g in (16, 32, 64, 128) for s in ("f16", "f32")]
 ALL = [dict(dtype=d) for d in ("f32", "f16", "bf16", "int8")]
 ALL += [dict(dtype=d, group=g, scale_dtype=s) for d, g, s in FORMATS]
-ROWS_OF_INT8 = dict(dtype="q4", group=64, scale_dtype="f32", rows="int8")
+ROWS_OF_INT8 = [dict(dtype=d, group=64, scale_dtype="f32", rows="int8") for d in ("q8", "q4")]
 
 
 def as_words(how):
@@ -264,13 +264,14 @@ def test_int8(rng, isa, m, n, k):
 
 @pytest.mark.parametrize("m, n, k", [(1, 5, 32), (3, 33, 128), (40, 48, 640)])
 @pytest.mark.parametrize("group", [16, 32])
-def test_rows_of_int8(rng, isa, m, n, k, group):
-    how = dict(dtype="q4", group=group, scale_dtype="f32")
+@pytest.mark.parametrize("dtype", ["q8", "q4"])
+def test_rows_of_int8(rng, isa, m, n, k, group, dtype):
+    how = dict(dtype=dtype, group=group, scale_dtype="f32")
     x, w, bias = normal(rng, m, k), normal(rng, n, k), normal(rng, n)
     blocks = isobit.quantize_blocks(w, **how)
     q, s = double(*int8_of(x.reshape(-1, 32)))
     rounded = (q * s).reshape(m, k)  # exact but for the scales' own rounding
-    W = values_of(blocks, "q4", group, "f32")
+    W = values_of(blocks, dtype, group, "f32")
     layer = isobit.PackedLinear(blocks, bias, rows="int8", **how)
     wanted = rounded @ W.T + bias
     bound = product_bound(rounded, W.T, np.abs(bias)) + 2 * U * (np.abs(rounded) @ np.abs(W.T))
@@ -281,7 +282,7 @@ def test_rows_of_int8(rng, isa, m, n, k, group):
     assert "rows='int8'" in repr(layer) and layer.rows == "int8"
 
 
-@pytest.mark.parametrize("how", ALL + [ROWS_OF_INT8], ids=as_words)
+@pytest.mark.parametrize("how", ALL + ROWS_OF_INT8, ids=as_words)
 def test_the_same_bits_from_all_sets_threads_and_rows(rng, how):
     x, w, bias = normal(rng, 70, 256), normal(rng, 200, 256), normal(rng, 200)
     found = set()
@@ -298,7 +299,7 @@ def test_the_same_bits_from_all_sets_threads_and_rows(rng, how):
     assert len(ISAS) > 1 and len(found) == 1
 
 
-@pytest.mark.parametrize("how", ALL + [ROWS_OF_INT8], ids=as_words)
+@pytest.mark.parametrize("how", ALL + ROWS_OF_INT8, ids=as_words)
 def test_a_layer_packed_with_one_set_runs_with_another(rng, how):
     x, w = normal(rng, 9, 128), normal(rng, 40, 128)
     isobit.set_isa(ISAS[0])
@@ -424,8 +425,8 @@ def test_formats_that_do_not_exist(function):
 def test_formats_that_some_do_not_take():
     refuses(ValueError, "group: dtype 'int8' has none", isobit.PackedLinear, f(4, 64),
             dtype="int8", group=32)
-    refuses(ValueError, "rows: 'int8' is for dtype 'q4', got 'q8'", isobit.PackedLinear, f(4, 64),
-            dtype="q8", rows="int8")
+    refuses(ValueError, "rows: 'int8' is for dtype 'q8' or 'q4', got 'f16'", isobit.PackedLinear,
+            f(4, 64), dtype="f16", rows="int8")
     refuses(ValueError, "rows: 'f16' is none of 'f32', 'int8'", isobit.PackedLinear, f(4, 64),
             dtype="q4", rows="f16")
     refuses(ValueError, "dtype: 'int8' is none of 'f32', 'f16'", isobit.embed, [0], f(4, 64),

@@ -121,3 +121,50 @@ void q_s8_writes_whole_panels(float *c, size_t ldc, const struct iso_s8_block *a
     if (m && n % 16)
         c[(m - 1) * ldc + n] = 0;
 }
+
+/* A block of 32 numbers of 8 bits with a scale of F16, and no bias. */
+static int q_s8_plain(const float *bias, size_t m, size_t n, size_t k, int type) {
+    return m && n && k == ISO_S8_BLOCK && type == 0 && !bias;
+}
+/* Number `step` of the first column. */
+static int q_s8_number(const uint32_t *b, size_t step) {
+    return ((const int8_t *)(b + iso_q_scale_words(0)))[step * ISO_PANEL];
+}
+/* The first element once more, with a sum that is off by so much. */
+static void q_s8_off_by(float *c, const struct iso_s8_block *a, const uint32_t *b, int64_t sum,
+                        int64_t off) {
+    uint16_t scale;
+    memcpy(&scale, b, sizeof scale);
+    if (off)
+        c[0] = (float)(sum + off) * (iso_f16_value(scale) * a->scale);
+}
+
+/* As pairs of products saturate in 16 bits, where weights are 128 more than they mean. */
+void q_s8_saturates(float *c, size_t ldc, const struct iso_s8_block *a, size_t lda,
+                    const uint32_t *b, size_t bps, const float *bias, size_t m, size_t n, size_t k,
+                    int type, int mode) {
+    good->gemm_q_s8(c, ldc, a, lda, b, bps, bias, m, n, k, type, mode);
+    int64_t sum = 0, off = 0;
+    for (size_t s = 0; q_s8_plain(bias, m, n, k, type) && s < k; s += 2) {
+        const int x[] = {a->q[iso_s8_place(s)], a->q[iso_s8_place(s + 1)]};
+        const int w[] = {q_s8_number(b, s), q_s8_number(b, s + 1)};
+        const int two = (w[0] + 128) * x[0] + (w[1] + 128) * x[1];
+        sum += w[0] * x[0] + w[1] * x[1];
+        off += two > 32767 ? 32767 - two : two < -32768 ? -32768 - two : 0;
+    }
+    q_s8_off_by(c, a, b, sum, off);
+}
+
+/* As a sign is taken from weights, of which -128 has no opposite. */
+void q_s8_misses_least(float *c, size_t ldc, const struct iso_s8_block *a, size_t lda,
+                       const uint32_t *b, size_t bps, const float *bias, size_t m, size_t n,
+                       size_t k, int type, int mode) {
+    good->gemm_q_s8(c, ldc, a, lda, b, bps, bias, m, n, k, type, mode);
+    int64_t sum = 0, off = 0;
+    for (size_t s = 0; q_s8_plain(bias, m, n, k, type) && s < k; s++) {
+        const int x = a->q[iso_s8_place(s)], w = q_s8_number(b, s);
+        sum += w * x;
+        off += w == -128 ? x : 0; /* as if it were -127 */
+    }
+    q_s8_off_by(c, a, b, sum, off);
+}

@@ -195,8 +195,6 @@ void few_bits_plan(unsigned op, unsigned fill) {
     const unsigned which = byte();
     type = which & 1 ? ISOBIT_BF16 : ISOBIT_F16;
     format = (iso_q_format){which & 2 ? 4 : 8, 16u << which / 4 % 4, (iso_q_scale)(which / 16 % 6)};
-    if (op == LINEAR_Q_S8)
-        format.bits = 4;
     switch (op) {
     case QUANTIZE_S8: plan_quantize(fill); break;
     case EMBED_W16:

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Suites of weights of 4 bits times rows of int8 in blocks: quantize_blocks and gemm_q_s8, whose
- * bits are those of the formulas in docs/numerics.md. Sums of integers are those of int64.
+ * bits are those of the formulas in docs/numerics.md. Sums of integers are those of int64. And of
+ * weights of 8 bits, which came later: gemm_q_s8_more.
  */
 #include <math.h>
 #include <string.h>
@@ -270,17 +271,19 @@ static double p_bytes(const struct iso_check_case *c) {
     return m * (2 * (double)k_of(c) + 4 * n) + n / 16 * 4.0 * (double)ldb_of(c);
 }
 
-/* Those of 4 bits that exist. */
-static int exists(size_t type) { return type & ISO_Q_4 && !(type & ISO_Q_I8 && type & ISO_Q_F32); }
+/* Those of 4 bits, or (more) of 8, that exist. */
+static int exists(size_t type, int more) {
+    return (type & ISO_Q_4) == (more ? 0 : ISO_Q_4) && !(type & ISO_Q_I8 && type & ISO_Q_F32);
+}
 enum { ALL_TYPES = 64 };
 
-static void p_random(struct iso_check_case *c, struct iso_check_random *r) {
+static void p_random_of(struct iso_check_case *c, struct iso_check_random *r, int more) {
     size_t *p = c->p;
     p[P_M] = iso_check_random_log(r, 20);
     p[P_N] = iso_check_random_log(r, 200);
     do
         p[P_TYPE] = iso_check_random_below(r, ALL_TYPES);
-    while (!exists(p[P_TYPE]));
+    while (!exists(p[P_TYPE], more));
     p[P_BLOCKS] = iso_check_random_log(r, 768 / iso_q_block_of(p[P_TYPE]));
     while (p[P_M] * p[P_N] * k_of(c) > 1 << 17)
         p[P_N] > 1 ? (p[P_N] /= 2) : (p[P_M] /= 2);
@@ -291,6 +294,11 @@ static void p_random(struct iso_check_case *c, struct iso_check_random *r) {
     p[P_CGAP] = iso_check_random_gap(r);
     c->fill = (unsigned)iso_check_random_below(r, ISO_CHECK_FILL_ALL);
     c->flags = flags_of(c->fill);
+}
+
+static void p_random(struct iso_check_case *c, struct iso_check_random *r) { p_random_of(c, r, 0); }
+static void p_random_more(struct iso_check_case *c, struct iso_check_random *r) {
+    p_random_of(c, r, 1);
 }
 
 /* Of each type every height of a tile, tails of n, and kinds of numbers. */
@@ -311,7 +319,7 @@ static void p_cases(struct iso_check_cases *l) {
                     t % 4, t % 2, t % INTEGERS, ISO_Q_4 | (t % 3 ? 0 : ISO_Q_OFFSETS), t % 3,
                     gaps[t / 2 % 5], gaps[t / 7 % 5]);
     for (size_t type = 0; type < ALL_TYPES; type++) {
-        if (!exists(type))
+        if (!exists(type, 0))
             continue;
         const size_t most = iso_q_block_of(type) == 256 ? 2 : 5;
         for (size_t m = 1; m <= 7; m++, t++)
@@ -351,3 +359,59 @@ const struct iso_check_suite iso_kernel_suite_gemm_q_s8 = {
     .flops = p_flops,
     .bytes = p_bytes,
     .random = p_random};
+
+/* The same of 8 bits, whose tiles are taller, and parts of k shorter. */
+static void p_cases_more(struct iso_check_cases *l) {
+    static const size_t ns[] = {1, 4, 7, 8, 9, 15, 16, 17, 31, 33, 50};
+    if (l->plan == ISO_CHECK_PLAN_BENCH) {
+        iso_add(l, 1, 0, 0, 1, 512, 16, 0, 0, 0, 0, 0, 0);
+        iso_add(l, 1, 0, 0, 16, 512, 16, 0, 0, 0, 0, 0, 0);
+        iso_add(l, 1, 0, 0, 1, 512, 2, 0, 0, ISO_Q_16 | ISO_Q_I8, 0, 0, 0);
+        return;
+    }
+    size_t t = 0;
+    for (size_t n = 0; n < iso_count(ns); n++)
+        for (size_t m = 0; m <= 18; m++, t++)
+            iso_add(l, 30, ISO_CHECK_FILL_UNIFORM,
+                    ISO_CHECK_CASE_TRAPLESS | (t % 8 == 1 ? ISO_CHECK_CASE_GOLDEN : 0), m, ns[n],
+                    t % 4, t % 2, t % INTEGERS, t % 3 ? 0 : ISO_Q_OFFSETS, t % 3, t / 2 % 5 * 3,
+                    t / 7 % 5);
+    for (size_t type = 0; type < ALL_TYPES; type++) {
+        if (!exists(type, 1))
+            continue;
+        const size_t block = iso_q_block_of(type), most = block == 256 ? 2 : 5;
+        for (size_t m = 1; m <= 9; m++, t++)
+            iso_add(l, 10, t % 5 == 1 ? ISO_CHECK_FILL_INTEGER : ISO_CHECK_FILL_UNIFORM,
+                    ISO_CHECK_CASE_TRAPLESS | (t % 4 ? 0 : ISO_CHECK_CASE_GOLDEN), m,
+                    ns[t % iso_count(ns)], 1 + t % most, t % 2, t / 2 % INTEGERS, type, t % 3,
+                    t % 4, t % 5);
+        for (unsigned fill = 0; fill < ISO_CHECK_FILL_TOP_AT; fill++)
+            iso_add(l, 4, fill, flags_of(fill), 1 + t++ % 9, 37, 1, fill % 2, fill % INTEGERS, type,
+                    1, 2, 3);
+        iso_add(l, 4, ISO_CHECK_FILL_UNIFORM, ISO_CHECK_CASE_ALIGN, 1 + t % 9, 23, 1, t % 2, 0,
+                type, 1, 1, 1);
+        iso_add(l, 1, ISO_CHECK_FILL_SMALL, ISO_CHECK_CASE_TRAPLESS, 1 + t % 9, 21, 1, t % 2, 0,
+                type, 1, 3, 1);
+        for (size_t blocks = 256 / block; blocks <= 256 / block + 1; blocks++, t++) /* parts of k */
+            iso_add(l, 2, ISO_CHECK_FILL_UNIFORM,
+                    ISO_CHECK_CASE_TRAPLESS | (t % 2 ? ISO_CHECK_CASE_GOLDEN : 0), 3 + t % 7, 18,
+                    blocks, t % 2, t / 2 % INTEGERS, type, 1, 4, 1);
+    }
+    for (size_t spot = 0; spot < 19; spot++) /* NaN and infinities in the bias */
+        ISO_EACH_POINT_FILL(fill)
+    iso_add_at(l, 10, fill, 0, spot, 4, 19, 1, 1, 0, 0, 1, 1, 1);
+    for (size_t i = 0; i < ISO_STRIDES; i++)
+        iso_add(l, 6, ISO_CHECK_FILL_UNIFORM, ISO_CHECK_CASE_TRAPLESS, 1 + i, 35, 2, i % 2, 0, 0,
+                i % 3, 4 * (i % 2), iso_stride_gap(i, 35));
+}
+
+const struct iso_check_suite iso_kernel_suite_gemm_q_s8_more = {
+    .name = "gemm_q_s8_more",
+    .params = "m n blocks bias integers type agap bgap cgap",
+    .cases = p_cases_more,
+    .setup = p_setup,
+    .call = p_call,
+    .reference = p_reference,
+    .flops = p_flops,
+    .bytes = p_bytes,
+    .random = p_random_more};
