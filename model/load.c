@@ -58,7 +58,7 @@ static void fill_info(iso_model *model, const model_source *source) {
         .parameters_8 = source->parameters8,
         .parameters_4 = source->parameters4,
         .parameters_int8 = source->parameters_s8,
-        .parameters_int4 = source->compute == ISOBIT_COMPUTE_INT4 ? source->parameters4 : 0,
+        .parameters_int4 = source->compute == ISOBIT_COMPUTE_INT4 ? source->parameters_q : 0,
         .weight_bytes = model->arena.bytes,
         .has_logits = model->logits.w.n != 0,
         .has_pooler = model->pooler.w.n != 0,
@@ -290,10 +290,10 @@ static iso_status load(iso_model *model, const char *directory, const iso_load_o
         status = map_files(model, &source, context, error);
     if (!status)
         status = model_take_all(model, &source);
-    if (!status && source.compute == ISOBIT_COMPUTE_INT4 && !source.parameters4)
-        status =
-            model_fail(error, ISOBIT_E_UNSUPPORTED,
-                       "compute int4: \"%.300s\" has no matrix of 4 bits in groups", directory);
+    if (!status && source.compute == ISOBIT_COMPUTE_INT4 && !source.parameters_q)
+        status = model_fail(error, ISOBIT_E_UNSUPPORTED,
+                            "compute int4: \"%.300s\" has no matrix of 4 or 8 bits in groups",
+                            directory);
     if (!status) /* which is little */
         status = model_dense_take(model, &source, directory, limit);
     if (!status && !model_arena_reserve(&model->arena, source.bytes))

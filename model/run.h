@@ -44,12 +44,12 @@ typedef struct model_shown {
     float *weights;
 } model_shown;
 
-/* Layer l is next: its attention of that kind is shown, or not. */
-/* Whether a matrix of 4 bits multiplies rows of int8. */
+/* Whether a matrix in groups multiplies rows of int8. */
 static inline int model_meets_int8(const iso_model *model, const model_linear *linear) {
-    return model->info.parameters_int4 && linear->q.data && linear->q.format.bits == 4;
+    return model->info.parameters_int4 && linear->q.data;
 }
 
+/* Layer l is next: its attention of that kind is shown, or not. */
 static inline void model_show(model_run *run, iso_attention_kind kind, size_t l) {
     const model_shown *s = run->shown;
     run->weights = s && s->kind == kind && l >= s->first && l - s->first < s->layers

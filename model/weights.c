@@ -470,8 +470,10 @@ static iso_status take_stacked(model_source *source, model_linear *out, const ch
         take.form = FORM_F32; /* groups would go along n */
     /* A scale is that of an output, so int8 wants whole columns. */
     const int turns = in_out && take.form != FORM_S8 && !scales[0];
-    if (!source->load)
+    if (!source->load) {
         count_parameters(source, take.form, elements);
+        source->parameters_q += model_form_is_blocks(take.form) ? elements : 0;
+    }
     if (take.form == FORM_S8 && iso_pack_s8_bytes(&bytes, 1, k) == ISOBIT_E_LIMIT)
         return model_fail(error, ISOBIT_E_LIMIT,
                           "tensor \"%s\": products of int8 of %zu elements are too long", names[0],

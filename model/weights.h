@@ -111,6 +111,7 @@ typedef struct model_source {
     size_t parameters, parameters16; /* of which so many stay in 16 bits, */
     size_t parameters8, parameters4; /* or in 8 and 4, with scales, */
     size_t parameters_s8;            /* of those in 8 as int8 */
+    size_t parameters_q;             /* and of all in matrices of groups */
     size_t of_type[MODEL_UNKNOWN];   /* and so many the file has as each type */
     size_t bytes;                    /* that the weights will take */
     model_arena scratch;

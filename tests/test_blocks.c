@@ -14,6 +14,7 @@
 
 #include <isobit/model.h>
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -209,16 +210,20 @@ static void write_model(const files *f, const block_kind *const *kinds, size_t c
     blob_free(&all);
 }
 
-static void logits(float *to, const files *f, size_t length, size_t widen, int stepwise,
-                   const iso_context *context) {
+static void logits_with(float *to, const files *f, const iso_load_options *options, size_t length,
+                        int stepwise, const iso_context *context) {
     static const uint32_t ids[LENGTH] = {7, 11, 5, 2, 39, 0, 23, 8, 1};
-    const iso_load_options options = {.size = sizeof options, .widen = widen};
     iso_error error = {0};
     iso_model *model = NULL;
-    if (iso_model_load(&model, f->directory, &options, context, &error) ||
+    if (iso_model_load(&model, f->directory, options, context, &error) ||
         iso_logits_f32(to, model, NULL, 0, ids, length, stepwise, context, &error))
         fail_msg("%s", error.message);
     iso_model_free(model);
+}
+static void logits(float *to, const files *f, size_t length, size_t widen, int stepwise,
+                   const iso_context *context) {
+    const iso_load_options options = {.size = sizeof options, .widen = widen};
+    logits_with(to, f, &options, length, stepwise, context);
 }
 
 static void same_logits(const float *got, const float *expected, size_t length, const char *name) {
@@ -273,6 +278,53 @@ static void models_have_the_bits_of_f32(void **unused) {
     iso_pool_destroy(pool);
     files_remove(&f);
     files_remove(&wide);
+}
+
+/* Rows of int8, with matrices of each type: near f32, the same bits with every set, several
+ * threads, at once and step by step; and all matrices are computed so. */
+static void rows_of_int8_are_near(void **unused) {
+    (void)unused;
+    static float got[LENGTH * WORDS], expected[LENGTH * WORDS], usual[LENGTH * WORDS];
+    const iso_load_options rows = {.size = sizeof rows, .compute = ISOBIT_COMPUTE_INT4};
+    const int some = SANITIZED && !getenv("ISOBIT_LONG");
+    iso_error error = {0};
+    iso_model *model;
+    iso_pool *pool;
+    files f;
+    files_make(&f);
+    assert_int_equal(iso_pool_create(&pool, 3), ISOBIT_OK);
+    for (size_t i = 0; i <= block_kind_count; i++) {
+        const block_kind *mixed[] = {block_kind_find("Q4_K"), block_kind_find("Q6_K")};
+        const block_kind *one = &block_kinds[i % block_kind_count];
+        double far = 0, most = 0;
+        write_model(&f, i < block_kind_count ? &one : mixed, i < block_kind_count ? 1 : 2, i % 2,
+                    0);
+        logits(usual, &f, LENGTH, 0, 0, NULL);
+        logits_with(expected, &f, &rows, LENGTH, 0, NULL);
+        for (size_t e = 0; e < COUNT(usual); e++) {
+            const double moved = fabs((double)expected[e] - (double)usual[e]);
+            far = moved > far ? moved : far;
+            most = fabs((double)usual[e]) > most ? fabs((double)usual[e]) : most;
+        }
+        assert_true(far > 0 && far < 0.1 * most);
+        for (size_t s = 0; s < 2 * iso_isa_count(); s++) {
+            const iso_context context = {.size = sizeof context,
+                                         .isa = iso_isa_get(s / 2),
+                                         .executor = s % 2 ? iso_pool_executor(pool) : NULL};
+            if (iso_isa_missing(context.isa) || (some && (s + i) % 3))
+                continue;
+            logits_with(got, &f, &rows, LENGTH, (int)(s / 2 % 2), &context);
+            same_logits(got, expected, LENGTH, one->name);
+        }
+        assert_int_equal(iso_model_load(&model, f.directory, &rows, NULL, &error), ISOBIT_OK);
+        const iso_model_info *info = iso_model_get_info(model);
+        assert_true(info->parameters_int4 > 0 && info->parameters_int8 == 0);
+        assert_int_equal(info->parameters_int4 + (i % 2 ? 0 : (size_t)WORDS * D),
+                         info->parameters_4 + info->parameters_8); /* but a table of its own */
+        iso_model_free(model);
+    }
+    iso_pool_destroy(pool);
+    files_remove(&f);
 }
 
 static const iso_model_info *info_of(iso_model **model, const files *f, size_t widen) {
@@ -410,7 +462,8 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_as_defined),   cmocka_unit_test(blocks_are_as_elsewhere),
         cmocka_unit_test(blocks_are_held_exactly), cmocka_unit_test(models_have_the_bits_of_f32),
-        cmocka_unit_test(models_stay_small),       cmocka_unit_test(wrong_files_are_refused),
+        cmocka_unit_test(rows_of_int8_are_near),   cmocka_unit_test(models_stay_small),
+        cmocka_unit_test(wrong_files_are_refused),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -48,7 +48,7 @@ static const struct {
      "hold weights in 32 bits where the file has fewer: two to seven times the memory", OPT_MAP,
      KIND_FLAG, offsetof(struct options, widen)},
     {"compute", "TYPE",
-     "linear layers in f32, int8, or int4: rows of int8 times 4 bits (default: as the file is)",
+     "multiply in f32, int8, or int4: rows of int8 times 4 or 8 bits (default: as the file is)",
      OPT_COMPUTE, KIND_STRING, offsetof(struct options, compute)},
     {"positions", "N", "texts of up to N tokens, by the longer scaling of longrope or dynamic",
      OPT_POSITIONS, KIND_NUMBER, offsetof(struct options, positions)},

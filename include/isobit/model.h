@@ -43,9 +43,10 @@ typedef struct iso_model iso_model;
  *         rounded a second time; a quarter of the memory of F32. Products are those of
  *         iso_linear_s8: results differ from those of f32, and are the same bits with every
  *         instruction set and number of threads, in any batch, at once or step by step.
- *   INT4  as AUTO, but matrices that the model has in 4 bits, in groups, multiply rows that are
- *         rounded to int8 in blocks of 32, see iso_linear_q_s8: faster than
- *         rows of f32, with an error that is small beside that of the 4 bits, and the same bits
+ *   INT4  as AUTO, but matrices that the model has in groups, of 4 or 8 bits (GGUF's blocks, and
+ *         those of iso_model_quantize's INT4), stay as they are and multiply rows that are rounded
+ *         to int8 in blocks of 32, see iso_linear_q_s8: faster than rows of f32, with an error that
+ *         is small beside that of weights of 4 bits, and smaller than that of INT8; the same bits
  *         wherever INT8 has them. ISOBIT_E_UNSUPPORTED: the model has no such matrix.
  * Norms, attention, embeddings and biases stay f32. A tied embedding has the rows of the int8
  * matrix, integer times scale; one of its own stays as it is in the file.
@@ -196,7 +197,7 @@ typedef struct iso_model_info {
     size_t parameters_int8; /* or, of those in 8, of rows: so many are multiplied as int8 */
     /* Element types that the files have, and how many weights of each: "Q4_K 65536, F32 768". */
     const char *weight_types;
-    size_t parameters_int4; /* of those in 4 bits: so many multiply rows of int8 */
+    size_t parameters_int4; /* of those in groups, of 4 or 8 bits: so many multiply rows of int8 */
     size_t sentence_d;      /* numbers of a vector of iso_sentence_embed_f32 */
 } iso_model_info;
 

@@ -173,8 +173,8 @@ class Model:
         memory and faster steps of long texts; scores and logits have the same rounding, so they
         agree with generation. compute: what linear layers multiply, "f32", "int8" (all matrices
         become int8 when they are loaded, a quarter of the memory of f32; results differ, and
-        are the same bits everywhere), "int4" (matrices that the file has in 4 bits multiply
-        rows that are rounded to int8, which is faster), or None for int8 where the file
+        are the same bits everywhere), "int4" (matrices that the file has in groups of 4 or 8
+        bits multiply rows that are rounded to int8, which is faster), or None for int8 where the file
         has it, and f32 elsewhere.
         """
         return cls(

@@ -50,7 +50,7 @@ class ModelInfo:
     parameters_8: int  # and in 8 or 4, with scales: of groups,
     parameters_4: int
     parameters_int8: int  # or, of those in 8, of rows: so many are multiplied as int8
-    parameters_int4: int  # of those in 4 bits: so many multiply rows of int8
+    parameters_int4: int  # of those in groups, of 4 or 8 bits: so many multiply rows of int8
     sentence_d: int  # numbers of a vector of embed
     weight_types: str  # that the files have, and how many weights of each: "Q4_K 65536, F32 768"
 

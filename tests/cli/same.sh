@@ -129,7 +129,7 @@ grep -q '"compute":"int8".*"parameters_8":2162688.*"parameters_int8":2162688' "$
     problem 'int8 as JSON: other numbers'
 fails 2 'give f32, int8 or int4' 'a compute of another type' "$@" run --model "$model" --compute int5 a
 fails 2 'exclude each other' 'int4, widened' "$@" run --model "$model" --compute int4 --widen a
-fails 1 'has no matrix of 4 bits' 'int4 of floats' "$@" run --model "$model" --compute int4 a
+fails 1 'has no matrix of 4 or 8 bits' 'int4 of floats' "$@" run --model "$model" --compute int4 a
 fails 2 'exclude each other' 'int8, widened' "$@" run --model "$model" --compute int8 --widen a
 fails 2 '--compute needs --model' 'compute of no model' "$@" info --compute int8
 fails 2 'give f32, f16 or bf16' 'a cache of another type' "$@" run --model "$model" --cache f8 a
