@@ -97,7 +97,8 @@ static void check_part(void) {
         assert_true(missing <= block.steps[next]);
     else
         assert_int_equal(missing, 0);
-    if (!packs) {
+    assert_true(runs > 0);
+    if (!packs && runs > 0) {
         const size_t each = block.tiles / runs;
         assert_true(block.share_lines <= (lines + each - 1) / each);
         assert_true(beyond < runs * block.share_lines);
