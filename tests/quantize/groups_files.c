@@ -126,6 +126,8 @@ void test_groups_of_others(void **state) {
     static void (*const make[])(const place *p) = {make_model, make_gpt2};
     for (size_t m = 0; m < COUNT(make); m++)
         for (size_t i = 0; i < COUNT(types); i++) {
+            if (getenv("ISOBIT_EMULATED") && i != m) /* each once */
+                continue;
             place p;
             place_make(&p);
             make[m](&p);

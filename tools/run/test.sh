@@ -71,9 +71,9 @@ threaded="$threaded|^cli_(model|score|bench|quantize|embed|marian)\$"
 threaded_programs="isobit_cli test_threads test_process test_faults test_text_faults test_model
     test_parallel_load test_sample test_verbose test_ops test_blas"
 
-# What asks neither a compiler nor the CPU: words, refusals and files of the command line, which gcc's
-# optimised build has, and clang's with sanitizers; and documents.
-twice='^cli_(usage|score|options|gguf|output|explain|bench|quantize|embed|writers|marian|languages)$'
+# What asks neither a compiler nor the CPU: words, refusals, files and hashes of the command line, which
+# gcc's optimised build has, and clang's with sanitizers; and documents.
+twice='^cli_(usage|score|options|same|gguf|output|explain|bench|quantize|embed|writers|marian|languages)$'
 twice="$twice|^(record.command|consumer_readme_page|integration_measure)\$"
 [ -z "${ISOBIT_LONG:-}" ] || twice='^$' # then everything runs everywhere
 
