@@ -108,7 +108,8 @@ void test_literal_beam_search(void **state) {
                                                ISOBIT_EARLY_NEVER};
     static const float penalties[] = {1, 0, 0.6f, 2, -1};
     size_t compared = 0, stopped_early = 0;
-    for (uint64_t seed = 0; seed <= 6; seed++)
+    const uint64_t seeds = model_step() == 1 ? 6 : 2;
+    for (uint64_t seed = 0; seed <= seeds; seed++)
         for (size_t V = 3; V <= 6; V += 3) {
             files f;
             files_make(&f);
@@ -170,7 +171,7 @@ void test_literal_beam_search(void **state) {
             iso_model_free(model);
             files_remove(&f);
         }
-    assert_true(compared > 1000);
+    assert_true(compared > (seeds == 6 ? 1000 : 400));
     assert_true(stopped_early > 100 && stopped_early < compared - 100);
     (void)state;
 }
@@ -178,7 +179,7 @@ void test_literal_beam_search(void **state) {
 /* All tokens are almost alike: sums that differ by one ULP decide, in every block of the scan. */
 void test_near_ties(void **state) {
     const size_t V = MOST_VOCABULARY, length = 5;
-    for (uint64_t seed = 1; seed <= 18; seed++) {
+    for (uint64_t seed = 1; seed <= 18; seed += model_step() == 1 ? 1 : 3) {
         files f;
         files_make(&f);
         files_config(&f, "isobit-transformer", V, 8, 2, 12,
