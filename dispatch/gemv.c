@@ -21,11 +21,10 @@ struct gemv_job {
     size_t levels_floats;
 };
 
-/* A W [k][n] of 4 MiB and more whose lanes' sums, 32 n, take 256 KiB at most: in the order of its
- * rows 2048x2048 and 8192x1024 are 1.2 times as fast, 2048x512 and 3072x768 1.07 (Zen 4, one
- * thread, AVX-512 and AVX2). */
+/* Whether a W [k][n] is read in the order of its rows. */
 static int goes_in_order(size_t n, size_t k) {
-    return k >= 2048 && n >= ISO_PANEL && n <= 2048 && n >= 1048576 / k;
+    return k >= ISO_GEMM_ORDERED_ROWS && n >= ISO_PANEL && n <= ISO_GEMM_ORDERED_COLUMNS &&
+           n >= ISO_GEMM_ORDERED_FLOATS / k;
 }
 
 static void run_gemv(void *arg, size_t task) {

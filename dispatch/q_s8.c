@@ -175,7 +175,6 @@ iso_status iso_linear_q_s8_workspace_bytes(size_t *bytes, const iso_packed_q *w,
     if (!status)
         status = iso_context_kernels(&kernels, context);
     if (!status && m && w->n) {
-        t.threads = iso_context_threads(context);
         if ((status = plan(&t)))
             return status;
         floats = scratch_floats(&t);

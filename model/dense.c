@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --------------------------------------------------------------------------------- their weights
- */
+/* -------------------------------------------------------------------------------- their weights */
 
 static iso_status take(model_source *source, const model_dense_config *c, model_linear *linear) {
     static const char *const weight = "linear.weight", *const bias = "linear.bias";

@@ -58,7 +58,7 @@ static iso_status find_checked(const model_source *source, const model_tensor **
         return model_fail(
             error, ISOBIT_E_UNSUPPORTED,
             "tensor %s has the unknown element type %s; F32, F16, BF16 or F64 is expected",
-            quoted.text, model_quote(&dtype, t->dtype_name, strlen(t->dtype_name)));
+            quoted.text, model_quote_dtype(&dtype, t));
     if (t->dtype == MODEL_OTHER ||
         ((t->dtype == MODEL_I8 || t->dtype == MODEL_GROUPS) && !integers))
         return model_fail(error, ISOBIT_E_DTYPE,
