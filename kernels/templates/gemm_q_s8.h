@@ -10,7 +10,12 @@
  * are transposed in registers; or, where that takes as long as products and there are many rows,
  * some steps of a panel become words on the stack first. Panels go outside and rows inside.
  */
-#define Q4_LINES 16   /* ahead into L2, of a panel */
+/* Lines ahead into L2: of panels one after the other, which the hardware prefetches by itself, and
+ * of two at a time, of which it brings too few. So few rows take one panel at a time from beyond
+ * L2, though two have fewer instructions. */
+#define Q4_LINES 16
+#define Q4_LINES_OF_TWO 64
+#define Q4_ONE_PANEL(kind) ((kind) == QS_4 ? 2 : 1)
 #define Q4_STEPS 1024 /* of panels that stay in L1 for more rows than a tile has; whole blocks */
 
 #define Q4_MOST (Q4_PANELS * Q_CHUNKS) /* vectors of a tile's columns */
@@ -132,6 +137,8 @@ ISO_INLINE void qs_tile(float *c, size_t ldc, const struct iso_s8_block *a, size
     const int offsets = type & ISO_Q_OFFSETS, integers = kind == QS_WORDS ? 0 : type & ISO_Q_I8;
     const size_t each = kind == QS_4 ? 1 : 2; /* words of 8 steps */
     vf t[Q4_MR * Q4_MOST], floats[Q4_MR * Q4_MOST], s[Q4_MOST], o[Q4_MOST];
+    float kept[2 * Q4_MOST * VF_N]; /* s and o, where they have no registers beside products */
+    const int crowded = kind == QS_4 && m * vectors >= 8;
     vf of_s[Q4_MOST] = {0}, of_o[Q4_MOST] = {0}; /* F16 of a block, where there are some */
     ISO_UNROLLED (i, m)
         ISO_UNROLLED (q, vectors)
@@ -161,6 +168,11 @@ ISO_INLINE void qs_tile(float *c, size_t ldc, const struct iso_s8_block *a, size
                 o[q] = offsets ? q_factor(b, b, 1, QS_CHUNK(q), floats_or_f16) : vf_set1(0);
             }
         at->b += iso_q_scale_words(type);
+        if (crowded)
+            ISO_UNROLLED (q, vectors) {
+                vf_store(kept + 2 * q * VF_N, s[q]);
+                vf_store(kept + (2 * q + 1) * VF_N, o[q]);
+            }
         const size_t half = part == HALF ? p / HALF % 2 : 2;
         for (size_t left = group; left > 0; left -= part) {
             const size_t first = half == 1 ? HALF : 0, words = part / ISO_Q_STEPS;
@@ -175,6 +187,12 @@ ISO_INLINE void qs_tile(float *c, size_t ldc, const struct iso_s8_block *a, size
                 q4_part(floats, a, lda, first, half, at, m, vectors, words, offsets);
             else
                 q8_part(floats, a, lda, first, half, at, m, vectors, words, kind);
+            if (crowded) {
+                const float *from = kept;
+                ISO_OPAQUE(from);
+                ISO_UNROLLED (q, vectors)
+                    s[q] = vf_load(from + 2 * q * VF_N), o[q] = vf_load(from + (2 * q + 1) * VF_N);
+            }
             qs_join(t, floats, s, o, a, lda, half, m, vectors, offsets);
             at->b += words * each * ISO_PANEL, a += half > 0;
         }
@@ -209,7 +227,8 @@ ISO_INLINE void qs_tile(float *c, size_t ldc, const struct iso_s8_block *a, size
 #define QS_NARROW(NAME, M, KIND) QS_ROWS_OF(NAME, M, Q4_VECTORS(M), Q_CHUNKS, KIND)
 #if Q4_PANELS > 1
 #define QS_ROWS(NAME, M, KIND) QS_ROWS_OF(NAME, M, Q4_MOST, Q4_MOST, KIND)
-QS_NARROW(qs_4_narrow, 1, QS_4) /* of the last panel, where it is alone */
+QS_NARROW(qs_4_narrow, 1, QS_4) /* of one panel: the last one, or all for few rows */
+QS_NARROW(qs_4_narrow, 2, QS_4)
 QS_NARROW(qs_8_narrow, 1, QS_8)
 #else
 #define QS_ROWS(NAME, M, KIND) QS_NARROW(NAME, M, KIND)
@@ -233,7 +252,10 @@ static void qs_panels(float *c, size_t ldc, const struct iso_s8_block *a, size_t
                       int kind, int type, int add, size_t ahead) {
 #if Q4_PANELS > 1
     if (n <= ISO_PANEL) {
-        for (size_t i = 0; i < m; i++)
+        size_t i = 0;
+        for (; kind == QS_4 && i + 2 <= m; i += 2)
+            QS_CALL(qs_4_narrow, 2);
+        for (; i < m; i++)
             kind == QS_4 ? QS_CALL(qs_4_narrow, 1) : QS_CALL(qs_8_narrow, 1);
         return;
     }
@@ -326,26 +348,26 @@ static ISO_ONE_COPY void q8_by_words(float *c, size_t ldc, const struct iso_s8_b
 static void gemm_q_s8(float *c, size_t ldc, const struct iso_s8_block *a, size_t lda,
                       const uint32_t *b, size_t bps, const float *bias, size_t m, size_t n,
                       size_t k, int type, int mode) {
-    const size_t ahead = mode & ISO_DIRECT_BEYOND_L2 ? Q4_LINES * Q_LINE : 0;
+    const size_t ahead = mode & ISO_DIRECT_BEYOND_L2 ? Q_LINE : 0; /* times lines */
     const int kind = type & ISO_Q_4 ? QS_4 : QS_8;
     const size_t at_once = m <= Q4_MR ? k : kind == QS_4 ? Q4_STEPS : Q4_STEPS / 2;
     ISO_REQUIRE(k % iso_q_block(type) == 0 && (m <= 1 || (lda >= iso_s8_blocks(k) && ldc >= n)));
 #if Q8_WORDS
     if (kind == QS_8 && m > Q8_DIRECT) {
-        q8_by_words(c, ldc, a, lda, b, bps, bias, m, n, k, type, ahead);
+        q8_by_words(c, ldc, a, lda, b, bps, bias, m, n, k, type, ahead * Q4_LINES);
         return;
     }
 #endif
     for (size_t width, panels; n > 0; n -= width, c += width, b += panels * bps) {
         size_t p = 0, steps;
-        panels = n < Q4_PANELS * ISO_PANEL ? 1 : Q4_PANELS;
+        panels = n < Q4_PANELS * ISO_PANEL || (ahead && m <= Q4_ONE_PANEL(kind)) ? 1 : Q4_PANELS;
         width = n < ISO_PANEL ? n : panels * ISO_PANEL;
         do {
             const struct qs_columns at = {.b = b + p / iso_q_block(type) * iso_q_words(type),
                                           .bps = bps};
             steps = k - p < at_once ? k - p : at_once;
             qs_panels(c, ldc, a + p / ISO_S8_BLOCK, lda, &at, p + steps < k ? NULL : bias, m, width,
-                      steps, kind, type, p > 0, ahead);
+                      steps, kind, type, p > 0, ahead * (panels > 1 ? Q4_LINES_OF_TWO : Q4_LINES));
         } while ((p += steps) < k);
         bias = bias ? bias + width : NULL;
     }
