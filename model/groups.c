@@ -180,12 +180,15 @@ static void put_block(char *to, const model_tensor *t, const unsigned char *numb
     else
         memcpy(at, &scale, sizeof scale);
     at += t->scales->dtype == MODEL_F16 ? sizeof half : sizeof scale;
-    for (size_t i = 0; i < group && t->bits == 8; i++)
-        at[i] = numbers[i] ^ 0x80;
-    for (size_t i = 0; i < group / 2 && t->bits == 4; i++) {
-        const size_t high = i + group / 2;
-        at[i] = (unsigned char)((numbers[i / 2] >> i % 2 * 4 & 15) |
-                                (numbers[high / 2] >> high % 2 * 4 & 15) << 4);
+    if (t->bits == 8) {
+        for (size_t i = 0; i < group; i++)
+            at[i] = numbers[i] ^ 0x80;
+        return;
+    }
+    const unsigned char *late = numbers + group / 4; /* of the upper half of the group */
+    for (size_t i = 0; i < group / 4; i++) {
+        at[2 * i] = (unsigned char)((numbers[i] & 15) | late[i] << 4);
+        at[2 * i + 1] = (unsigned char)(numbers[i] >> 4 | (late[i] & 0xf0));
     }
 }
 
@@ -200,12 +203,16 @@ static void put_floats(float *to, const model_tensor *t, const unsigned char *nu
 static iso_status convert(const model_source *source, const model_tensor *t, model_form f, char *to,
                           const unsigned char *numbers, const unsigned char *raw_scales,
                           size_t from, size_t count) {
+    enum { SOME = 64 };
     const size_t bytes = model_form_bytes(f, t->group), step = (size_t)t->group * t->bits / 8;
     const size_t size = t->scales->dtype == MODEL_F32 ? 4 : 2;
+    float scales[SOME];
     for (size_t i = 0; i < count; i++, to += bytes, numbers += step, raw_scales += size) {
         const uint16_t half = (uint16_t)(raw_scales[0] | raw_scales[1] << 8);
-        float scale;
-        model_convert_elements(t->scales, &scale, raw_scales, 1);
+        if (i % SOME == 0)
+            model_convert_elements(t->scales, scales, raw_scales,
+                                   count - i < SOME ? count - i : SOME);
+        const float scale = scales[i % SOME];
         if (!(scale > 0 && scale <= FLT_MAX)) {
             model_quoted name;
             const size_t groups = (size_t)t->shape[1] / t->group;
