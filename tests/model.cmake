@@ -8,10 +8,13 @@ set(model_parts model/arguments.c model/bits.c model/cache.c model/costs.c model
 set(families_parts families/decoders.c families/defaults.c families/dense.c families/encoders.c families/gemma.c families/llama.c families/phi3.c
   families/t5.c)
 set(sample_parts sample/generation.c sample/stops.c sample/warp.c)
+if(ISOBIT_SANITIZE STREQUAL "thread") # what has threads, of models
+  set(model_only "*thread*")
+endif()
 foreach(name loader model families sample parallel_load)
   isobit_test_program(test_${name} test_${name}.c ${${name}_parts})
   target_link_libraries(test_${name} PRIVATE PkgConfig::JANSSON)
-  isobit_test(${name} test_${name})
+  isobit_test(${name} test_${name} ${${name}_only})
 endforeach()
 # They call by internal names: the parser of headers, buckets of distances, the parts of sampling,
 # the weights of a model.

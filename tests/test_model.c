@@ -374,5 +374,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_memory),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("model", tests, NULL, NULL);
 }
