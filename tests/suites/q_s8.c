@@ -4,6 +4,7 @@
  * bits are those of the formulas in docs/numerics.md. Sums of integers are those of int64. And of
  * weights of 8 bits, which came later: gemm_q_s8_more.
  */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -40,8 +41,9 @@ static void blocks_setup(struct iso_check_operands *o, const struct iso_check_ca
     float *x = iso_check_in_f32(o, "x", p[B_ROWS], p[B_N], p[B_N] + p[B_XGAP], c->fill);
     for (size_t i = 0; i < p[B_ROWS] && p[B_HALVES]; i++, x += p[B_N] + p[B_XGAP])
         for (size_t j = 0; j < p[B_N]; j++) /* between two integers */
-            x[j] =
-                j % BLOCK ? (float)((iso_check_random_next(&o->random) >> 20) % 253) - 125.5f : 127;
+            x[j] = j % BLOCK ? (float)((iso_check_random_next(&o->random) >> 20) % 253) - 125.5f
+                   : p[B_HALVES] == 1 ? 127
+                                      : FLT_MAX;
     const size_t blocks = p[B_ROWS] ? (p[B_ROWS] - 1) * ldt_of(c) + blocks_of(p[B_N]) : 0;
     iso_check_scratch(o, "blocks", blocks * sizeof(struct iso_s8_block) / sizeof(float));
 }
@@ -119,8 +121,8 @@ static void blocks_cases(struct iso_check_cases *l) {
     }
     for (size_t n = 0; n <= 100; n++)
         iso_add(l, 9, ISO_CHECK_FILL_UNIFORM,
-                ISO_CHECK_CASE_TRAPLESS | (n % 16 == 7 ? ISO_CHECK_CASE_GOLDEN : 0), n % 4, n,
-                n % 8 == 7, n % 3, n % 4);
+                ISO_CHECK_CASE_TRAPLESS | (n % 16 == 7 ? ISO_CHECK_CASE_GOLDEN : 0),
+                n && n % BLOCK == 0 ? 3 : n % 4, n, n % 8 == 7, n % 3, n % 4);
     for (unsigned fill = 0; fill < ISO_CHECK_FILL_TOP_AT; fill++)
         for (size_t n = 1; n < 90; n += 11)
             iso_add(l, 9, fill, flags_of(fill) | (n == 67 && fill % 2 ? ISO_CHECK_CASE_GOLDEN : 0),
@@ -128,7 +130,7 @@ static void blocks_cases(struct iso_check_cases *l) {
     for (size_t spot = 0; spot < 2 * 48; spot++)
         ISO_EACH_POINT_FILL(fill)
     iso_add_at(l, 40, fill, 0, spot, 2, 48, 0, 0, 1);
-    iso_add(l, 1, ISO_CHECK_FILL_UNIFORM, ISO_CHECK_CASE_ALIGN, 3, 43, 0, 1, 1);
+    iso_add(l, 1, ISO_CHECK_FILL_UNIFORM, ISO_CHECK_CASE_ALIGN, 3, 43, 2, 1, 1);
     for (size_t i = 0; i < ISO_STRIDES; i++)
         iso_add(l, 2, ISO_CHECK_FILL_UNIFORM, ISO_CHECK_CASE_TRAPLESS, 3, 35, 0, i % 3,
                 iso_stride_gap(i, 35));
