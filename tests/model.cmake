@@ -46,7 +46,7 @@ isobit_test(long test_long)
 target_link_options(test_model PRIVATE
   LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc)
 if(CMAKE_CROSSCOMPILING)
-  set_tests_properties(loader model long batch PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
+  set_tests_properties(loader model long batch parallel_load PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
 elseif(ISOBIT_SANITIZE) # as slow
-  set_tests_properties(model long batch PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
+  set_tests_properties(model long batch parallel_load PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
 endif()
