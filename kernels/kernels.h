@@ -122,9 +122,6 @@ struct iso_s8_block {
     int32_t unused;
 };
 static inline size_t iso_s8_blocks(size_t k) { return (k + ISO_S8_BLOCK - 1) / ISO_S8_BLOCK; }
-static inline size_t iso_s8_place(size_t step) {
-    return step / 8 * 8 + (step % 2 ? 0 : 4) + (7 - step % 8) / 2;
-}
 
 #define ISO_L2_FLOATS ((size_t)1 << 18) /* what is more does not stay in L2 */
 

@@ -15,8 +15,8 @@ ISO_INLINE void blocks_round(int32_t *integers, const float *x, float times) {
         integers[j] -= 0x4b400000;
 }
 
-/* Each 8 in the order of iso_s8_place, 7 5 3 1 6 4 2 0, on machines of either byte order: reversed,
- * then every second one. Byte by byte, compilers make an insertion of each. */
+/* Each 8 in the order 7 5 3 1 6 4 2 0, on machines of either byte order: reversed, then every
+ * second one. Byte by byte, compilers make an insertion of each. */
 ISO_INLINE void blocks_place(int8_t *q, const int32_t *integers) {
     union {
         int8_t bytes[ISO_S8_BLOCK];

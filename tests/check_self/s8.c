@@ -66,6 +66,11 @@ void s8_reads_past_bias(float *c, size_t ldc, const int8_t *a, size_t lda, const
         sink = bias[n];
 }
 
+/* Where a step of a row of blocks lies. */
+static size_t place_of(size_t step) {
+    return step / 8 * 8 + (step % 2 ? 0 : 4) + (7 - step % 8) / 2;
+}
+
 /* Integers in the order of their steps, which is not that of the weights. */
 void blocks_in_order(struct iso_s8_block *to, size_t ldt, const float *x, size_t ldx, size_t rows,
                      size_t n) {
@@ -75,7 +80,7 @@ void blocks_in_order(struct iso_s8_block *to, size_t ldt, const float *x, size_t
             struct iso_s8_block *block = to + i * ldt + b;
             const struct iso_s8_block old = *block;
             for (size_t s = 0; s < ISO_S8_BLOCK; s++)
-                block->q[s] = old.q[iso_s8_place(s)];
+                block->q[s] = old.q[place_of(s)];
         }
 }
 
@@ -146,7 +151,7 @@ void q_s8_saturates(float *c, size_t ldc, const struct iso_s8_block *a, size_t l
     good->gemm_q_s8(c, ldc, a, lda, b, bps, bias, m, n, k, type, mode);
     int64_t sum = 0, off = 0;
     for (size_t s = 0; q_s8_plain(bias, m, n, k, type) && s < k; s += 2) {
-        const int x[] = {a->q[iso_s8_place(s)], a->q[iso_s8_place(s + 1)]};
+        const int x[] = {a->q[place_of(s)], a->q[place_of(s + 1)]};
         const int w[] = {q_s8_number(b, s), q_s8_number(b, s + 1)};
         const int two = (w[0] + 128) * x[0] + (w[1] + 128) * x[1];
         sum += w[0] * x[0] + w[1] * x[1];
@@ -162,7 +167,7 @@ void q_s8_misses_least(float *c, size_t ldc, const struct iso_s8_block *a, size_
     good->gemm_q_s8(c, ldc, a, lda, b, bps, bias, m, n, k, type, mode);
     int64_t sum = 0, off = 0;
     for (size_t s = 0; q_s8_plain(bias, m, n, k, type) && s < k; s++) {
-        const int x = a->q[iso_s8_place(s)], w = q_s8_number(b, s);
+        const int x = a->q[place_of(s)], w = q_s8_number(b, s);
         sum += w * x;
         off += w == -128 ? x : 0; /* as if it were -127 */
     }
