@@ -39,7 +39,7 @@ static void read_q4_1(model_block *to, const unsigned char *b) {
 
 /* The fifth bits of 32 elements are bits of four bytes. */
 static int number_5(const unsigned char *high, const unsigned char *low, size_t i) {
-    return (int)(low_4(low, i, 16) | (high[i / 8] >> i % 8 & 1u) << 4);
+    return (int)(low_4(low, i, 16) | ((unsigned)high[i / 8] >> i % 8 & 1u) << 4);
 }
 
 static void read_q5_0(model_block *to, const unsigned char *b) {
@@ -87,9 +87,9 @@ static void read_q2_k(model_block *to, const unsigned char *b) {
 static void read_q3_k(model_block *to, const unsigned char *b) {
     const unsigned char *high = b, *q = b + 32, *scales = b + 96;
     for (size_t g = 0; g < 16; g++)
-        to->scales[g] =
-            (int8_t)((int)(low_4(scales, g, 8) | (scales[8 + g % 4] >> (g / 4 * 2) & 3u) << 4) -
-                     32);
+        to->scales[g] = (int8_t)((int)(low_4(scales, g, 8) |
+                                       ((unsigned)scales[8 + g % 4] >> (g / 4 * 2) & 3u) << 4) -
+                                 32);
     for (size_t i = 0; i < 256; i++)
         to->numbers[i] = (int8_t)((int)low_2(q, i) - (high[i % 32] >> i / 32 & 1 ? 0 : 4));
 }
@@ -115,7 +115,7 @@ static void read_q5_k(model_block *to, const unsigned char *b) {
     const unsigned char *high = b + 16, *q = b + 48;
     read_scales(to, b + 4);
     for (size_t i = 0; i < 256; i++)
-        to->numbers[i] = (int8_t)(low_4(q, i, 32) | (high[i % 32] >> i / 32 & 1u) << 4);
+        to->numbers[i] = (int8_t)(low_4(q, i, 32) | ((unsigned)high[i % 32] >> i / 32 & 1u) << 4);
 }
 
 static void read_q6_k(model_block *to, const unsigned char *b) {

@@ -10,6 +10,7 @@ shift 3
 failed=0
 tried=0
 work=$(mktemp -d) || exit 1
+unset OPENBLAS_CORETYPE BLIS_ARCH_TYPE # "by default" is without them
 trap 'rm -rf "$work"' EXIT
 
 fail() {
