@@ -270,7 +270,7 @@ static void models_have_the_bits_of_f32(void **unused) {
                 logits(expected, &wide, length, 0, 0, &context);
                 for (size_t e = 0; e < length * WORDS; e++)
                     assert_true(expected[e] - expected[e] == 0);
-                for (int w = 0; w < 4; w++) {
+                for (int w = 0; w < 4; w += some ? 3 : 1) {
                     logits(got, &f, length, (size_t)w / 2, w % 2, &context);
                     same_logits(got, expected, length, kinds[0]->name);
                 }
