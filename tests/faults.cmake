@@ -5,7 +5,7 @@ if(NOT ISOBIT_MODEL)
   return()
 endif()
 isobit_test_program(test_faults test_faults.c faults/allocations.c faults/dense.c
-  faults/files.c)
+  faults/files.c faults/models.c)
 target_link_libraries(test_faults PRIVATE PkgConfig::JANSSON)
 # 64-bit file offsets give some calls another name.
 target_link_options(test_faults PRIVATE

@@ -208,6 +208,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_json_without_memory),
         cmocka_unit_test(test_no_memory_for_weights),
         cmocka_unit_test(test_no_memory_for_a_weight),
+        cmocka_unit_test(test_models_fail),
+        cmocka_unit_test(test_no_memory_for_a_weight_of_models),
         cmocka_unit_test(test_weights_too_large),
         cmocka_unit_test(test_system_calls_fail),
         cmocka_unit_test(test_short_reads),

@@ -76,6 +76,10 @@ void test_weights_too_large(void **state);
 /* dense.c */
 void test_dense_faults(void **state);
 
+/* models.c */
+void test_models_fail(void **state);
+void test_no_memory_for_a_weight_of_models(void **state);
+
 /* files.c */
 void test_system_calls_fail(void **state);
 void test_short_reads(void **state);
