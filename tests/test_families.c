@@ -254,6 +254,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_tensors_are_needed),
         cmocka_unit_test(test_shapes_are_checked),
         cmocka_unit_test(test_encoders),
+        cmocka_unit_test(test_untied_head),
         cmocka_unit_test(test_vectors_alone_or_together),
         cmocka_unit_test(test_encoder_arguments),
         cmocka_unit_test(test_sentence_files),

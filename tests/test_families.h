@@ -54,6 +54,7 @@ void test_defaults(void **state);
 
 /* encoders.c */
 void test_encoders(void **state);
+void test_untied_head(void **state);
 void test_vectors_alone_or_together(void **state);
 void expect(iso_status want, const char *part, iso_status status, const iso_error *error);
 void test_encoder_arguments(void **state);

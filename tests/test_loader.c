@@ -80,6 +80,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_positions_are_shared),
         cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_most_positions),
+        cmocka_unit_test(test_most_rotary),
         cmocka_unit_test(test_largest_texts),
         cmocka_unit_test(test_letters),
         cmocka_unit_test(test_tokenizer_arguments),

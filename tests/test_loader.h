@@ -52,6 +52,7 @@ void test_tensors(void **state);
 void test_impossible_sizes(void **state);
 void test_unshared_embeddings(void **state);
 void test_most_positions(void **state);
+void test_most_rotary(void **state);
 void test_positions_are_shared(void **state);
 void test_nonfinite(void **state);
 void test_conversions(void **state);

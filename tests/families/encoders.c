@@ -65,6 +65,58 @@ void test_encoders(void **state) {
     (void)state;
 }
 
+/* A matrix of the logits of its own, which has the numbers of the embedding here. */
+void test_untied_head(void **state) {
+    static const uint32_t ids[] = {3, 31, 2, 17};
+    static float want[4 * MOST_V], got[4 * MOST_V];
+    files f;
+    iso_error error = {0};
+    iso_model *tied = load("bert"), *model = NULL;
+    blob config = read_file("bert", "config.json"),
+         weights = read_file("bert", "model.safetensors");
+    json_t *root = json_loadb((const char *)config.bytes, config.count, 0, NULL);
+    json_t *header = read_header(&weights),
+           *table = json_object_get(header, "bert.embeddings.word_embeddings.weight");
+    const json_t *offsets = json_object_get(table, "data_offsets");
+    const size_t begin = (size_t)json_integer_value(json_array_get(offsets, 0)),
+                 bytes = (size_t)json_integer_value(json_array_get(offsets, 1)) - begin;
+    uint64_t length;
+    memcpy(&length, weights.bytes, sizeof length);
+    const size_t start = 8 + (size_t)le64toh(length), end = weights.count - start;
+    json_t *head = json_pack("{s:O, s:O, s:[I, I]}", "dtype", json_object_get(table, "dtype"),
+                             "shape", json_object_get(table, "shape"), "data_offsets",
+                             (json_int_t)end, (json_int_t)(end + bytes));
+    assert_int_equal(json_object_set_new(header, "cls.predictions.decoder.weight", head), 0);
+    unsigned char *copy = malloc(bytes);
+    assert_non_null(copy);
+    memcpy(copy, weights.bytes + start + begin, bytes);
+    blob_add(&weights, copy, bytes);
+    free(copy);
+    assert_int_equal(json_object_set_new(root, "tie_word_embeddings", json_false()), 0);
+    char *text = json_dumps(root, 0);
+    blob b = with_header(&weights, header);
+    files_make(&f);
+    files_text(&f, "config.json", text);
+    files_write(&f, "model.safetensors", b.bytes, b.count);
+    ok(iso_model_load(&model, f.directory, NULL, NULL, &error), &error);
+    const iso_model_info *info = iso_model_get_info(model);
+    assert_int_equal(info->parameters,
+                     iso_model_get_info(tied)->parameters + info->target_vocabulary * info->d);
+    ok(iso_token_logits_f32(want, tied, ids, 4, NULL, &error), &error);
+    ok(iso_token_logits_f32(got, model, ids, 4, NULL, &error), &error);
+    assert_memory_equal(got, want, 4 * info->target_vocabulary * sizeof *got);
+    iso_model_free(tied);
+    iso_model_free(model);
+    files_remove(&f);
+    free(text);
+    json_decref(root);
+    json_decref(header);
+    blob_free(&b);
+    blob_free(&weights);
+    blob_free(&config);
+    (void)state;
+}
+
 /* Vectors of a batch in any order, on any instruction set, are those of each sequence alone. */
 void test_vectors_alone_or_together(void **state) {
     for (size_t m = 0; m < ENCODERS; m++) {
