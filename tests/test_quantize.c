@@ -4,6 +4,7 @@
  * said of errors, the same bytes with every instruction set and number of threads, the same bits
  * when the folder is loaded; and folders that appear whole or not at all.
  */
+#include "model/quantize.h"
 #include "test_quantize.h"
 
 #include <dirent.h>
@@ -245,6 +246,20 @@ static void test_numbers(void **state) {
     (void)state;
 }
 
+/* A context that operations refuse, which nobody passes on. */
+static void test_contexts(void **state) {
+    const iso_context none = {.size = 1};
+    const float x[64] = {1};
+    unsigned char numbers[128];
+    float scales[1];
+    model_errors errors = {0};
+    size_t bad = 0;
+    assert_int_equal(model_make_16(numbers, x, 64, MADE_F16, &errors, &bad, &none), ISOBIT_E_SIZE);
+    assert_int_equal(model_make_int8((int8_t *)numbers, scales, x, 1, 64, &errors, &none),
+                     ISOBIT_E_SIZE);
+    (void)state;
+}
+
 /* ------------------------------------------------------------------------ the same everywhere */
 
 /* The bytes of the tensors have a committed hash, so that they are those of other machines. */
@@ -406,6 +421,28 @@ static void test_gguf(void **state) {
     (void)state;
 }
 
+/* What is wrong with a module of sentence-transformers is said before anything is written. */
+static void test_modules(void **state) {
+    static const char source[] = ISOBIT_TEST_DATA "/models/sentence-t5";
+    static const char *const linked[] = {"config.json", "model.safetensors", "modules.json",
+                                         "1_Pooling"};
+    place p;
+    char target[300], path[200];
+    place_make(&p);
+    for (size_t i = 0; i < COUNT(linked); i++) {
+        (void)snprintf(target, sizeof target, "%s/%s", source, linked[i]);
+        (void)snprintf(path, sizeof path, "%s/%s", p.from.directory, linked[i]);
+        assert_int_equal(symlink(target, path), 0);
+    }
+    (void)snprintf(path, sizeof path, "%s/2_Dense", p.from.directory);
+    assert_int_equal(mkdir(path, 0755), 0);
+    write_file(path, "config.json", "{\"in_features\":16,\"out_features\":12,\"bias\":false}");
+    refuses(&p, NULL, ISOBIT_E_MISSING, "2_Dense: there are no weights");
+    assert_false(is_there(p.out) || is_there(p.partial));
+    place_remove(&p);
+    (void)state;
+}
+
 /* Where it is slow, each third. */
 void each_model(void (*check)(const char *folder, const place *p)) {
     static const char models[] = ISOBIT_TEST_DATA "/models";
@@ -462,6 +499,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_loading),       cmocka_unit_test(test_long_rows),
         cmocka_unit_test(test_taken_names),   cmocka_unit_test(test_first_error),
         cmocka_unit_test(test_refusals),      cmocka_unit_test(test_gguf),
+        cmocka_unit_test(test_modules),       cmocka_unit_test(test_contexts),
         cmocka_unit_test(test_families),      cmocka_unit_test(test_places),
         cmocka_unit_test(test_leftovers),     cmocka_unit_test(test_copies),
         cmocka_unit_test(test_cancel),        cmocka_unit_test(test_faults),

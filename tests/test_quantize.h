@@ -23,7 +23,16 @@
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 /* Kinds of calls, of which one can be made to fail: that number `failing`, from 1; 0: none. */
-enum { CALL_MEMORY, CALL_READ, CALL_WRITE, CALL_SYNC, CALL_NAME, CALL_OPEN, CALL_KINDS };
+enum {
+    CALL_MEMORY,
+    CALL_READ,
+    CALL_WRITE,
+    CALL_SYNC,
+    CALL_NAME,
+    CALL_OPEN,
+    CALL_CLOSE,
+    CALL_KINDS
+};
 extern struct calls { size_t count, failing; } calls[CALL_KINDS];
 
 /* A safetensors file, read by nothing of isobit. */

@@ -142,6 +142,7 @@ void test_rope_numbers(void **state) {
 #define STRETCH(type, numbers) "{\"rope_scaling\":{\"type\":\"" type "\"" numbers "}}"
 #define FOUR ",\"factor\":4,\"original_max_position_embeddings\":20"
 #define SHORT "\"short_factor\":[1,1.25,2,3.5]"
+#define LOW_AND_HIGH ",\"factor\":8,\"low_freq_factor\":1,\"high_freq_factor\":4"
         /* The positions are 40: twice as many as the original ones. */
         {"llama", STRETCH("yarn", ",\"factor\":2,\"original_max_position_embeddings\":20"),
          STRETCH("yarn", ",\"original_max_position_embeddings\":20"), 1},
@@ -170,6 +171,11 @@ void test_rope_numbers(void **state) {
          1},
         {"llama", STRETCH("longrope", ",\"short_factor\":[4,4,4,4],\"long_factor\":[1,2,3,4]"),
          STRETCH("linear", ",\"factor\":4"), 1},
+        /* Waves are 6 to 200 positions long: all are short, or all are long. */
+        {"llama", STRETCH("llama3", LOW_AND_HIGH ",\"original_max_position_embeddings\":4000"),
+         STRETCH("default", ""), 1},
+        {"llama", STRETCH("llama3", LOW_AND_HIGH ",\"original_max_position_embeddings\":4"),
+         STRETCH("linear", ",\"factor\":8"), 1},
     };
     static float a[9 * MOST_V], b[9 * MOST_V];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

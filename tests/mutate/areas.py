@@ -190,7 +190,8 @@ def stages(path):
                           "model/config_quantized")):
         tests = each_test("test_quantize") + [["test_gguf_q"]]
         if path == "model/blocks.c":
-            tests = each_test("test_blocks") + [["test_gguf_q"], ["fuzz_gguf", "@"]]
+            tests = each_test("test_blocks") + [["test_gguf_q"], ["fuzz_gguf", "@"],
+                                                ["test_quantize", "test_groups_of_others"]]
         elif path in ("model/int8.c", "model/config_quantized.c"):
             tests += [["test_loader", name] for name in ("test_int8_matrices", "test_int8_models",
                                                          "test_int8_refused", "test_config")]
@@ -237,6 +238,8 @@ def stages(path):
             slow += [["test_gguf"], ["test_quantize"]]
         if path.startswith(("model/load", "model/weights", "model/elements", "model/take")):
             tests += [["test_gguf_q"]] + each_test("test_blocks")
+        if path == "model/load.c":  # which checks what is quantised
+            tests += each_test("test_quantize")
         if path in ("model/load.c", "model/config_search.c"):
             tests += slow
         yield "plain", units, tests
