@@ -9,7 +9,7 @@ isobit_test_program(test_quantize test_quantize.c quantize/files.c quantize/grou
 target_link_libraries(test_quantize PRIVATE PkgConfig::JANSSON)
 # 64-bit file offsets give some calls another name.
 set(wrapped malloc aligned_alloc pread pread64 read pwrite pwrite64 fsync rename mkdir mkdirat openat
-  openat64 close)
+  openat64 close readdir readdir64)
 list(TRANSFORM wrapped PREPEND "--wrap=")
 list(JOIN wrapped "," wrapped)
 target_link_options(test_quantize PRIVATE LINKER:${wrapped})

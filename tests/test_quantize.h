@@ -31,6 +31,7 @@ enum {
     CALL_NAME,
     CALL_OPEN,
     CALL_CLOSE,
+    CALL_LIST,
     CALL_KINDS
 };
 extern struct calls { size_t count, failing; } calls[CALL_KINDS];

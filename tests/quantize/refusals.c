@@ -88,6 +88,9 @@ void test_refusals(void **state) {
     refuses(&p, &options, ISOBIT_E_SIZE, "unknown size");
     options = (iso_quantize_options){.size = sizeof options, .keep = keep, .keep_count = 3};
     refuses(&p, &options, ISOBIT_E_NULL, "a text of keep is NULL");
+    const iso_context context = {.size = 1};
+    assert_int_equal(iso_model_quantize(p.from.directory, p.out, NULL, &context, NULL),
+                     ISOBIT_E_SIZE);
     assert_int_equal(iso_model_quantize(NULL, p.out, NULL, NULL, NULL), ISOBIT_E_NULL);
     assert_int_equal(iso_model_quantize(p.from.directory, NULL, NULL, NULL, NULL), ISOBIT_E_NULL);
     assert_int_equal(iso_model_quantize(p.from.directory, "", NULL, NULL, NULL), ISOBIT_E_IO);
