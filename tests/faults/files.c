@@ -127,6 +127,28 @@ void test_files_change(void **state) {
         }
         assert_true(failures > 0);
     }
+    /* Text files that grow: what was read is not all of it. */
+    for (size_t n = 0; n < 2; n++) {
+        char path[160];
+        struct stat st;
+        size_t noticed = 0;
+        good_files(&f);
+        files_path(&f, names[n], path, sizeof path);
+        assert_int_equal(stat(path, &st), 0);
+        for (size_t at = 1; at <= 4; at++) {
+            good_files(&f);
+            no_faults();
+            io.cut_path = path;
+            io.cut_bytes = st.st_size + 1;
+            io.cut_at = at;
+            iso_status status = load(&model, &f, &error);
+            iso_model_free(model);
+            noticed += status == ISOBIT_E_IO && strstr(error.message, names[n]) &&
+                       strstr(error.message, "the file changed while it was read");
+        }
+        assert_true(noticed > 0);
+    }
+    no_faults();
     good_files(&f);
     same(&good, &f);
     files_remove(&f);
@@ -288,6 +310,17 @@ void test_mapped(void **state) {
         iso_model_free(model);
         assert_int_equal(io.maps, 0);
     }
+    /* What is mapped is not read to be looked at. */
+    size_t calls[2];
+    for (size_t i = 0; i < 2; i++) {
+        const iso_load_options options = {
+            .size = sizeof options, .map = 1, .reject_nonfinite = i == 1};
+        no_faults();
+        assert_int_equal(iso_model_load(&model, f.directory, &options, NULL, &error), ISOBIT_OK);
+        calls[i] = io.calls;
+        iso_model_free(model);
+    }
+    assert_int_equal(calls[0], calls[1]);
     for (int kind = 0; kind < 3; kind++) { /* an allocation; it and all after it; a call */
         size_t failures = 0;
         for (size_t k = 1;; k++) {

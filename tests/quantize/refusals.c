@@ -93,7 +93,9 @@ void test_refusals(void **state) {
                      ISOBIT_E_SIZE);
     assert_int_equal(iso_model_quantize(NULL, p.out, NULL, NULL, NULL), ISOBIT_E_NULL);
     assert_int_equal(iso_model_quantize(p.from.directory, NULL, NULL, NULL, NULL), ISOBIT_E_NULL);
-    assert_int_equal(iso_model_quantize(p.from.directory, "", NULL, NULL, NULL), ISOBIT_E_IO);
+    iso_error error = {0};
+    assert_int_equal(iso_model_quantize(p.from.directory, "", NULL, NULL, &error), ISOBIT_E_IO);
+    assert_string_equal(error.message, "the name of the folder to write is empty");
 
     /* Numbers that are none, or that F16 does not have: the first one, whoever met it. */
     with_number(&p, D + 3, 65520);
