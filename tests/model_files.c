@@ -46,6 +46,7 @@ void files_remove(const files *f) {
                                         "vocab.txt",
                                         "modules.json",
                                         "sentence_bert_config.json",
+                                        "config_sentence_transformers.json",
                                         "1_Pooling/config.json",
                                         "1_Pooling"};
     char path[160];

@@ -83,6 +83,7 @@ void test_spelt(void **state);
 void test_metaspace(void **state);
 void test_clusters(void **state);
 void test_young_characters(void **state);
+void test_spaces(void **state);
 
 /* pipeline/merges.c */
 void test_forms_of_merges(void **state);

@@ -252,6 +252,9 @@ static void with_file(const char *name, const char *text, iso_status load_status
     "{\"type\":\"sentence_transformers.models." type "\",\"path\":\"" path "\"}"
 #define FIRST MODULE("Transformer", "") "," MODULE("Pooling", "1_Pooling")
 
+#define PROMPTS(name)                                                                              \
+    "{\"prompts\":{\"query\":\"query: \",\"number\":3,\"\":\"\"},\"default_prompt_name\":" name "}"
+
 void test_sentence_files(void **state) {
     static const struct {
         const char *name, *text;
@@ -275,6 +278,22 @@ void test_sentence_files(void **state) {
          "max_seq_length"},
         {"sentence_bert_config.json", "{\"max_seq_length\":null}", 0, 0, ""},
         {"sentence_bert_config.json", "[", ISOBIT_E_JSON, 0, "sentence_bert_config.json"},
+        {"sentence_bert_config.json", "{\"max_seq_length\":1}", 0, 0, ""},
+        {"sentence_bert_config.json", "{\"max_seq_length\":2147483648}", 0, 0, ""},
+        {"sentence_bert_config.json", "{\"max_seq_length\":2147483647.5}", ISOBIT_E_CONFIG, 0,
+         "max_seq_length"},
+        {"sentence_bert_config.json", "{\"do_lower_case\":1}", ISOBIT_E_CONFIG, 0,
+         "\"do_lower_case\" must be true or false"},
+        {"config_sentence_transformers.json", "[", ISOBIT_E_JSON, 0,
+         "config_sentence_transformers.json"},
+        {"config_sentence_transformers.json", PROMPTS("\"query\""), 0, 0, ""},
+        {"config_sentence_transformers.json", PROMPTS("null"), 0, 0, ""},
+        {"config_sentence_transformers.json", PROMPTS("\"other\""), ISOBIT_E_CONFIG, 0,
+         "\"default_prompt_name\" is \"other\", which is none of the prompts"},
+        {"config_sentence_transformers.json", PROMPTS("\"number\""), ISOBIT_E_CONFIG, 0,
+         "\"default_prompt_name\" is \"number\", which is none of the prompts"},
+        {"config_sentence_transformers.json", PROMPTS("3"), ISOBIT_E_CONFIG, 0,
+         "\"default_prompt_name\" is 3, which is none of the prompts"},
         {"config.json", "{\"model_type\":\"bert\",\"position_embedding_type\":\"relative_key\"}",
          ISOBIT_E_UNSUPPORTED, 0, "only absolute"},
         {"config.json", "{\"model_type\":\"bert\",\"is_decoder\":true}", ISOBIT_E_UNSUPPORTED, 0,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A folder of sentence-transformers with two Dense modules: memory, system calls, short reads, and
- * a file that is cut.
+ * A folder of sentence-transformers with two Dense modules and a prompt: memory, system calls,
+ * short reads, and a file that is cut.
  */
 #include "test_faults.h"
 
@@ -23,7 +23,8 @@ static void write_second(void) {
 
 static void make_folder(void) {
     static const char from[] = ISOBIT_TEST_DATA "/models/sentence-t5";
-    static const char *const linked[] = {"config.json", "model.safetensors", "2_Dense"};
+    static const char *const linked[] = {"config.json", "sentence_bert_config.json",
+                                         "model.safetensors", "2_Dense"};
     char path[160], target[400];
     files_make(&folder);
     for (size_t i = 0; i < sizeof linked / sizeof *linked; i++) {
@@ -41,6 +42,10 @@ static void make_folder(void) {
     assert_int_equal(mkdir(second.directory, 0700), 0);
     files_text(&second, "config.json", "{\"in_features\":12,\"out_features\":10,\"bias\":false}");
     write_second();
+    /* A prompt of 64 bytes, and one that ends it. */
+    files_text(&folder, "config_sentence_transformers.json",
+               "{\"prompts\":{\"query\":\"query: and 57 bytes, of which arenas give a multiple of "
+               "64, more\"},\"default_prompt_name\":\"query\"}");
 }
 
 static void remove_folder(void) {

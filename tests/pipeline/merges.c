@@ -8,6 +8,9 @@
     "{\"tokenizer_class\":\"PreTrainedTokenizerFast\",\"added_tokens_decoder\":{" tokens "}}"
 #define ADDED_BA(more)                                                                             \
     "{" MODEL "," PRE "," DECODER ",\"added_tokens\":[{\"content\":\"ba\",\"id\":5" more "}]}"
+#define APOSTROPHES                                                                                \
+    "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"s\":1,\"b\":2,\"sb\":3,\"'\":4},"           \
+    "\"merges\":[\"s b\"]}," PRE "," DECODER "}"
 
 /* As texts and as pairs; in a file that is read as a whole, too, for the list that tokens would be
  * added to is not there. */
@@ -28,6 +31,10 @@ void test_forms_of_merges(void **state) {
                "{\"model\":{\"type\":\"BPE\"," VOCAB ",\"merges\":[[\"a\",\"b\"]]}," PRE "," DECODER
                "}",
                "aba", "ca");
+    /* What follows an apostrophe may be a word of its own, and what follows a letter is not. */
+    encodes(&f, APOSTROPHES, "asb", "ad");
+    encodes(&f, APOSTROPHES, "'sb", "ebc");
+    encodes(&f, APOSTROPHES, "'", "e");
     /* A word that is a token is one, though no merge makes it. */
     encodes(&f,
             "{\"model\":{\"type\":\"BPE\",\"ignore_merges\":true," VOCAB ",\"merges\":[]}," PRE

@@ -223,3 +223,37 @@ void test_young_characters(void **state) {
     encodes(&f, FORM("NFC", E_ACUTE), "e\xcc\x96\xcc\x81", "bca");
     files_remove(&f);
 }
+
+/* White space, all of it, is between words; what stands beside it in Unicode is a word, or none. */
+void test_spaces(void **state) {
+    static const struct {
+        unsigned first, last;
+    } spaces[] = {{9, 13},          {32, 32},         {0x85, 0x85},     {0xa0, 0xa0},
+                  {0x1680, 0x1680}, {0x2000, 0x200a}, {0x2028, 0x2029}, {0x202f, 0x202f},
+                  {0x205f, 0x205f}, {0x3000, 0x3000}};
+    (void)state;
+    files f;
+    iso_error error = {0};
+    files_make(&f);
+    iso_tokenizer *t = good(&f, good_wordpiece);
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+        for (unsigned code = spaces[i].first - 1; code <= spaces[i].last + 1; code++) {
+            const int space = code >= spaces[i].first && code <= spaces[i].last;
+            char text[6] = "a";
+            size_t bytes = 1, count, length, sequences;
+            uint32_t ids[8];
+            if (code >= 0x800)
+                text[bytes++] = (char)(0xe0 | code >> 12);
+            if (code >= 0x80)
+                text[bytes++] = (char)(code >= 0x800 ? 0x80 | (code >> 6 & 63) : 0xc0 | code >> 6);
+            text[bytes++] = (char)(code >= 0x80 ? 0x80 | (code & 63) : code);
+            text[bytes++] = 'a';
+            assert_int_equal(iso_tokenizer_encode(t, text, bytes, ids, 8, &count, &length, 1,
+                                                  &sequences, &error),
+                             ISOBIT_OK);
+            if ((count == 2 && ids[0] == 1 && ids[1] == 1) != space)
+                fail_msg("U+%04X: %zu tokens, of which the first is %u", code, count, ids[0]);
+        }
+    iso_tokenizer_free(t);
+    files_remove(&f);
+}
