@@ -11,7 +11,7 @@ target_link_libraries(test_faults PRIVATE PkgConfig::JANSSON)
 target_link_options(test_faults PRIVATE
   LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc
   LINKER:--wrap=open,--wrap=open64,--wrap=fstat,--wrap=fstat64,--wrap=pread,--wrap=pread64
-  LINKER:--wrap=mmap,--wrap=mmap64,--wrap=munmap)
+  LINKER:--wrap=mmap,--wrap=mmap64,--wrap=munmap,--wrap=json_loadb)
 isobit_test(faults test_faults)
 
 # Output that cannot be written.

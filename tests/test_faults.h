@@ -69,6 +69,7 @@ void same(const answer *expected, const files *f);
 /* allocations.c */
 void test_no_memory(void **state);
 void test_json_without_memory(void **state);
+void test_config_without_memory(void **state);
 void test_no_memory_for_weights(void **state);
 void test_no_memory_for_a_weight(void **state);
 void test_weights_too_large(void **state);

@@ -127,6 +127,60 @@ void test_json_without_memory(void **state) {
     (void)state;
 }
 
+/* Its other allocations: what configurations make of objects that have been read. */
+static size_t json_made, json_failing;
+static long json_kept;
+static int json_parsing;
+
+json_t *__real_json_loadb(const char *text, size_t size, size_t flags, json_error_t *where);
+json_t *__wrap_json_loadb(const char *text, size_t size, size_t flags, json_error_t *where);
+json_t *__wrap_json_loadb(const char *text, size_t size, size_t flags, json_error_t *where) {
+    json_parsing++;
+    json_t *value = __real_json_loadb(text, size, flags, where);
+    json_parsing--;
+    return value;
+}
+
+static void *json_get(size_t bytes) {
+    void *got = !json_parsing && ++json_made == json_failing ? NULL : malloc(bytes);
+    json_kept += got != NULL;
+    return got;
+}
+
+static void json_drop(void *old) {
+    json_kept -= old != NULL;
+    free(old);
+}
+
+void test_config_without_memory(void **state) {
+    static const char *const folders[] = {"gemma3-part"};
+    json_malloc_t before;
+    json_free_t before_free;
+    no_faults();
+    json_get_alloc_funcs(&before, &before_free);
+    json_set_alloc_funcs(json_get, json_drop);
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        for (json_failing = 1;; json_failing++) {
+            char path[600];
+            model_config config;
+            model_arena arena = {0};
+            iso_error error = {0};
+            (void)snprintf(path, sizeof path, "%s/models/%s", ISOBIT_TEST_DATA, folders[i]);
+            json_made = 0;
+            const iso_status status = model_config_read(&config, &arena, path, &error);
+            model_arena_free(&arena);
+            const iso_status wanted = json_failing <= 2 ? ISOBIT_E_NOMEM : ISOBIT_OK;
+            if (status != wanted && (json_failing <= 2 || json_made < json_failing))
+                fail_msg("%s, allocation %zu: status %d (%s)", folders[i], json_failing,
+                         (int)status, error.message);
+            assert_int_equal(json_kept, 0);
+            if (json_made < json_failing)
+                break;
+        }
+    json_set_alloc_funcs(before, before_free);
+    (void)state;
+}
+
 /* ------------------------------------------------------------------------------------ weights */
 
 /* The memory of all weights is asked for at once, and that it is not there has a sentence. */
