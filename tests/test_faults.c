@@ -207,6 +207,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_json_without_memory),
         cmocka_unit_test(test_config_without_memory),
+        cmocka_unit_test(test_lists_without_memory),
         cmocka_unit_test(test_no_memory_for_weights),
         cmocka_unit_test(test_no_memory_for_a_weight),
         cmocka_unit_test(test_models_fail),

@@ -70,6 +70,7 @@ void same(const answer *expected, const files *f);
 void test_no_memory(void **state);
 void test_json_without_memory(void **state);
 void test_config_without_memory(void **state);
+void test_lists_without_memory(void **state);
 void test_no_memory_for_weights(void **state);
 void test_no_memory_for_a_weight(void **state);
 void test_weights_too_large(void **state);

@@ -152,32 +152,71 @@ static void json_drop(void *old) {
     free(old);
 }
 
+static iso_status read_config(const char *directory, iso_error *error) {
+    model_config config;
+    model_arena arena = {0};
+    *error = (iso_error){0};
+    const iso_status status = model_config_read(&config, &arena, directory, error);
+    model_arena_free(&arena);
+    return status;
+}
+
 void test_config_without_memory(void **state) {
-    static const char *const folders[] = {"gemma3-part"};
+    static const char folder[] = ISOBIT_TEST_DATA "/models/gemma3-part";
     json_malloc_t before;
     json_free_t before_free;
+    iso_error error;
     no_faults();
     json_get_alloc_funcs(&before, &before_free);
     json_set_alloc_funcs(json_get, json_drop);
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
-        for (json_failing = 1;; json_failing++) {
-            char path[600];
-            model_config config;
-            model_arena arena = {0};
-            iso_error error = {0};
-            (void)snprintf(path, sizeof path, "%s/models/%s", ISOBIT_TEST_DATA, folders[i]);
-            json_made = 0;
-            const iso_status status = model_config_read(&config, &arena, path, &error);
-            model_arena_free(&arena);
-            const iso_status wanted = json_failing <= 2 ? ISOBIT_E_NOMEM : ISOBIT_OK;
-            if (status != wanted && (json_failing <= 2 || json_made < json_failing))
-                fail_msg("%s, allocation %zu: status %d (%s)", folders[i], json_failing,
-                         (int)status, error.message);
-            assert_int_equal(json_kept, 0);
-            if (json_made < json_failing)
-                break;
-        }
+    for (json_failing = 1;; json_failing++) {
+        json_made = 0;
+        const iso_status status = read_config(folder, &error);
+        const iso_status wanted = json_failing <= 2 ? ISOBIT_E_NOMEM : ISOBIT_OK;
+        if (status != wanted && (json_failing <= 2 || json_made < json_failing))
+            fail_msg("allocation %zu: status %d (%s)", json_failing, (int)status, error.message);
+        assert_int_equal(json_kept, 0);
+        if (json_made < json_failing)
+            break;
+    }
     json_set_alloc_funcs(before, before_free);
+    (void)state;
+}
+
+/* Of the library itself: lists of ids, of factors, and of layers, named or counted. */
+void test_lists_without_memory(void **state) {
+    static const struct {
+        const char *config;
+        size_t lists;
+    } rows[] = {
+        {"{\"model_type\":\"gemma3_text\",\"eos_token_id\":[1,2]}", 2},
+        {"{\"model_type\":\"gemma3_text\",\"num_hidden_layers\":1,\"layer_types\":["
+         "\"full_attention\"]}",
+         1},
+        {"{\"model_type\":\"llama\",\"head_dim\":4,\"original_max_position_embeddings\":9,"
+         "\"bad_words_ids\":[[3]],"
+         "\"rope_scaling\":{\"type\":\"longrope\",\"long_factor\":[1,2],\"short_factor\":[1,2]}}",
+         3},
+    };
+    files f;
+    iso_error error;
+    files_make(&f);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        size_t k = 0;
+        iso_status status;
+        files_text(&f, "config.json", rows[i].config);
+        do {
+            no_faults();
+            memory.failing = ++k;
+            status = read_config(f.directory, &error);
+            if (status != (memory.allocations < k ? ISOBIT_OK : ISOBIT_E_NOMEM))
+                fail_msg("%s, allocation %zu: status %d (%s)", rows[i].config, k, (int)status,
+                         error.message);
+        } while (status);
+        assert_true(k > 1 + rows[i].lists);
+    }
+    no_faults();
+    files_remove(&f);
     (void)state;
 }
 
