@@ -63,7 +63,7 @@ int main(void) {
         cmocka_unit_test(test_metaspace),       cmocka_unit_test(test_partial_tidy),
         cmocka_unit_test(test_clusters),        cmocka_unit_test(test_spelt),
         cmocka_unit_test(test_spelt_text),      cmocka_unit_test(test_young_characters),
-        cmocka_unit_test(test_spaces),
+        cmocka_unit_test(test_spaces),          cmocka_unit_test(test_bert_controls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

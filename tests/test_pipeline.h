@@ -84,6 +84,7 @@ void test_metaspace(void **state);
 void test_clusters(void **state);
 void test_young_characters(void **state);
 void test_spaces(void **state);
+void test_bert_controls(void **state);
 
 /* pipeline/merges.c */
 void test_forms_of_merges(void **state);

@@ -257,3 +257,27 @@ void test_spaces(void **state) {
     iso_tokenizer_free(t);
     files_remove(&f);
 }
+
+/* What BERT's normalizer drops, and what it makes a space. */
+void test_bert_controls(void **state) {
+    static const char json[] =
+        "{" PIECES "," BERT ",\"normalizer\":{\"type\":\"BertNormalizer\",\"clean_text\":true,"
+        "\"handle_chinese_chars\":true,\"strip_accents\":null,\"lowercase\":true}}";
+    (void)state;
+    files f;
+    files_make(&f);
+    encodes(&f, json,
+            "a\xef\xbf\xbd"
+            "b",
+            "bc");
+    encodes(&f, json,
+            "a\x01"
+            "b",
+            "bc");
+    encodes(&f, json,
+            "a\xe2\x80\x8d"
+            "b",
+            "bc"); /* U+200D, one of the other characters */
+    encodes(&f, json, "a\ta\na\ra", "bbbb");
+    files_remove(&f);
+}
