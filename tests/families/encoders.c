@@ -274,6 +274,10 @@ void test_sentence_files(void **state) {
         {"1_Pooling/config.json",
          "{\"pooling_mode_mean_tokens\":true,\"pooling_mode_cls_token\":true}", 0,
          ISOBIT_E_UNSUPPORTED, "cls_token"},
+        {"1_Pooling/config.json", /* what is said is the first that isobit lacks */
+         "{\"pooling_mode_mean_tokens\":true,\"pooling_mode_cls_token\":true,"
+         "\"pooling_mode_max_tokens\":true}",
+         0, ISOBIT_E_UNSUPPORTED, "cls_token"},
         {"sentence_bert_config.json", "{\"max_seq_length\":0}", ISOBIT_E_CONFIG, 0,
          "max_seq_length"},
         {"sentence_bert_config.json", "{\"max_seq_length\":null}", 0, 0, ""},
