@@ -288,6 +288,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_rope_numbers),
         cmocka_unit_test(test_new_keys),
         cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_limits),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -51,6 +51,7 @@ void check_vector(const iso_model *model, const uint32_t *ids, size_t length, is
 
 /* defaults.c */
 void test_defaults(void **state);
+void test_limits(void **state);
 
 /* encoders.c */
 void test_encoders(void **state);

@@ -70,16 +70,23 @@ static void same(const char *model, const char *what, size_t got, size_t wanted)
 }
 
 /* What config.json says alone. */
-static void read_config(model_config *c, model_arena *arena, const char *model, const char *more) {
+static iso_status try_config(model_config *c, model_arena *arena, const char *model,
+                             const char *more, iso_error *error) {
     files f;
-    char text[200];
-    iso_error error = {0};
+    char text[400];
+    *error = (iso_error){0};
     files_make(&f);
     (void)snprintf(text, sizeof text, "{\"model_type\":\"%s\"%s}", model, more);
     files_text(&f, "config.json", text);
-    if (model_config_read(c, arena, f.directory, &error))
-        fail_msg("%s: %s", model, error.message);
+    const iso_status status = model_config_read(c, arena, f.directory, error);
     files_remove(&f);
+    return status;
+}
+
+static void read_config(model_config *c, model_arena *arena, const char *model, const char *more) {
+    iso_error error;
+    if (try_config(c, arena, model, more, &error))
+        fail_msg("%s: %s", model, error.message);
 }
 
 void test_defaults(void **state) {
@@ -141,4 +148,58 @@ void test_defaults(void **state) {
     assert_true(c.encoder_ffn == 2048 && c.decoder_ffn == 2048 && c.max_positions == 512);
     model_arena_free(&arena);
     (void)state;
+}
+
+/* Numbers at the ends of what is allowed; NULL: allowed. */
+void test_limits(void **state) {
+    static const struct {
+        const char *model, *more, *refused;
+    } limits[] = {
+        {"bert", ",\"max_position_embeddings\":1048576", NULL},
+        {"bert", ",\"max_position_embeddings\":1048577", "a whole number from 1 to 1048576"},
+        {"bert",
+         ",\"hidden_size\":1,\"num_attention_heads\":1,\"num_hidden_layers\":1,"
+         "\"intermediate_size\":1,\"vocab_size\":1,\"type_vocab_size\":1",
+         NULL},
+        {"bert", ",\"layer_norm_eps\":1e-30", NULL},
+        {"opt", ",\"hidden_size\":1,\"num_attention_heads\":1,\"word_embed_proj_dim\":1", NULL},
+        {"qwen2", ",\"use_sliding_window\":true,\"max_window_layers\":0", NULL},
+        {"gemma3_text", ",\"sliding_window_pattern\":1", NULL},
+        {"gemma3_text", ",\"query_pre_attn_scalar\":0.5", NULL},
+        {"gemma3_text", ",\"rope_local_base_freq\":1.5", NULL},
+        {"gemma3_text", ",\"rope_local_base_freq\":1", "\"rope_local_base_freq\" is 1"},
+        {"gemma3_text",
+         ",\"rope_parameters\":{\"full_attention\":{\"rope_type\":\"default\"},"
+         "\"sliding_attention\":{\"rope_theta\":1.5}}",
+         NULL},
+        {"gemma2", ",\"final_logit_softcapping\":0.5,\"attn_logit_softcapping\":0.5", NULL},
+        {"llama", ",\"rope_scaling\":{\"type\":\"default\",\"rope_theta\":1}",
+         "\"rope_theta\" is 1"},
+        {"llama", ",\"rope_scaling\":{\"type\":\"yarn\",\"factor\":4,\"attention_factor\":0.5}",
+         NULL},
+        {"llama",
+         ",\"head_dim\":4,\"rope_scaling\":{\"type\":\"longrope\",\"factor\":1,"
+         "\"short_factor\":[1e-6,1e6],\"long_factor\":[1e6,1e-6]}",
+         NULL},
+        {"llama",
+         ",\"head_dim\":4,\"rope_scaling\":{\"type\":\"longrope\",\"factor\":1,"
+         "\"short_factor\":[1,1.1e6],\"long_factor\":[1,1]}",
+         "a list of numbers from 1e-6 to 1e6"},
+        {"llama",
+         ",\"head_dim\":4,\"rope_scaling\":{\"type\":\"longrope\",\"factor\":1,"
+         "\"short_factor\":[1,0.9e-6],\"long_factor\":[1,1]}",
+         "a list of numbers from 1e-6 to 1e6"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        model_config c;
+        model_arena arena = {0};
+        iso_error error;
+        const iso_status status = try_config(&c, &arena, limits[i].model, limits[i].more, &error);
+        if (status != (limits[i].refused ? ISOBIT_E_CONFIG : ISOBIT_OK) ||
+            (status && !strstr(error.message, limits[i].refused)))
+            fail_msg("%s%s: status %d (%s)", limits[i].model, limits[i].more, (int)status,
+                     error.message);
+        model_arena_free(&arena);
+    }
 }

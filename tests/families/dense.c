@@ -295,6 +295,7 @@ static void with_change(const char *name, const char *text, iso_status load_stat
 
 #define CONFIG(in, out, more) "{\"in_features\":" in ",\"out_features\":" out more "}"
 #define ACT(name) CONFIG("24", "40", ",\"activation_function\":" name)
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567"
 #define NO_VECTOR 0, ISOBIT_E_UNSUPPORTED
 
 void test_dense_files(void **state) {
@@ -315,6 +316,9 @@ void test_dense_files(void **state) {
          "2_Dense/config.json: \"in_features\" is 23; the vectors that it gets have 24 numbers"},
         {"3_Dense/config.json", CONFIG("24", "12", ""), ISOBIT_E_CONFIG, 0,
          "3_Dense/config.json: \"in_features\" is 24; the vectors that it gets have 40 numbers"},
+        {"2_Dense/config.json", CONFIG("1", "40", ""), ISOBIT_E_CONFIG, 0,
+         "\"in_features\" is 1; the vectors that it gets have 24 numbers"},
+        {"2_Dense/config.json", CONFIG("0", "40", ""), ISOBIT_E_CONFIG, 0, "\"in_features\" is 0"},
         {"2_Dense/config.json", CONFIG("24", "0", ""), ISOBIT_E_CONFIG, 0, "\"out_features\" is 0"},
         {"2_Dense/config.json", CONFIG("24", "1e9", ""), ISOBIT_E_CONFIG, 0, "\"out_features\" is"},
         {"2_Dense/config.json", CONFIG("\"24\"", "40", ""), ISOBIT_E_CONFIG, 0, "\"in_features\""},
@@ -368,6 +372,11 @@ void test_dense_files(void **state) {
         {"modules.json", "[" FIRST "," MODULE("Dense", "..") "]", NO_VECTOR, "the path \"..\""},
         {"modules.json", "[" FIRST "," MODULE("Dense", "/tmp") "]", NO_VECTOR, "the path"},
         {"modules.json", "[" FIRST "," MODULE("Dense", "2_D\\u00e9nse") "]", NO_VECTOR, "the path"},
+        /* 64 bytes, and one more. */
+        {"modules.json", "[" FIRST "," MODULE("Dense", "2_" LETTERS "de") "]", ISOBIT_E_MISSING, 0,
+         "2_" LETTERS "de/config.json"},
+        {"modules.json", "[" FIRST "," MODULE("Dense", "2_" LETTERS "def") "]", NO_VECTOR,
+         "the path"},
         {"modules.json", "[" FIRST "," MODULE("Normalize", "../4_Normalize") "]", NO_VECTOR,
          "module 2, \"Normalize\", with the path"},
         {"modules.json", "[" FIRST ",{\"type\":\"pylate.models.Dense\",\"path\":\"2_Dense\"}]",

@@ -309,5 +309,14 @@ void test_sentence_files(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         with_file(cases[i].name, cases[i].text, cases[i].load, cases[i].embed, cases[i].part);
+    /* As long as a file may be, and a byte more. */
+    static char text[(1 << 20) + 2];
+    for (size_t bytes = 1 << 20; bytes <= (1 << 20) + 1; bytes++) {
+        memset(text, ' ', bytes);
+        text[0] = '{';
+        text[bytes - 1] = '}';
+        with_file("sentence_bert_config.json", text, bytes == 1 << 20 ? ISOBIT_OK : ISOBIT_E_LIMIT,
+                  0, "sentence_bert_config.json");
+    }
     (void)state;
 }
