@@ -221,6 +221,7 @@ void test_young_characters(void **state) {
     /* U+1AC1 goes below a letter since Unicode 14; U+0316 always did, and lets the accent pass. */
     encodes(&f, FORM("NFC", E_ACUTE), "e\xe1\xab\x81\xcc\x81", "ba");
     encodes(&f, FORM("NFC", E_ACUTE), "e\xcc\x96\xcc\x81", "bca");
+    encodes(&f, FORM("Lowercase", "i\xcc\x87"), "\xc4\xb0", "bc"); /* U+0130 becomes two */
     files_remove(&f);
 }
 
