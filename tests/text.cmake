@@ -39,10 +39,12 @@ else()
   isobit_test(text_families test_text_families)
 endif()
 isobit_test_program(test_text_faults test_text_faults.c)
-target_include_directories(test_text_faults PRIVATE ${PROJECT_SOURCE_DIR}/model)
+target_include_directories(test_text_faults PRIVATE ${PROJECT_SOURCE_DIR}/model
+  ${UTF8PROC_INCLUDE_DIRS})
 target_link_libraries(test_text_faults PRIVATE PkgConfig::JANSSON)
 target_link_options(test_text_faults PRIVATE
-  LINKER:--wrap=malloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=json_loadb)
+  LINKER:--wrap=malloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=free,--wrap=json_loadb
+  LINKER:--wrap=utf8proc_map)
 # Hundreds of loads and of processes: under an emulator they would take minutes, and say nothing new.
 if(CMAKE_CROSSCOMPILING)
   return()

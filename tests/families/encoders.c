@@ -227,6 +227,9 @@ static void with_file(const char *name, const char *text, iso_status load_status
         files_write(&f, texts[i], b.bytes, b.count);
         blob_free(&b);
     }
+    if (strcmp(name, "tokenizer_config.json") ==
+        0) /* which is asked where the other says nothing */
+        files_text(&f, "sentence_bert_config.json", "{}");
     files_text(&f, name, text);
     iso_model *model = NULL;
     iso_error e = {0};
@@ -288,6 +291,10 @@ void test_sentence_files(void **state) {
          "max_seq_length"},
         {"sentence_bert_config.json", "{\"do_lower_case\":1}", ISOBIT_E_CONFIG, 0,
          "\"do_lower_case\" must be true or false"},
+        {"tokenizer_config.json", "[", ISOBIT_E_JSON, 0, "tokenizer_config.json"},
+        {"tokenizer_config.json", "{\"model_max_length\":0}", ISOBIT_E_CONFIG, 0,
+         "tokenizer_config.json: \"model_max_length\""},
+        {"tokenizer_config.json", "{\"model_max_length\":1e30}", 0, 0, ""},
         {"config_sentence_transformers.json", "[", ISOBIT_E_JSON, 0,
          "config_sentence_transformers.json"},
         {"config_sentence_transformers.json", PROMPTS("\"query\""), 0, 0, ""},
