@@ -113,18 +113,30 @@ static float dot_strided(size_t n, struct const_vector x, struct const_vector y)
 }
 
 /* A row of a matrix times a vector. */
-float iso_blas_dot(size_t n, struct const_vector x, struct const_vector y) {
-    float local_x[LOCAL], local_y[LOCAL], *owned_x, *owned_y, sum = 0;
+static iso_status dot(size_t n, const float *x, const float *y, float *sum) {
+    iso_status status = iso_gemv_f32(sum, x, n, y, 1, n, 0, NULL);
+    if (iso_blas_again(status))
+        status = iso_gemv_f32(sum, x, n, y, 1, n, 0, NULL);
+    return status;
+}
+
+/* With copies of vectors that are not contiguous: not inlined, so that others do not set them up.
+ */
+static __attribute__((noinline)) iso_status dot_of_copies(size_t n, struct const_vector x,
+                                                          struct const_vector y, float *sum) {
+    float local_x[LOCAL], local_y[LOCAL], *owned_x, *owned_y;
     const float *a = contiguous(x, n, local_x, &owned_x);
     const float *b = contiguous(y, n, local_y, &owned_y);
-    iso_status status = ISOBIT_E_NOMEM;
-    if (a && b) {
-        status = iso_gemv_f32(&sum, a, n, b, 1, n, 0, NULL);
-        if (iso_blas_again(status))
-            status = iso_gemv_f32(&sum, a, n, b, 1, n, 0, NULL);
-    }
+    const iso_status status = a && b ? dot(n, a, b, sum) : ISOBIT_E_NOMEM;
     free(owned_x);
     free(owned_y);
+    return status;
+}
+
+float iso_blas_dot(size_t n, struct const_vector x, struct const_vector y) {
+    float sum = 0;
+    const iso_status status =
+        x.inc == 1 && y.inc == 1 ? dot(n, x.p, y.p, &sum) : dot_of_copies(n, x, y, &sum);
     return status ? dot_strided(n, x, y) : sum;
 }
 
