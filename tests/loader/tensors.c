@@ -135,46 +135,53 @@ void test_most_positions(void **state) {
     (void)state;
 }
 
-/* So does one of rotary embeddings, of which a head has 66 elements here. */
+/* So does one of rotary embeddings, which turn two elements of a head together. */
 void test_most_rotary(void **state) {
+    enum { HEAD = 999 }; /* stands for the width of a head */
     static const struct {
         const char *name;
         size_t n, k;
-    } tensors[] = {{"self_attn.q_proj.weight", 66, D},       {"self_attn.k_proj.weight", 66, D},
-                   {"self_attn.v_proj.weight", 66, D},       {"self_attn.o_proj.weight", D, 66},
+    } tensors[] = {{"self_attn.q_proj.weight", HEAD, D},     {"self_attn.k_proj.weight", HEAD, D},
+                   {"self_attn.v_proj.weight", HEAD, D},     {"self_attn.o_proj.weight", D, HEAD},
                    {"mlp.gate_proj.weight", FFN, D},         {"mlp.up_proj.weight", FFN, D},
                    {"mlp.down_proj.weight", D, FFN},         {"input_layernorm.weight", D, 0},
                    {"post_attention_layernorm.weight", D, 0}};
     static const struct {
-        size_t positions;
+        size_t width, positions;
         iso_status status;
-    } cases[] = {{40, ISOBIT_OK}, {1 << 20, ISOBIT_E_LIMIT}};
+        const char *says;
+    } cases[] = {
+        {66, 40, ISOBIT_OK, ""},
+        {66, 1 << 20, ISOBIT_E_LIMIT,
+         "rotary embeddings of 1048576 positions of 66 elements; at most 67108864 "
+         "elements are supported"},
+        {65, 40, ISOBIT_E_CONFIG, "heads of width 65; rotary embeddings need an even one"}};
     files f;
     iso_error error;
     files_make(&f);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[400];
         builder b = {.state = 1};
         builder_tensor(&b, "model.embed_tokens.weight", V, D, 0, 1);
         builder_tensor(&b, "model.norm.weight", D, 0, 1, 0);
         for (size_t t = 0; t < sizeof tensors / sizeof *tensors; t++) {
             (void)snprintf(text, sizeof text, "model.layers.0.%s", tensors[t].name);
-            builder_tensor(&b, text, tensors[t].n, tensors[t].k, 0, 1);
+            const size_t n = tensors[t].n, k = tensors[t].k, width = cases[i].width;
+            builder_tensor(&b, text, n == HEAD ? width : n, k == HEAD ? width : k, 0, 1);
         }
         builder_write(&b, &f);
         (void)snprintf(text, sizeof text,
                        "{\"model_type\":\"llama\",\"vocab_size\":%d,\"hidden_size\":%d,"
-                       "\"num_hidden_layers\":1,\"num_attention_heads\":1,\"head_dim\":66,"
+                       "\"num_hidden_layers\":1,\"num_attention_heads\":1,\"head_dim\":%zu,"
                        "\"intermediate_size\":%d,\"hidden_act\":\"silu\",\"rope_theta\":100.0,"
                        "\"tie_word_embeddings\":true,\"bos_token_id\":1,\"eos_token_id\":2,"
                        "\"rms_norm_eps\":1e-6,\"max_position_embeddings\":%zu}",
-                       V, D, FFN, cases[i].positions);
+                       V, D, cases[i].width, FFN, cases[i].positions);
         files_text(&f, "config.json", text);
         assert_int_equal(load(&f, NULL, &error), cases[i].status);
+        if (cases[i].status)
+            assert_string_equal(error.message, cases[i].says);
     }
-    assert_string_equal(error.message,
-                        "rotary embeddings of 1048576 positions of 66 elements; at most 67108864 "
-                        "elements are supported");
     files_remove(&f);
     (void)state;
 }
