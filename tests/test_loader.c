@@ -60,6 +60,7 @@ static void test_arguments(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_header_rules),
+        cmocka_unit_test(test_header_strings),
         cmocka_unit_test(test_types),
         cmocka_unit_test(test_header_limits),
         cmocka_unit_test(test_header_mutations),

@@ -36,6 +36,7 @@ void good_model(const files *f);
 
 /* loader/header.c */
 void test_header_rules(void **state);
+void test_header_strings(void **state);
 void test_types(void **state);
 void test_header_limits(void **state);
 void test_header_mutations(void **state);

@@ -208,6 +208,26 @@ void test_header_rules(void **state) {
     (void)state;
 }
 
+/* Where a string has to be, that is said, not what would have come behind it. */
+void test_header_strings(void **state) {
+    static const char *const texts[] = {"{1}",
+                                        "{\"__metadata__\":{1}}",
+                                        "{\"__metadata__\":{\"a\":\"\",1}}",
+                                        "{\"__metadata__\":{\"a\":1}}",
+                                        ENTRY("1"),
+                                        ENTRY(TYPE ",1"),
+                                        ENTRY("\"dtype\":1"),
+                                        ENTRY(TYPE "," SHAPE "," SPAN ",\"x\":{1}"),
+                                        ENTRY(TYPE "," SHAPE "," SPAN ",\"x\":{\"y\":1,2}")};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        iso_error error = {0};
+        assert_int_equal(parse(texts[i], strlen(texts[i]), 8, &error), ISOBIT_E_JSON);
+        if (!strstr(error.message, ": a string is expected"))
+            fail_msg("%s: \"%s\"", texts[i], error.message);
+    }
+    (void)state;
+}
+
 /* Eight elements of each type span as many bytes as one element has bits. */
 void test_types(void **state) {
     static const struct {
