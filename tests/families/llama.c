@@ -19,6 +19,7 @@ void test_llama_config(void **state) {
         {"llama3-bf16", "head_dim", "null", ISOBIT_E_CONFIG, "not a multiple"},
         {"llama", "attention_bias", "1", ISOBIT_E_CONFIG, "attention_bias"},
         {"llama", "mlp_bias", "false", ISOBIT_OK, ""},
+        {"llama", "mlp_bias", "1", ISOBIT_E_CONFIG, "mlp_bias"},
         {"qwen2-f16", "attention_bias", "false", ISOBIT_OK, ""}, /* it has no such key */
         {"qwen2-f16", "use_sliding_window", "1", ISOBIT_E_CONFIG, "use_sliding_window"},
         {"qwen2-window", "sliding_window", "-1", ISOBIT_E_CONFIG, "sliding_window"},
@@ -62,6 +63,8 @@ void test_llama_config(void **state) {
          ISOBIT_E_CONFIG, "contradict"},
         {"llama", "rope_scaling", YARN(",\"factor\":4,\"beta_fast\":0,\"beta_slow\":0"), ISOBIT_OK,
          ""},
+        {"llama", "rope_scaling", YARN(",\"factor\":4,\"beta_fast\":-1"), ISOBIT_E_CONFIG,
+         "\"beta_fast\" is -1"},
         {"llama", "rope_scaling", YARN(",\"factor\":4,\"beta_slow\":-1"), ISOBIT_E_CONFIG,
          "beta_slow"},
         {"llama", "rope_scaling", YARN(",\"factor\":4,\"mscale\":\"1\""), ISOBIT_E_CONFIG,

@@ -79,6 +79,7 @@ void test_t5_config(void **state) {
         {"t5", "feed_forward_proj", "\"gated-relu\"", ISOBIT_E_MISSING, "DenseReluDense.wi_0"},
         {"flan-t5-bf16", "feed_forward_proj", "\"relu\"", ISOBIT_E_MISSING, "DenseReluDense.wi."},
         {"flan-t5-bf16", "num_decoder_layers", NULL, ISOBIT_OK, ""},
+        {"t5", "scale_decoder_outputs", "1", ISOBIT_E_CONFIG, "scale_decoder_outputs"},
         {"t5", "tie_word_embeddings", "false", ISOBIT_E_MISSING, "\"lm_head.weight\""},
         {"umt5", "tie_word_embeddings", "false", ISOBIT_E_MISSING, "\"lm_head.weight\""},
         {"flan-t5-bf16", "tie_word_embeddings", "true", ISOBIT_OK, ""},
