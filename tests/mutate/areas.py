@@ -195,6 +195,7 @@ def stages(path):
         elif path in ("model/int8.c", "model/config_quantized.c"):
             tests += [["test_loader", name] for name in ("test_int8_matrices", "test_int8_models",
                                                          "test_int8_refused", "test_config")]
+            tests.append(["test_faults", "test_models_fail"])
         yield "plain", [path], tests
         yield "plain", [path], [["test_model"], ["test_gguf"], ["test_loader"],
                                ["fuzz_safetensors", "@"], ["fuzz_config", "@"]]
