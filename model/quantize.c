@@ -264,7 +264,7 @@ static void gather(unsigned char *to, const unsigned char *raw, const model_tens
 }
 
 /* A view is read as a whole. */
-static iso_status copy_view(const conversion *all, const model_new_part *part) {
+static iso_status copy_view(conversion *all, const model_new_part *part) {
     const model_tensor *t = all->item->tensor;
     const uint64_t extent = t->end - t->begin;
     model_arena arena = {0};
@@ -280,7 +280,8 @@ static iso_status copy_view(const conversion *all, const model_new_part *part) {
         status = write_part(all, part, to, (size_t)part->bytes, 0, error);
     }
     model_arena_free(&arena);
-    return status;
+    all->read += extent;
+    return status ? status : say_progress(all);
 }
 
 /* Infinities and NaN are refused in what the model uses, also where it stays as it is. */

@@ -7,6 +7,7 @@
 
 #include <isobit/model.h>
 
+#include "model/weights.h"
 #include "model_files.h"
 
 #include <errno.h>
@@ -66,7 +67,10 @@ void ask(answer *a, const iso_model *model);
 iso_status load(iso_model **model, const files *f, iso_error *error);
 void same(const answer *expected, const files *f);
 
-/* allocations.c */
+/* allocations.c; each allocation fails while the weights are taken: how many there are, and one
+ * more
+ */
+size_t each_take_fails(iso_model *model, model_source *source);
 void test_no_memory(void **state);
 void test_json_without_memory(void **state);
 void test_config_without_memory(void **state);

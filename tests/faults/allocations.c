@@ -2,7 +2,6 @@
  *
  * Memory that cannot be had.
  */
-#include "model/weights.h"
 #include "test_faults.h"
 
 enum { LOAD, TOKENIZER, GENERATE, SCORE, POOL, INFO, CALLS };
@@ -245,6 +244,23 @@ void test_no_memory_for_weights(void **state) {
     (void)state;
 }
 
+size_t each_take_fails(iso_model *model, model_source *source) {
+    for (size_t k = 1;; k++) {
+        memory.allocations = 0, memory.failing = k;
+        source->take_count = 0;
+        iso_status status = model_take_all(model, source);
+        if (!status)
+            status = model_source_finish(source);
+        memory.failing = 0;
+        if (k > memory.allocations) {
+            assert_int_equal(status, ISOBIT_OK);
+            return k;
+        }
+        if (status != ISOBIT_E_NOMEM)
+            fail_msg("weight %zu: status %d (%s)", k, (int)status, source->error->message);
+    }
+}
+
 /*
  * Without that memory each weight is asked for by itself. Nobody does this, but weights check what
  * they get all the same: the sizes of the two passes might come to differ.
@@ -290,21 +306,7 @@ void test_no_memory_for_a_weight(void **state) {
         ISOBIT_OK);
     assert_int_equal(model_take_all(&model, &source), ISOBIT_OK);
     source.load = 1;
-    for (size_t k = 1;; k++) {
-        memory.allocations = 0, memory.failing = k;
-        source.take_count = 0;
-        iso_status status = model_take_all(&model, &source);
-        if (!status)
-            status = model_source_finish(&source);
-        memory.failing = 0;
-        if (k > memory.allocations) {
-            assert_int_equal(status, ISOBIT_OK);
-            assert_true(k > 30);
-            break;
-        }
-        if (status != ISOBIT_E_NOMEM)
-            fail_msg("weight %zu: status %d (%s)", k, (int)status, error.message);
-    }
+    assert_true(each_take_fails(&model, &source) > 30);
     model_arena_free(&source.scratch);
     model_arena_free(&model.arena);
     model_checkpoint_close(&checkpoint);
