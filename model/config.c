@@ -388,7 +388,7 @@ static iso_status take_part(model_reader *r, const model_config *family, json_t 
     if (!json_is_object(found))
         return model_read_wrong(r, family->part, found, "an object");
     json_t *copy = *part = json_copy(json_object_get(r->root, family->part));
-    int failed = !copy;
+    int failed = !copy || json_object_size(copy) != json_object_size(found); /* without memory */
     for (size_t i = 0; i < sizeof beside / sizeof *beside && !failed; i++) {
         json_t *value = json_object_get(r->root, beside[i]);
         if (value && !json_is_null(value))

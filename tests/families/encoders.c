@@ -85,7 +85,7 @@ void test_untied_head(void **state) {
     const size_t start = 8 + (size_t)le64toh(length), end = weights.count - start;
     json_t *head = json_pack("{s:O, s:O, s:[I, I]}", "dtype", json_object_get(table, "dtype"),
                              "shape", json_object_get(table, "shape"), "data_offsets",
-                             (json_int_t)end, (json_int_t)(end + bytes));
+                             (json_int_t)end, (json_int_t)end + (json_int_t)bytes);
     assert_int_equal(json_object_set_new(header, "cls.predictions.decoder.weight", head), 0);
     unsigned char *copy = malloc(bytes);
     assert_non_null(copy);
