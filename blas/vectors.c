@@ -120,8 +120,7 @@ static iso_status dot(size_t n, const float *x, const float *y, float *sum) {
     return status;
 }
 
-/* With copies of vectors that are not contiguous: not inlined, so that others do not set them up.
- */
+/* Of vectors that are not contiguous, copied: not inlined, so that others set up no room. */
 static __attribute__((noinline)) iso_status dot_of_copies(size_t n, struct const_vector x,
                                                           struct const_vector y, float *sum) {
     float local_x[LOCAL], local_y[LOCAL], *owned_x, *owned_y;

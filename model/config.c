@@ -387,8 +387,8 @@ static iso_status take_part(model_reader *r, const model_config *family, json_t 
     const json_t *found = model_read_key(r, family->part);
     if (!json_is_object(found))
         return model_read_wrong(r, family->part, found, "an object");
-    json_t *copy = *part = json_copy(json_object_get(r->root, family->part));
-    int failed = !copy || json_object_size(copy) != json_object_size(found); /* without memory */
+    json_t *copy = *part = model_json_copy(found);
+    int failed = !copy;
     for (size_t i = 0; i < sizeof beside / sizeof *beside && !failed; i++) {
         json_t *value = json_object_get(r->root, beside[i]);
         if (value && !json_is_null(value))

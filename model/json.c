@@ -113,3 +113,11 @@ const char *model_json_describe(const json_t *value, char *text, size_t bytes) {
                                                : "null");
     return text;
 }
+
+json_t *model_json_copy(const json_t *object) {
+    json_t *copy = json_copy((json_t *)(uintptr_t)object);
+    if (copy && json_object_size(copy) == json_object_size(object))
+        return copy;
+    json_decref(copy);
+    return NULL;
+}

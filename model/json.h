@@ -28,4 +28,7 @@ int model_json_size(const json_t *value, size_t least, size_t most, size_t *out)
 /* What a value is, in a few words, for messages. */
 const char *model_json_describe(const json_t *value, char *text, size_t bytes);
 
+/* An object with the same members; NULL: no memory. (jansson's own copy may lack some then.) */
+json_t *model_json_copy(const json_t *object);
+
 #endif

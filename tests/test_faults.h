@@ -67,9 +67,8 @@ void ask(answer *a, const iso_model *model);
 iso_status load(iso_model **model, const files *f, iso_error *error);
 void same(const answer *expected, const files *f);
 
-/* allocations.c; each allocation fails while the weights are taken: how many there are, and one
- * more
- */
+/* allocations.c */
+/* Each allocation fails once while the weights are taken: how many there are, and one more. */
 size_t each_take_fails(iso_model *model, model_source *source);
 void test_no_memory(void **state);
 void test_json_without_memory(void **state);

@@ -101,8 +101,8 @@ static size_t stream_rows(const struct iso_gemm_machine *machine, size_t k) {
     return k > ISO_K_BLOCK ? TUNED(machine, stream_rows_long) : ISO_GEMM_STREAM_ROWS;
 }
 
-/* Where L3 is slow tiles wait even for a smaller B, if its rows alias in L1 and L2, with a stride
- * that the hardware does not prefetch. */
+/* Tiles may wait even for a smaller B, if its rows alias in L1 and L2, with a stride that the
+ * hardware does not prefetch: where L3 is slow, and vectors of 32 bytes on Zen 5. */
 static int is_strided(const struct iso_gemm_machine *machine, size_t n, size_t k, int aliased) {
     return aliased && TUNED(machine, rows_strided) && n >= ISO_GEMM_STRIDED_RUN &&
            n < 4 * ISO_GEMM_STRIDED_RUN && n > ISO_L2_FLOATS / k;

@@ -228,8 +228,6 @@ iso_status text_pipeline_added(iso_tokenizer *t, text_pipeline *p, size_t own,
 iso_status text_pipeline_merge(text_pipeline *p, const char *left, size_t left_bytes,
                                const char *right, size_t right_bytes, const char *file,
                                iso_error *error);
-/* An object with the same members; NULL: no memory. (jansson's own copy may lack some then.) */
-json_t *text_json_copy(const json_t *object);
 /* Adds [{"id", "content", ...}], or {"id": {"content", ...}}, to a list of added tokens; those that
  * it has get new properties. CONFIG: ids that are none. */
 iso_status text_added_update(json_t *list, const json_t *more, const char *file, iso_error *error);

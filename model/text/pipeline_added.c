@@ -72,14 +72,6 @@ iso_status text_pipeline_vocabulary(iso_tokenizer *t, text_pipeline *p, const js
 
 /* -------------------------------------------------------------- properties of added tokens */
 
-json_t *text_json_copy(const json_t *object) {
-    json_t *copy = json_copy((json_t *)(uintptr_t)object);
-    if (copy && json_object_size(copy) == json_object_size(object))
-        return copy;
-    json_decref(copy);
-    return NULL;
-}
-
 /* A list of them knows where each is by its text, and that only while it is updated. CONFIG: the
  * key is no number. */
 static iso_status update_one(json_t *list, json_t *places, const json_t *one, const char *key) {
@@ -101,7 +93,7 @@ static iso_status update_one(json_t *list, json_t *places, const json_t *one, co
     const long long id = key ? strtoll(key, &end, 10) : 0;
     if (key && (*end || end == key))
         return ISOBIT_E_CONFIG;
-    json_t *copy = text_json_copy(one);
+    json_t *copy = model_json_copy(one);
     failed =
         !copy || json_array_append_new(list, copy) ||
         (key && json_object_set_new(copy, "id", json_integer(id))) ||

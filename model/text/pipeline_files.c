@@ -88,7 +88,7 @@ static json_t *added_tokens(const reader *r, const json_t *vocabulary) {
     json_object_foreach((json_t *)(uintptr_t)decoder, key, one) {
         if (!json_is_object(one))
             continue;
-        json_t *copy = text_json_copy(one);
+        json_t *copy = model_json_copy(one);
         failed |= !copy || json_array_append_new(list, copy) ||
                   json_object_set_new(copy, "id", json_integer(strtoll(key, NULL, 10)));
     }

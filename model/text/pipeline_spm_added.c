@@ -36,7 +36,7 @@ static int add_named(text_spm_reader *r, const char *key, const char *otherwise)
         return add_token(r, token, 1, 0, 0);
     if (!token || !token[0] || has_token(r, token))
         return 1;
-    json_t *copy = text_json_copy(value);
+    json_t *copy = model_json_copy(value);
     if (!copy || json_object_set_new(copy, "special", json_true())) {
         json_decref(copy);
         return 0;

@@ -227,8 +227,8 @@ static void with_file(const char *name, const char *text, iso_status load_status
         files_write(&f, texts[i], b.bytes, b.count);
         blob_free(&b);
     }
-    if (strcmp(name, "tokenizer_config.json") ==
-        0) /* which is asked where the other says nothing */
+    /* It is asked where the other says nothing. */
+    if (strcmp(name, "tokenizer_config.json") == 0)
         files_text(&f, "sentence_bert_config.json", "{}");
     files_text(&f, name, text);
     iso_model *model = NULL;

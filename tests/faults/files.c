@@ -302,8 +302,8 @@ void test_mapped(void **state) {
         io.no_maps = none;
         assert_int_equal(load(&model, &f, &error), ISOBIT_OK);
         assert_int_equal(io.maps, !none);
-        if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ &&
-            !none) /* no second copy, of the table at least */
+        /* No second copy, of the table at least. */
+        if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && !none)
             assert_true(iso_model_get_info(model)->weight_bytes + V * D * sizeof(float) <= bytes);
         ask(&got, model);
         assert_memory_equal(&got, &good, sizeof got);

@@ -221,7 +221,7 @@ void test_widened(void **state) {
 void test_rows_among_threads(void **state) {
     static corpus c;
     const size_t step = getenv("ISOBIT_EMULATED") ? 5 : 1; /* each number of threads once */
-    for (size_t m = 0; m<2 * golden_count; m += step> 1 ? 2 * model_step() : model_step()) {
+    for (size_t m = 0; m < 2 * golden_count; m += 2 * model_step() - 1) {
         iso_model *model =
             m < golden_count ? load_golden(golden[m], NULL) : load_int8(golden[m - golden_count]);
         const iso_model_info *info = iso_model_get_info(model);
