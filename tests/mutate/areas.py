@@ -27,7 +27,7 @@ DISPATCH = ["dispatch/" + name for name in
 LOADER = ["model/" + name + ".c" for name in
           ("bin", "blocks", "checkpoint", "config", "config_quantized", "config_reader", "config_rope",
            "config_search", "dense", "families", "families/bart", "families/bert", "families/gpt", "families/t5",
-           "file", "folder", "gguf", "gguf_config", "gguf_place", "groups", "int8", "json", "load", "pickle",
+           "file", "folder", "gguf", "gguf_config", "gguf_place", "groups", "int8", "json", "load", "pickle", "pieces",
            "quantize", "quantize_config", "quantize_numbers", "quantize_plan",
            "safetensors", "sentence_files", "elements", "take", "weights", "zip")]
 LOADER += ["model/config_reader.h"]
@@ -235,9 +235,9 @@ def stages(path):
                             "model/sentence_files")):
             tests += each_test("test_families") + [["test_sample"]]
         if path.startswith(("model/config", "model/families", "model/take", "model/weights",
-                            "model/elements")):
+                            "model/pieces", "model/elements")):
             slow += [["test_gguf"], ["test_quantize"]]
-        if path.startswith(("model/load", "model/weights", "model/elements", "model/take")):
+        if path.startswith(("model/load", "model/weights", "model/pieces", "model/elements", "model/take")):
             tests += [["test_gguf_q"]] + each_test("test_blocks")
         if path == "model/load.c":  # which checks what is quantised
             tests += each_test("test_quantize")
