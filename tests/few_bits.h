@@ -21,6 +21,16 @@
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 #define assert_ok(call) assert_int_equal((call), ISOBIT_OK)
 #define REFUSED(why, call) assert_int_equal((call), ISOBIT_E_##why)
+/* What each of them refuses of x [m][k] and y [m][n]; LINEAR(y, ldy, x, ldx, packed). */
+#define WRONG_OPERANDS_ARE_REFUSED(LINEAR, y, n, x, k, packed)                                     \
+    do {                                                                                           \
+        REFUSED(NULL, LINEAR(NULL, n, x, k, packed));                                              \
+        REFUSED(NULL, LINEAR(y, n, NULL, k, packed));                                              \
+        REFUSED(NULL, LINEAR(y, n, x, k, NULL));                                                   \
+        REFUSED(LD, LINEAR(y, (n)-1, x, k, packed));                                               \
+        REFUSED(LD, LINEAR(y, n, x, (k)-1, packed));                                               \
+        REFUSED(ALIAS, LINEAR(y, n, (y) + 3, k, packed));                                          \
+    } while (0)
 
 /* Memory that ends at a page nobody may touch; release_one gives the last of it back. For vectors
  * there are 64 bytes more under emulators, which may load a whole one for a masked load. */

@@ -54,12 +54,7 @@ void wrong_arguments_are_refused(void **unused) {
     y[0] = 1;
     assert_ok(LINEAR(y, N, x, K, &p));
     assert_true(y[0] == 0);
-    REFUSED(NULL, LINEAR(NULL, N, x, K, &p));
-    REFUSED(NULL, LINEAR(y, N, NULL, K, &p));
-    REFUSED(NULL, LINEAR(y, N, x, K, NULL));
-    REFUSED(LD, LINEAR(y, N - 1, x, K, &p));
-    REFUSED(LD, LINEAR(y, N, x, K - 1, &p));
-    REFUSED(ALIAS, LINEAR(y, N, y + 3, K, &p));
+    WRONG_OPERANDS_ARE_REFUSED(LINEAR, y, N, x, K, &p);
     iso_packed_q wrong = p;
     wrong.data = NULL;
     REFUSED(NULL, LINEAR(y, N, x, K, &wrong));
@@ -75,12 +70,7 @@ void wrong_arguments_are_refused(void **unused) {
     y[0] = 1;
     assert_ok(LINEAR(y, N, x, K, &p));
     assert_true(y[0] == 0);
-    REFUSED(NULL, LINEAR(NULL, N, x, K, &p));
-    REFUSED(NULL, LINEAR(y, N, NULL, K, &p));
-    REFUSED(NULL, LINEAR(y, N, x, K, NULL));
-    REFUSED(LD, LINEAR(y, N - 1, x, K, &p));
-    REFUSED(LD, LINEAR(y, N, x, K - 1, &p));
-    REFUSED(ALIAS, LINEAR(y, N, y + 3, K, &p));
+    WRONG_OPERANDS_ARE_REFUSED(LINEAR, y, N, x, K, &p);
     wrong = p, wrong.data = NULL;
     REFUSED(NULL, LINEAR(y, N, x, K, &wrong));
     wrong = p, wrong.k = K + 1;

@@ -226,12 +226,7 @@ static void wrong_arguments_are_refused(void **unused) {
 #undef PACK
 #define LINEAR(y, ldy, x, ldx, w) iso_linear_w16(y, ldy, x, ldx, w, M, NULL, NULL)
     assert_ok(LINEAR(y, N, x, K, &p));
-    REFUSED(NULL, LINEAR(NULL, N, x, K, &p));
-    REFUSED(NULL, LINEAR(y, N, NULL, K, &p));
-    REFUSED(NULL, LINEAR(y, N, x, K, NULL));
-    REFUSED(LD, LINEAR(y, N - 1, x, K, &p));
-    REFUSED(LD, LINEAR(y, N, x, K - 1, &p));
-    REFUSED(ALIAS, LINEAR(y, N, y + 3, K, &p));
+    WRONG_OPERANDS_ARE_REFUSED(LINEAR, y, N, x, K, &p);
     iso_packed_w16 wrong = p;
     wrong.data = NULL;
     REFUSED(NULL, LINEAR(y, N, x, K, &wrong));

@@ -44,8 +44,8 @@ void test_batch_and_permutation(void **state) {
                 ok(iso_generate(&alone[i], model, c.ids + c.first[i], &c.lengths[i], 1, &o, NULL,
                                 &error),
                    &error);
-            const size_t budgets[] = {0, 1, 20, 100000};
-            for (size_t b = 0; b<4; b += model_step()> 1 ? 2 : 1) {
+            const size_t budgets[] = {0, 1, 20, 100000}, step = model_step() > 1 ? 2 : 1;
+            for (size_t b = 0; b < 4; b += step) {
                 o.batch_tokens = budgets[b];
                 ok(iso_generate(&g, model, c.ids, c.lengths, SENTENCES, &o, NULL, &error), &error);
                 assert_int_equal(g->count, SENTENCES * beams);
