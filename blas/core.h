@@ -31,6 +31,8 @@ static inline struct const_vector const_vector_of(const float *x, size_t n, ptrd
 
 /* ---------------------------------------------------------------------------------- level 3 */
 
+#define BLAS_K_BLOCK 512 /* of the order of a product, docs/numerics.md */
+
 /* C [m][ldc] = alpha op(A) op(B) + beta C; A is [m][lda], or with trans_a [k][lda]; so is B. */
 struct product {
     size_t m, n, k;
@@ -76,7 +78,7 @@ void iso_blas_batch(size_t count, double work, void (*make)(struct product *p, s
 
 /* ---------------------------------------------------------------------------------- level 2 */
 
-/* y = alpha W x + beta y: W [n][ldw], or with trans [k][ldw]. */
+/* y = alpha W x + beta y: W [n][ldw], or with trans [k][ldw], a row of a product. */
 void iso_blas_gemv(int trans, size_t n, size_t k, float alpha, const float *w, size_t ldw,
                    struct const_vector x, float beta, struct vector y);
 

@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define K_BLOCK 512   /* of the order of a product, docs/numerics.md */
-#define SYRK_BLOCK 32 /* rows of a triangle that is computed as a square, 4 KiB of stack */
+#define SYRBLAS_K_BLOCK 32 /* rows of a triangle that is computed as a square, 4 KiB of stack */
 
 /* ------------------------------------------------------------------------------ by definition */
 
@@ -19,8 +18,8 @@ static float plain_element(const struct product *p, const struct plain *l, size_
         return 0;
     const float *a = p->a + i * l->ai, *b = p->b + j / 16 * l->bs + j % 16 * l->bj;
     float sum = 0;
-    for (size_t first = 0; first < p->k; first += K_BLOCK) {
-        const size_t end = p->k - first < K_BLOCK ? p->k : first + K_BLOCK;
+    for (size_t first = 0; first < p->k; first += BLAS_K_BLOCK) {
+        const size_t end = p->k - first < BLAS_K_BLOCK ? p->k : first + BLAS_K_BLOCK;
         float chain = 0;
         for (size_t s = first; s < end; s++)
             if (!l->skip || a[s * l->ap] != 0)
@@ -163,7 +162,7 @@ struct triangle {
 /* One triangle of a square on the diagonal, by way of a square beside it: what lies in the other
  * triangle of C is neither read nor written. */
 static void diagonal(const struct triangle *t, size_t first, size_t n) {
-    float square[SYRK_BLOCK * SYRK_BLOCK];
+    float square[SYRBLAS_K_BLOCK * SYRBLAS_K_BLOCK];
     struct product q = t->p;
     const size_t step = q.trans_a ? first : first * q.lda;
     float *c = q.c + first * q.ldc + first;
@@ -188,11 +187,12 @@ static void diagonal(const struct triangle *t, size_t first, size_t n) {
 /* Halves: two triangles, and the rectangle between them, which is most of the work, in one piece.
  */
 static void triangle(const struct triangle *t, size_t first, size_t n) {
-    if (n <= SYRK_BLOCK) {
+    if (n <= SYRBLAS_K_BLOCK) {
         diagonal(t, first, n);
         return;
     }
-    const size_t half = (n / 2 + SYRK_BLOCK - 1) / SYRK_BLOCK * SYRK_BLOCK, left = n - half;
+    const size_t half = (n / 2 + SYRBLAS_K_BLOCK - 1) / SYRBLAS_K_BLOCK * SYRBLAS_K_BLOCK,
+                 left = n - half;
     struct product q = t->p;
     const size_t top = first, bottom = first + half;
     const size_t rows = t->upper ? top : bottom, columns = t->upper ? bottom : top;

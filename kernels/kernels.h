@@ -298,23 +298,8 @@ struct iso_epilogue {
     int stream;    /* non-temporal stores to c, which is neither t nor the residual */
 };
 
-/*
- * gemv: y[j] = dot(row j of W, x) over 32 lanes, then their tree. layout: how W lies, [n][ldw]
- * or [k][ldw]. levels: for COLUMNS, ISO_GEMV_FLOATS(n) floats of scratch for sums that wait for
- * their neighbours in the tree, with which a large [k][n] is read in longer runs, or NULL; for
- * IN_ORDER, ISO_LANES * ISO_GEMV_LANE(n) floats.
- */
-enum {
-    ISO_GEMV_ROWS,
-    ISO_GEMV_COLUMNS,
-    ISO_GEMV_INTERLEAVED, /* as ROWS, several at a time wherever they come from */
-    ISO_GEMV_IN_ORDER     /* as COLUMNS, with at least ISO_LANES rows, of a few KiB, from L3 on */
-};
-#define ISO_GEMV_LANE(n) (((n) + 15) / 16 * 16)
-#define ISO_GEMV_RUN 16384
-#define ISO_GEMV_FLOATS(n) ((size_t)5 * ((n) < ISO_GEMV_RUN ? ((n) + 15) / 16 * 16 : ISO_GEMV_RUN))
-/* Whether a [k][n] is large enough for that: 8 rows to most lanes. */
-static inline int iso_gemv_runs(size_t n, size_t k) { return k >= 248 && n >= 32768 / k; }
+/* gemv: y[j] = dot(row j of W [n][ldw], x) over 32 lanes, then their tree. interleaved: several
+ * rows at a time wherever they come from. */
 
 /* softmax: see iso_softmax_f32. flags: */
 enum { ISO_SOFTMAX_LOG = 1, ISO_SOFTMAX_SAFE = 2 };

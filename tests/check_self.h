@@ -29,36 +29,36 @@
 extern const struct iso_kernels *good;
 extern unsigned calls;
 void after_gemv(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                int layout, float *levels);
+                int interleaved);
 extern volatile float sink;
 void gemv_reads_right(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                      int layout, float *levels);
+                      int interleaved);
 void gemv_reads_left(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                     int layout, float *levels);
+                     int interleaved);
 void gemv_writes_right(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                       int layout, float *levels);
+                       int interleaved);
 void gemv_writes_right_of_page(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                               size_t k, int layout, float *levels);
+                               size_t k, int interleaved);
 void gemv_writes_left_in_page(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                              size_t k, int layout, float *levels);
+                              size_t k, int interleaved);
 void gemv_writes_input(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                       int layout, float *levels);
+                       int interleaved);
 void gemv_changes_errno(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                        int layout, float *levels);
+                        int interleaved);
 void gemv_changes_rounding(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                           int layout, float *levels);
+                           int interleaved);
 void gemv_never_returns(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                        int layout, float *levels);
+                        int interleaved);
 void gemv_illegal(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                  int layout, float *levels);
+                  int interleaved);
 void gemv_wants_alignment(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                          int layout, float *levels);
+                          int interleaved);
 void gemv_divides_by_zero(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                          int layout, float *levels);
+                          int interleaved);
 void gemv_forgets_last(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                       int layout, float *levels);
+                       int interleaved);
 void gemv_sums_plainly(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                       int layout, float *levels);
+                       int interleaved);
 void strip_slightly_off(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs,
                         size_t bps, size_t m, size_t n, size_t k, int mode);
 void strip_skips_tail(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs,
@@ -88,17 +88,17 @@ void panels_touch_others(float *panels, size_t first, const float *k, size_t ldk
 
 /* more.c */
 void gemv_reads_right_of_tail(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                              size_t k, int layout, float *levels);
+                              size_t k, int interleaved);
 void gemv_depends_on_address(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                             size_t k, int layout, float *levels);
+                             size_t k, int interleaved);
 void gemv_remembers_calls(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                          int layout, float *levels);
+                          int interleaved);
 void gemv_computes_padding(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                           int layout, float *levels);
+                           int interleaved);
 void strip_loses_minus_zero(float *c, size_t ldc, const float *a, size_t as, const float *b,
                             size_t bs, size_t bps, size_t m, size_t n, size_t k, int mode);
 void gemv_flushes_subnormals(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                             size_t k, int layout, float *levels);
+                             size_t k, int interleaved);
 void strip_off_for_large_k(float *c, size_t ldc, const float *a, size_t as, const float *b,
                            size_t bs, size_t bps, size_t m, size_t n, size_t k, int mode);
 void strip_wrong_ld(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs,
@@ -133,7 +133,7 @@ void rope_table_in_float(float *table, size_t ld, size_t first, size_t count, co
 
 /* places.c */
 void gemv_dislikes_pages(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                         int layout, float *levels);
+                         int interleaved);
 void strip_dislikes_primes(float *c, size_t ldc, const float *a, size_t as, const float *b,
                            size_t bs, size_t bps, size_t m, size_t n, size_t k, int mode);
 void softmax_mask_as_wide_as_x(float *y, size_t ldy, const float *x, size_t ldx, size_t rows,

@@ -13,7 +13,7 @@
 /* clang-format off */
 static const unsigned char good[] =
     "\x89ISOREC\n"
-    "\1\0\0\0" "\2\0\0\0"               /* 8: version 1, numerics 2 */
+    "\1\0\0\0" "\3\0\0\0"               /* 8: version 1, numerics 3 */
     "........"                          /* 16: size */
     "\1\0\0\0" "\3\0\0\0"               /* 24: full plan, 3 sections */
     "\1\0\0\0" "\4\0\0\0"               /* 32: part 1 (the second) of 4 */
@@ -85,7 +85,7 @@ const record_row record_rows[] = {
     RAW("size 2^64-1", "cut: it has 186 of 18446744073709551615", 16,
         "\xff\xff\xff\xff\xff\xff\xff\xff", 0),
     RAW("checksum", "damaged", 178, "\0\0\0\0\0\0\0\0", 0),
-    RAW("numerics changed", "damaged", 12, "\3", 0),
+    RAW("numerics changed", "damaged", 12, "\2", 0),
     RAW("a hash changed", "damaged", 100, "\x12", 0),
     RAW("newer", "version 2 of the format, of a newer isobit; this one reads 1", 8, "\2", 0),
     SEALED("newer and sealed", "version 4294967295", 8, "\xff\xff\xff\xff"),

@@ -102,7 +102,7 @@ iso_packed pack(const float *w, size_t ldw, size_t n, size_t k, int trans,
                 const iso_context *context);
 void linear_equals_gemm(void **state);
 void gemm_and_linear_do_not_see_the_batch(void **state);
-void gemv_is_its_own_order(void **state);
+void gemv_has_its_orders(void **state);
 
 /* rows.c */
 extern const struct row_op row_ops[];
@@ -149,7 +149,7 @@ void embeddings_refuse(void **state);
 void nothing_to_do_is_success(void **state);
 
 /* workspace.c */
-void gemv_takes_any_workspace(void **state);
+void gemv_takes_the_workspace_of_a_product(void **state);
 void workspace_for_more_rows_is_enough(void **state);
 void scratch_of_all_threads_may_overflow(void **state);
 void workspace_covers_a_residual_in_place(void **state);

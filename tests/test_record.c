@@ -15,7 +15,7 @@ static void test_good(void **state) {
     char message[ISO_RECORD_MESSAGE];
     blob b = record_good();
     assert_true(iso_record_unpack(&r, b.bytes, b.count, message));
-    assert_int_equal(r.numerics, 2);
+    assert_int_equal(r.numerics, 3);
     assert_int_equal(r.plan, 1);
     assert_int_equal(r.part, 1);
     assert_int_equal(r.parts, 4);

@@ -93,7 +93,8 @@ size_t iso_gemm_rows_in_place(const struct iso_gemm_shape *s,
 static int is_prefetched(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
                          int aliased) {
     const size_t most = machine->kernels->direct_mr;
-    return TUNED(machine, prefetched) && is_far(machine, s->n, s->k) && !s->trans_a && s->m > 4 &&
+    return TUNED(machine, prefetched) && is_far(machine, s->n, s->k) && !s->trans_a &&
+           s->m > ISO_GEMM_FEW_ROWS &&
            s->m <= (aliased || is_in_memory(s->n, s->k) ? most : most - 1);
 }
 
@@ -114,12 +115,12 @@ static int streams(const struct iso_gemm_shape *s, const struct iso_gemm_machine
                    int in_place, int aliased) {
     if (s->m > stream_rows(machine, s->k) || s->own_sums)
         return 0;
-    if (s->m > 4 && s->m <= TUNED(machine, rows_strided) &&
+    if (s->m > ISO_GEMM_FEW_ROWS && s->m <= TUNED(machine, rows_strided) &&
         is_strided(machine, s->n, s->k, aliased))
         return 1;
     return (in_place || s->trans_a) && is_far(machine, s->n, s->k) &&
            (s->m == 1 || (s->n >= TUNED(machine, stream_run) &&
-                          (s->m > 4 || s->n > ISO_GEMM_FEW_FLOATS / s->k)));
+                          (s->m > ISO_GEMM_FEW_ROWS || s->n > ISO_GEMM_FEW_FLOATS / s->k)));
 }
 
 static enum iso_gemm_way row_major_way(const struct iso_gemm_shape *s,
@@ -221,12 +222,15 @@ static size_t task_floats(enum iso_gemm_way way, const struct iso_kernels *kerne
     return iso_round_up(floats, ISO_LINE);
 }
 
-static size_t tasks_of(size_t m, size_t n, size_t k, size_t threads) {
+/* Too small for threads. One row waits for B and takes as long as two. */
+static int is_small(size_t m, size_t n, size_t k) {
     size_t work;
-    if (threads > 1 &&
-        (__builtin_mul_overflow(m, n, &work) || __builtin_mul_overflow(work, k, &work)))
-        work = SIZE_MAX;
-    return threads > 1 && work >= ISO_GEMM_SMALL_WORK ? threads : 1;
+    return !__builtin_mul_overflow(m == 1 ? 2 : m, n, &work) &&
+           !__builtin_mul_overflow(work, k, &work) && work < ISO_GEMM_SMALL_WORK;
+}
+
+static size_t tasks_of(size_t m, size_t n, size_t k, size_t threads) {
+    return threads > 1 && !is_small(m, n, k) ? threads : 1;
 }
 
 /* PACK: columns that a task packs and uses up at a time, so that all have as many. A vector next to
@@ -243,9 +247,19 @@ static size_t own_columns(size_t n, size_t tasks) {
     return best;
 }
 
-/* STREAMS: long ones are faster, so there are two parts for each task, where others have four. */
-static size_t stream_columns(size_t n, size_t tasks) {
-    const size_t part = iso_round_up((n + 2 * tasks - 1) / (2 * tasks), (size_t)4 * ISO_PANEL);
+/* Of columns: several for each task, so that one that is done may help another. But long runs of
+ * B's rows are faster, and few rows wait for nothing else. */
+static size_t parts_of(enum iso_gemm_way way, size_t m, size_t tasks) {
+    const int along_rows = way == ISO_GEMM_STREAMS || way == ISO_GEMM_IN_PLACE;
+    if (along_rows && m <= ISO_GEMM_FEW_ROWS)
+        return tasks;
+    /* B16: each block rounds A again */
+    return way == ISO_GEMM_STREAMS || way == ISO_GEMM_B16 ? 2 * tasks : 4 * tasks;
+}
+
+static size_t stream_columns(size_t m, size_t n, size_t tasks) {
+    const size_t parts = parts_of(ISO_GEMM_STREAMS, m, tasks);
+    const size_t part = iso_round_up((n + parts - 1) / parts, (size_t)4 * ISO_PANEL);
     return iso_round_up(tasks > 1 ? iso_min_size(part, n) : n, ISO_PANEL);
 }
 
@@ -253,7 +267,7 @@ static size_t stream_columns(size_t n, size_t tasks) {
 static size_t columns_of(const struct iso_gemm_plan *p, const struct iso_gemm_shape *s, size_t n) {
     const int long_k = s->k > ISO_K_BLOCK;
     if (p->way == ISO_GEMM_STREAMS)
-        return iso_min_size(stream_columns(n, p->tasks),
+        return iso_min_size(stream_columns(s->m, n, p->tasks),
                             ISO_GEMM_STREAM_FLOATS / s->m / ISO_PANEL * ISO_PANEL);
     if (s->own_sums && p->way != ISO_GEMM_TRANSPOSED_C)
         return s->w16 || s->q ? ISO_GEMM_PART_COLUMNS : ISO_GEMM_COLUMN_BLOCK;
@@ -282,9 +296,7 @@ static void set_blocks(struct iso_gemm_plan *p, const struct iso_gemm_shape *s,
     if (p->tasks > 1 && p->way == ISO_GEMM_PACK) {
         p->columns = iso_min_size(own_columns(n, p->tasks), p->columns);
     } else if (p->tasks > 1 && p->way != ISO_GEMM_STREAMS && row_blocks < 4 * p->tasks) {
-        const size_t parts =
-            p->way == ISO_GEMM_B16 ? 2 : 4; /* each block of which rounds A again */
-        const size_t chunks = (parts * p->tasks + row_blocks - 1) / row_blocks;
+        const size_t chunks = (parts_of(p->way, s->m, p->tasks) + row_blocks - 1) / row_blocks;
         const size_t least =
             p->way == ISO_GEMM_WIDEN ? ISO_GEMM_PART_COLUMNS : (size_t)4 * ISO_PANEL;
         p->columns = iso_min_size(iso_round_up((n + chunks - 1) / chunks, least), p->columns);
@@ -320,16 +332,15 @@ static size_t streams_of(const struct iso_gemm_shape *s, const struct iso_gemm_m
     if (s->m == 1)
         return ISO_K_BLOCK;
     const size_t most = TUNED(machine, streams);
-    if (s->m <= 4 || is_in_memory(s->n, s->k) || most <= ISO_GEMM_STREAMS_MEMORY)
+    if (s->m <= ISO_GEMM_FEW_ROWS || is_in_memory(s->n, s->k) || most <= ISO_GEMM_STREAMS_MEMORY)
         return ISO_GEMM_STREAMS_MEMORY;
     return s->k > ISO_K_BLOCK ? most / 2 : most;
 }
 
-/* Too small for threads, and nothing waits in scratch. */
+/* On one thread, and nothing waits in scratch. */
 static int is_single(const struct iso_gemm_plan *p, const struct iso_gemm_shape *s) {
     return p->a_in_place && s->m <= ISO_GEMM_ROW_BLOCK && !s->own_sums && !p->shared &&
-           !has_own_b(p->way) && p->way != ISO_GEMM_STREAMS &&
-           (double)s->m * (double)s->n * (double)s->k < ISO_GEMM_SMALL_WORK;
+           !has_own_b(p->way) && p->way != ISO_GEMM_STREAMS && is_small(s->m, s->n, s->k);
 }
 
 struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *s,
@@ -372,8 +383,8 @@ static iso_status promise_also(size_t *floats, enum iso_gemm_way way, size_t m, 
     const int a_in_place = reads_a_in_place(way, s->trans_a);
     struct iso_gemm_plan p = {.shared = shared, .tasks = tasks_of(m, n, s->k, s->threads)};
     p.task_floats =
-        task_floats(way, kernels, m, way == ISO_GEMM_STREAMS ? stream_columns(n, p.tasks) : n, s->k,
-                    a_in_place, sums);
+        task_floats(way, kernels, m, way == ISO_GEMM_STREAMS ? stream_columns(1, n, p.tasks) : n,
+                    s->k, a_in_place, sums);
     size_t these;
     const iso_status status = iso_gemm_plan_floats(&these, &p, s->k);
     if (!status && these > *floats)

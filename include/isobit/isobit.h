@@ -49,7 +49,7 @@ extern "C" {
 #define ISOBIT_VERSION_PATCH 0
 
 /* Changes whenever any result of any function may change a bit. */
-#define ISOBIT_NUMERICS_VERSION 2
+#define ISOBIT_NUMERICS_VERSION 3
 
 /* ------------------------------------------------------------------------------------ status */
 
@@ -245,7 +245,7 @@ typedef struct iso_context {
  *   1: one line of CSV for each call of an operation of ops.h, also where another function of the
  *      library makes the call, and when it is refused (functions that only compute a size have
  *      none). A line says who writes them:
- *        iso_verbose,1,info,isobit 0.1.0,numerics 2,NAME OF THE CPU,avx512 avx2 scalar
+ *        iso_verbose,1,info,isobit 0.1.0,numerics 3,NAME OF THE CPU,avx512 avx2 scalar
  *      and each of the others names the operation, the instruction set, the shape, the threads
  *      that the call may use, and the time; or in its place "error" and the sentence of
  *      iso_strerror. What a refused call leaves unknown is "-".

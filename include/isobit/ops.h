@@ -247,13 +247,10 @@ ISOBIT_API iso_status iso_linear_q_s8_workspace_bytes(size_t *bytes, const iso_p
                                                       size_t m, const iso_context *context);
 
 /*
- * y = W x for an unpacked matrix: y [n], x [k], W [n][ldw >= k], or with trans_w [k][ldw >= n].
- * A function with an order of operations of its own (docs/numerics.md): its bits differ from those
- * of iso_gemm_f32, which never calls it; they are the same for both layouts of W. y must not
- * overlap x or W. With trans_w a W of 128 KiB or more, with 248 rows at least, is read faster with
- * scratch: 320 bytes for each 16 columns, 320 KiB at most, for each thread, and 64 bytes; from the
- * workspace if that is large enough, allocated if there is no workspace; without either it works
- * all the same.
+ * y = W x for an unpacked matrix: y [n], x [k], W [n][ldw >= k]. Each y[j] is a dot product in an
+ * order of its own (docs/numerics.md), so its bits differ from those of iso_gemm_f32. y must not
+ * overlap x or W. With trans_w W is [k][ldw >= n], and the call is iso_gemm_f32 with x as one row:
+ * the same bits, and the same workspace.
  */
 ISOBIT_API iso_status iso_gemv_f32(float *y, const float *w, size_t ldw, const float *x, size_t n,
                                    size_t k, int trans_w, const iso_context *context);

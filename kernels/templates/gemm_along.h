@@ -24,17 +24,11 @@
 #define along_store(p, v, j)                                                                       \
     (!masked || (j) + 1 < vectors ? vf_store(p, v) : vf_store_n(p, v, last))
 
-/* What is added to the sums of one row in the end, before them: `count` rows of sums. */
-struct along_before {
-    const float *rows;
-    size_t ld, count;
-};
-
 /* m rows, columns of `vectors` vectors, the last of which holds `last` where it is masked. */
 static inline __attribute__((always_inline)) void
 along_tile(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const float *b, size_t bs,
            const size_t m, const size_t vectors, const int masked, size_t last, const size_t steps,
-           int first, struct along_before before) {
+           int first) {
     vf t[GEMM_SUMS];
     const float *from = c;
     ISO_UNROLLED (i, m) {
@@ -59,9 +53,6 @@ along_tile(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const flo
         ISO_NEXT_ROW(a, ap, p, steps);
         ISO_NEXT_ROW(b, bs, p, steps);
     }
-    for (; m == 1 && before.count > 0; before.count--, before.rows += before.ld)
-        ISO_UNROLLED (j, vectors)
-            t[j] = vf_add(along_load(before.rows + j * VF_N, j), t[j]);
     ISO_UNROLLED (i, m) {
         ISO_UNROLLED (j, vectors)
             along_store(c + j * VF_N, t[i * vectors + j], j);
@@ -71,15 +62,13 @@ along_tile(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const flo
 
 static inline __attribute__((always_inline)) void
 along_steps(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const float *b, size_t bs,
-            const size_t m, size_t n, const size_t steps, int first, struct along_before before,
-            const int in_l2) {
+            const size_t m, size_t n, const size_t steps, int first, const int in_l2) {
     const size_t vectors = ALONG_VECTORS(m, in_l2);
     /* Up to where B's vectors lie in one line each: those across two take twice as long. */
     const size_t head = m == 1 && bs % VF_N == 0 ? -((uintptr_t)b / sizeof *b) % VF_N : 0;
     size_t j = 0;
 #define ALONG_TILE(V, masked, last)                                                                \
-    along_tile(c + j, ldc, a, ai, ap, b + j, bs, m, V, masked, last, steps, first,                 \
-               (struct along_before){before.rows + j, before.ld, before.count})
+    along_tile(c + j, ldc, a, ai, ap, b + j, bs, m, V, masked, last, steps, first)
     if (head > 0 && head < n) {
         ALONG_TILE(1, 1, head);
         j = head;
@@ -107,17 +96,14 @@ along_steps(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const fl
 
 /* C = the chain over p of fma(a[i*ai + p*ap], b[p*bs + j], .), from +0, or with `more` from C.
  * in_l2: B is in L2. */
-static inline __attribute__((always_inline)) void
-along_rows(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const float *b, size_t bs,
-           const size_t m, size_t n, size_t k, int more, int in_l2, struct along_before before) {
-    const size_t count = before.count;
+static inline __attribute__((always_inline)) void along_rows(float *c, size_t ldc, const float *a,
+                                                             size_t ai, size_t ap, const float *b,
+                                                             size_t bs, const size_t m, size_t n,
+                                                             size_t k, int more, int in_l2) {
     size_t p = 0;
 #define ALONG_STEPS(S)                                                                             \
-    for (; k - p >= (S); p += (S)) {                                                               \
-        before.count = p + (S) == k ? count : 0;                                                   \
-        along_steps(c, ldc, a + p * ap, ai, ap, b + p * bs, bs, m, n, S, !more && p == 0, before,  \
-                    in_l2);                                                                        \
-    }
+    for (; k - p >= (S); p += (S))                                                                 \
+        along_steps(c, ldc, a + p * ap, ai, ap, b + p * bs, bs, m, n, S, !more && p == 0, in_l2);
     if (m <= 2 && in_l2 && ALONG_16_STEPS)
         ALONG_STEPS(16)
     ALONG_STEPS(8)
@@ -131,20 +117,18 @@ along_rows(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const flo
 #define ALONG(M)                                                                                   \
     static ISO_ONE_COPY void gemm_along_##M(float *c, size_t ldc, const float *a, size_t ai,       \
                                             size_t ap, const float *b, size_t bs, size_t n,        \
-                                            size_t k, int more, int in_l2,                         \
-                                            struct along_before before) {                          \
+                                            size_t k, int more, int in_l2) {                       \
         if (ALONG_VECTORS(M, 1) == ALONG_VECTORS(M, 0))                                            \
-            along_rows(c, ldc, a, ai, ap, b, bs, M, n, k, more, in_l2, before);                    \
+            along_rows(c, ldc, a, ai, ap, b, bs, M, n, k, more, in_l2);                            \
         else if (in_l2)                                                                            \
-            along_rows(c, ldc, a, ai, ap, b, bs, M, n, k, more, 1, before);                        \
+            along_rows(c, ldc, a, ai, ap, b, bs, M, n, k, more, 1);                                \
         else                                                                                       \
-            along_rows(c, ldc, a, ai, ap, b, bs, M, n, k, more, 0, before);                        \
+            along_rows(c, ldc, a, ai, ap, b, bs, M, n, k, more, 0);                                \
     }
 ALONG(1) ALONG(2) ALONG(3) ALONG(4)
-#define ALONG_CASE(M) case M: gemm_along_##M(c, ldc, a, ai, ap, b, bs, n, k, more, in_l2, none); break;
+#define ALONG_CASE(M) case M: gemm_along_##M(c, ldc, a, ai, ap, b, bs, n, k, more, in_l2); break;
 static void along_some(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const float *b,
                        size_t bs, size_t m, size_t n, size_t k, int more) {
-    const struct along_before none = {c, 0, 0};
     const int in_l2 = n <= ISO_L2_FLOATS / k;
     switch (m) {
         ALONG_CASE(1) ALONG_CASE(2) ALONG_CASE(3) ALONG_CASE(4)

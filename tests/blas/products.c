@@ -228,6 +228,18 @@ static void check_gemv(int m, int n, bool trans, int incx, int incy, float alpha
                 same(&dot, at(got, rows, incy, i), 1);
             }
         }
+        if (trans && !first) { /* the whole a row of sgemm, whatever rows are beside it */
+            float *x2 = numbers(2 * (size_t)steps), *y2 = numbers(2 * (size_t)rows);
+            for (int p = 0; p < steps; p++)
+                x2[steps + p] = *at(x, steps, incx, p);
+            for (int i = 0; i < rows; i++)
+                y2[rows + i] = *at(y, rows, incy, i);
+            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 2, rows, steps, alpha, x2, steps,
+                        a, lda, beta, y2, rows);
+            for (int i = 0; i < rows; i++)
+                same(y2 + rows + i, at(got, rows, incy, i), 1);
+            free(x2), free(y2);
+        }
         for (size_t i = 0; i < span(rows, incy) && !first; i++)
             if (i % (size_t)abs(incy))
                 same(got + i, y + i, 1);

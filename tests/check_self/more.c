@@ -5,23 +5,23 @@
 #include "check_self.h"
 
 void gemv_reads_right_of_tail(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                              size_t k, int layout, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, layout, levels);
+                              size_t k, int interleaved) {
+    after_gemv(y, w, ldw, x, n, k, interleaved);
     if (k % 8 == 1 && k > 8)
         sink = x[k];
 }
 
 void gemv_depends_on_address(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                             size_t k, int layout, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, layout, levels);
+                             size_t k, int interleaved) {
+    after_gemv(y, w, ldw, x, n, k, interleaved);
     if (n && k > 100 && (uintptr_t)x % 64 == 4)
         y[0] = nextafterf(y[0], INFINITY);
 }
 
 void gemv_remembers_calls(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                          int layout, float *levels) {
+                          int interleaved) {
     static float last;
-    after_gemv(y, w, ldw, x, n, k, layout, levels);
+    after_gemv(y, w, ldw, x, n, k, interleaved);
     if (n) {
         y[n - 1] += last * 0x1p-30f;
         last = y[n - 1];
@@ -29,8 +29,8 @@ void gemv_remembers_calls(float *y, const float *w, size_t ldw, const float *x, 
 }
 
 void gemv_computes_padding(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                           int layout, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, layout, levels);
+                           int interleaved) {
+    after_gemv(y, w, ldw, x, n, k, interleaved);
     volatile float lane = INFINITY; /* what lies in a lane that takes no part */
     if (k % 8)
         sink = lane - lane;
@@ -46,8 +46,8 @@ void strip_loses_minus_zero(float *c, size_t ldc, const float *a, size_t as, con
 }
 
 void gemv_flushes_subnormals(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                             size_t k, int layout, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, layout, levels);
+                             size_t k, int interleaved) {
+    after_gemv(y, w, ldw, x, n, k, interleaved);
     for (size_t i = 0; i < n; i++)
         y[i] = fabsf(y[i]) < 0x1p-126f ? 0.0f : y[i];
 }

@@ -5,8 +5,8 @@
 #include "check_self.h"
 
 void gemv_dislikes_pages(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                         int layout, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, layout, levels);
+                         int interleaved) {
+    after_gemv(y, w, ldw, x, n, k, interleaved);
     if (n && ldw % 1024 == 0 && ldw > k && ldw > n)
         y[n - 1] = -y[n - 1] + 1;
 }

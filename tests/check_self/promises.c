@@ -10,102 +10,102 @@ const struct iso_kernels *good; /* the table that the broken ones call */
 unsigned calls;
 
 void after_gemv(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                int layout, float *levels) {
-    good->gemv(y, w, ldw, x, n, k, layout, levels);
+                int interleaved) {
+    good->gemv(y, w, ldw, x, n, k, interleaved);
 }
 
 volatile float sink;
 
 void gemv_reads_right(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                      int layout, float *levels) {
+                      int interleaved) {
     sink = x[k];
-    after_gemv(y, w, ldw, x, n, k, layout, levels);
+    after_gemv(y, w, ldw, x, n, k, interleaved);
 }
 
 void gemv_reads_left(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                     int layout, float *levels) {
+                     int interleaved) {
     sink = x[-1];
-    after_gemv(y, w, ldw, x, n, k, layout, levels);
+    after_gemv(y, w, ldw, x, n, k, interleaved);
 }
 
 void gemv_writes_right(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                       int layout, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, layout, levels);
+                       int interleaved) {
+    after_gemv(y, w, ldw, x, n, k, interleaved);
     y[n] = 0;
 }
 
 void gemv_writes_right_of_page(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                               size_t k, int layout, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, layout, levels);
+                               size_t k, int interleaved) {
+    after_gemv(y, w, ldw, x, n, k, interleaved);
     if (n && (uintptr_t)y % 4096 == 0)
         y[n + 3] = 0;
 }
 
 void gemv_writes_left_in_page(float *y, const float *w, size_t ldw, const float *x, size_t n,
-                              size_t k, int layout, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, layout, levels);
+                              size_t k, int interleaved) {
+    after_gemv(y, w, ldw, x, n, k, interleaved);
     if ((uintptr_t)y % 4096 != 0)
         y[-1] = 0;
 }
 
 void gemv_writes_input(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                       int layout, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, layout, levels);
+                       int interleaved) {
+    after_gemv(y, w, ldw, x, n, k, interleaved);
     if (n && k)
         memcpy((void *)(uintptr_t)w, y, sizeof *y);
 }
 
 void gemv_changes_errno(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                        int layout, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, layout, levels);
+                        int interleaved) {
+    after_gemv(y, w, ldw, x, n, k, interleaved);
     errno = ERANGE;
 }
 
 void gemv_changes_rounding(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                           int layout, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, layout, levels);
+                           int interleaved) {
+    after_gemv(y, w, ldw, x, n, k, interleaved);
     fesetround(FE_UPWARD);
 }
 
 void gemv_never_returns(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                        int layout, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, layout, levels);
+                        int interleaved) {
+    after_gemv(y, w, ldw, x, n, k, interleaved);
     for (;;)
         sink = 0;
 }
 
 void gemv_illegal(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                  int layout, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, layout, levels);
+                  int interleaved) {
+    after_gemv(y, w, ldw, x, n, k, interleaved);
     raise(SIGILL);
 }
 
 void gemv_wants_alignment(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                          int layout, float *levels) {
+                          int interleaved) {
     if ((uintptr_t)x % 16)
         raise(SIGBUS);
-    after_gemv(y, w, ldw, x, n, k, layout, levels);
+    after_gemv(y, w, ldw, x, n, k, interleaved);
 }
 
 void gemv_divides_by_zero(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                          int layout, float *levels) {
-    after_gemv(y, w, ldw, x, n, k, layout, levels);
+                          int interleaved) {
+    after_gemv(y, w, ldw, x, n, k, interleaved);
     volatile float zero = 0;
     sink = 1 / zero;
 }
 
 void gemv_forgets_last(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                       int layout, float *levels) {
-    after_gemv(y, w, ldw, x, n ? n - 1 : 0, k, layout, levels);
+                       int interleaved) {
+    after_gemv(y, w, ldw, x, n ? n - 1 : 0, k, interleaved);
 }
 
 void gemv_sums_plainly(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                       int layout, float *levels) {
-    (void)levels;
+                       int interleaved) {
+    (void)interleaved;
     for (size_t j = 0; j < n; j++) {
         y[j] = 0;
         for (size_t p = 0; p < k; p++)
-            y[j] += x[p] * (layout == ISO_GEMV_COLUMNS ? w[p * ldw + j] : w[j * ldw + p]);
+            y[j] += x[p] * (w[j * ldw + p]);
     }
 }
 

@@ -51,8 +51,8 @@ static const char *const each_line[] = {
     "pack_s8,scalar,n3k4:t:ldw5,thr1",
     "linear_s8,scalar,m2n3k4:ldx5:ldy6,thr1",
     "linear_s8,scalar,m2n3k4:ldx5:ldy6:bias:silu:residual,thr1",
-    "gemv_f32,scalar,n3k4:n:ldw5,thr1",
-    "gemv_f32,scalar,n3k4:t:ldw5,thr1",
+    "gemv_f32,scalar,n3k4:ldw5,thr1",
+    "gemm_f32,scalar,m1n3k4:nn:lda4:ldb5:ldc3,thr1",
     "softmax_f32,scalar,rows2n3:ldx4:ldy5,thr1",
     "softmax_f32,scalar,rows2n3:ldx4:ldy5:log:safe:lengths:mask,thr1",
     "logsumexp_f32,scalar,rows2n3:ldx4,thr1",
@@ -376,10 +376,9 @@ static int some_ways(void) {
     bad |= iso_linear_q_s8(big[0], 20, big[1], 4096, &pq, 2, NULL, &x) != 0;
     bad |= iso_linear_q_s8(big[0], 20, big[1], 4096, &pq, 70, NULL, &x) != 0;
     bad |= iso_linear_q_s8(big[0], 20, big[1], 4096, &pq, 0, NULL, &x) != 0;
-    bad |= iso_gemv_f32(big[0], big[1], 1000, big[2], 1000, 1000, 1, &x) != 0;
-    bad |= iso_gemv_f32(big[0], big[1], 10, big[2], 10, 10, 1, &x) != 0;
-    bad |= iso_gemv_f32(big[0], big[1], 512, big[2], 512, 2048, 1, &x) != 0;
-    bad |= iso_gemv_f32(big[0], big[1], 10, big[2], 10, 0, 1, &x) != 0;
+    bad |= iso_gemv_f32(big[0], big[1], 1000, big[2], 1000, 1000, 0, &x) != 0;
+    bad |= iso_gemv_f32(big[0], big[1], 10, big[2], 10, 10, 0, &x) != 0;
+    bad |= iso_gemv_f32(big[0], big[1], 0, big[2], 10, 0, 0, &x) != 0;
     bad |= attend(250, 100, 0, &x) != 0;
     bad |= attend(600, 600, 0, &x) != 0;
     bad |= attend(1, 100, 0, &x) != 0;
@@ -433,11 +432,9 @@ void ways_are_told(void **state) {
         {"linear_q_s8,%s,m70n20k4096:ldx4096:ldy20,thr2",
          "4 bits times int8; tasks 2; blocks of 32 rows"},
         {"linear_q_s8,%s,m0n20k4096:ldx4096:ldy20,thr2", "no product"},
-        {"gemv_f32,%s,n1000k1000:t:ldw1000,thr2", "adds up rows with scratch; tasks 2"},
-        {"gemv_f32,%s,n10k10:t:ldw10,thr2", "adds up rows; tasks 1"},
-        {"gemv_f32,%s,n512k2048:t:ldw512,thr2",
-         "adds up rows in their order with scratch; tasks 2"},
-        {"gemv_f32,%s,n10k0:t:ldw10,thr2", "no product"},
+        {"gemv_f32,%s,n1000k1000:ldw1000,thr2", "dot products of rows; tasks 2"},
+        {"gemv_f32,%s,n10k10:ldw10,thr2", "dot products of rows; tasks 1"},
+        {"gemv_f32,%s,n10k0:ldw0,thr2", "no product"},
         {"attention_f32,%s,B1H2Sq250Sk100dh64:ldq128:ldk64:ldv128:ldo128,thr2",
          "packs keys; tasks 2; by heads; ..."},
         {"attention_f32,%s,B1H2Sq600Sk600dh64:ldq128:ldk64:ldv128:ldo128,thr2",
