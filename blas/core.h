@@ -111,6 +111,18 @@ struct call {
  */
 const iso_context *iso_blas_context(struct call *call, double work);
 
+/* With less work calls stay on their thread, and make no pool: what the operations think, too. */
+#define BLAS_SMALL_WORK 524288.0
+
+/* Memory that stays between calls, as the workspace of one. */
+struct borrowed {
+    iso_context context;
+    struct iso_blas_slot *slot; /* NULL: none */
+};
+/* context, or with so much memory b->context. *b, at first {0}, is given back, whatever comes. */
+const iso_context *iso_blas_borrow(struct borrowed *b, size_t bytes, const iso_context *context);
+void iso_blas_give_back(struct borrowed *b);
+
 /*
  * What a status means for the caller of a BLAS, which has no place for it. 1: try again. So it is
  * once, after a line on stderr, when ISOBIT_ISA names no set that can run: the bits would have been

@@ -54,14 +54,25 @@ static void plain_product(const struct product *p) {
 
 /* --------------------------------------------------------------------------------- a product */
 
+static double work_of(const struct product *p) {
+    return (double)p->m * (double)p->n * (double)p->k;
+}
+
 static iso_status try_gemm(const struct product *p, const iso_context *context) {
     const iso_gemm_options options = {.size = sizeof options,
                                       .trans_a = p->trans_a,
                                       .trans_b = p->trans_b,
                                       .alpha = p->alpha,
                                       .beta = p->beta};
-    return iso_gemm_f32(p->c, p->ldc, p->a, p->lda, p->b, p->ldb, p->m, p->n, p->k, &options,
-                        context);
+    struct borrowed scratch = {.slot = NULL};
+    size_t bytes;
+    if (work_of(p) >= BLAS_SMALL_WORK &&
+        !iso_gemm_f32_workspace_bytes(&bytes, p->m, p->n, p->k, &options, context))
+        context = iso_blas_borrow(&scratch, bytes, context);
+    const iso_status status =
+        iso_gemm_f32(p->c, p->ldc, p->a, p->lda, p->b, p->ldb, p->m, p->n, p->k, &options, context);
+    iso_blas_give_back(&scratch);
+    return status;
 }
 
 /* C overlaps A or B, which no BLAS promises anything about, or may do so for all that
@@ -97,10 +108,6 @@ static void run(const struct product *p, const iso_context *context) {
 
 static int is_nothing(const struct product *p) {
     return p->m == 0 || p->n == 0 || ((p->alpha == 0 || p->k == 0) && p->beta == 1);
-}
-
-static double work_of(const struct product *p) {
-    return (double)p->m * (double)p->n * (double)p->k;
 }
 
 void iso_blas_gemm_within(const struct product *p, const iso_context *context) {

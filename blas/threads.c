@@ -18,10 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Calls with less work stay on their thread, and make no pool. It is what the operations below
- * think, too. */
-#define SMALL_WORK 524288.0
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the making of a pool; never waited
                                                             for by a call */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -159,7 +155,7 @@ static iso_pool *pool_of(int threads) {
 }
 
 const iso_context *iso_blas_context(struct call *call, double work) {
-    if (work < SMALL_WORK)
+    if (work < BLAS_SMALL_WORK)
         return NULL;
     const int threads = wanted_threads();
     if (threads <= 1)

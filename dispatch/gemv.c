@@ -26,8 +26,7 @@ static void run_gemv(void *arg, size_t task) {
     const size_t panels = (t->n + ISO_PANEL - 1) / ISO_PANEL;
     const size_t j = panels * task / t->tasks * ISO_PANEL;
     const size_t end = iso_min_size(t->n, panels * (task + 1) / t->tasks * ISO_PANEL);
-    if (j < end)
-        t->kernels->gemv(t->y + j, t->w + j * t->ldw, t->ldw, t->x, end - j, t->k, t->interleaved);
+    t->kernels->gemv(t->y + j, t->w + j * t->ldw, t->ldw, t->x, end - j, t->k, t->interleaved);
 }
 
 /* *t becomes the job, as far as it gets. */

@@ -35,14 +35,19 @@ void cblas_xerbla(int info, const char *routine, const char *form, ...) {
 /* ---------------------------------------------------------------------------- memory that fails */
 
 bool no_memory;
+_Atomic size_t allocations;
 
 void *__real_malloc(size_t n);
 void *__real_aligned_alloc(size_t a, size_t n);
 void *__wrap_malloc(size_t n);
 void *__wrap_aligned_alloc(size_t a, size_t n);
 
-void *__wrap_malloc(size_t n) { return no_memory ? NULL : __real_malloc(n); }
+void *__wrap_malloc(size_t n) {
+    allocations++;
+    return no_memory ? NULL : __real_malloc(n);
+}
 void *__wrap_aligned_alloc(size_t a, size_t n) {
+    allocations++;
     return no_memory ? NULL : __real_aligned_alloc(a, n);
 }
 
@@ -245,6 +250,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_errors_extensions),
         cmocka_unit_test(test_errors_alone),
         cmocka_unit_test(test_no_memory_and_alias),
+        cmocka_unit_test(test_scratch_stays),
         cmocka_unit_test(test_batch),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_many_callers),

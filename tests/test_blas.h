@@ -81,6 +81,7 @@ extern bool quick;
 extern int reported, reports;
 extern char reported_name[32];
 extern bool no_memory;
+extern _Atomic size_t allocations;
 extern uint32_t state;
 void fill(float *x, size_t n);
 float *numbers(size_t n);
@@ -112,6 +113,7 @@ void test_errors(void **unused);
 void test_errors_extensions(void **unused);
 void test_errors_alone(void **unused);
 void test_no_memory_and_alias(void **unused);
+void test_scratch_stays(void **unused);
 
 /* threads.c */
 void test_batch(void **unused);

@@ -256,3 +256,56 @@ void test_no_memory_and_alias(void **unused) {
     free(all), free(apart), free(y), free(w), free(z);
     assert_int_equal(reports, 0);
 }
+
+/* C = A B^T + C / 2, whose sums need scratch of their own; how often it allocated. */
+static size_t allocations_of(int m, int n, int k, const float *a, const float *b, const float *c,
+                             float *got) {
+    memcpy(got, c, (size_t)m * (size_t)n * sizeof *c);
+    const size_t before = allocations;
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1, a, k, b, k, 0.5f, got, n);
+    return allocations - before;
+}
+
+/* What a large product needs beside its operands stays for the next one. */
+void test_scratch_stays(void **unused) {
+    (void)unused;
+    enum { SMALL = 90, LARGE = 150, MOST = LARGE * LARGE };
+    float *a = numbers(MOST), *b = numbers(MOST), *c = numbers(MOST);
+    float *small = numbers(MOST), *large = numbers(MOST), *got = numbers(MOST);
+    for (int threads = 1; threads <= 2; threads++) {
+        openblas_set_num_threads(threads);
+        (void)allocations_of(SMALL, SMALL, SMALL, a, b, c, small);
+        assert_int_equal(allocations_of(SMALL, SMALL, SMALL, a, b, c, got), 0);
+        same(got, small, SMALL * SMALL);
+        (void)allocations_of(LARGE, LARGE, LARGE, a, b, c, large); /* more, once */
+        assert_int_equal(allocations_of(LARGE, LARGE, LARGE, a, b, c, got), 0);
+        same(got, large, MOST);
+        assert_int_equal(allocations_of(SMALL, SMALL, SMALL, a, b, c, got), 0);
+        same(got, small, SMALL * SMALL);
+    }
+    openblas_set_num_threads(0);
+    free(a), free(b), free(c), free(small), free(large), free(got);
+    if (quick)
+        return;
+    /* No memory for more than there is: as before, and afterwards too. */
+    enum { WIDE = 600, LONG = 520 };
+    a = numbers(WIDE * LONG), b = numbers(WIDE * LONG), c = numbers(WIDE * WIDE);
+    got = numbers(WIDE * WIDE), large = numbers(WIDE * WIDE);
+    no_memory = true;
+    assert_true(allocations_of(WIDE, WIDE, LONG, a, b, c, got) > 0);
+    no_memory = false;
+    assert_true(allocations_of(WIDE, WIDE, LONG, a, b, c, large) > 0);
+    same(got, large, WIDE * WIDE);
+    assert_int_equal(allocations_of(WIDE, WIDE, LONG, a, b, c, got), 0);
+    same(got, large, WIDE * WIDE);
+    free(a), free(b), free(c), free(large), free(got);
+    /* More than is worth keeping: the panels of B, for two threads that share them. */
+    enum { ROWS = 129, COLUMNS = 200, STEPS = 84000 };
+    a = numbers((size_t)ROWS * STEPS), b = numbers((size_t)COLUMNS * STEPS);
+    c = numbers(ROWS * COLUMNS), got = numbers(ROWS * COLUMNS);
+    openblas_set_num_threads(2);
+    for (int i = 0; i < 2; i++)
+        assert_true(allocations_of(ROWS, COLUMNS, STEPS, a, b, c, got) > 0);
+    openblas_set_num_threads(0);
+    free(a), free(b), free(c), free(got);
+}

@@ -44,7 +44,7 @@ CALLS = ["model/" + name + ".c" for name in
           "text/sentence_text", "text/spelt", "text/stop", "text/target")]
 BLAS = ["blas/" + name for name in
         ("errors.c", "gemm.c", "interface.h", "interface_batches.h", "interface_vectors.h",
-         "pack.c", "threads.c", "vectors.c", "verbose.c")]
+         "pack.c", "threads.c", "vectors.c", "verbose.c", "workspace.c")]
 AREAS = {"kernels": KERNELS, "dispatch": DISPATCH, "loader": LOADER, "calls": CALLS, "blas": BLAS}
 # What has none, and why.
 WITHOUT = {
