@@ -31,8 +31,6 @@ static inline struct const_vector const_vector_of(const float *x, size_t n, ptrd
 
 /* ---------------------------------------------------------------------------------- level 3 */
 
-#define BLAS_K_BLOCK 512 /* of the order of a product, docs/numerics.md */
-
 /* C [m][ldc] = alpha op(A) op(B) + beta C; A is [m][lda], or with trans_a [k][lda]; so is B. */
 struct product {
     size_t m, n, k;
@@ -57,6 +55,8 @@ struct plain {
     int lower, upper, skip;
 };
 void iso_blas_plain(const struct product *p, const struct plain *l);
+/* Its sums: of k products, in the order of a product. skip: without those where a is 0. */
+float iso_blas_sum(size_t k, struct const_vector a, struct const_vector b, int skip);
 
 /* One triangle of C [n][ldc] = alpha A A^T + beta C, A [n][lda]; or with trans A^T A, A [k][lda].
  */

@@ -9,24 +9,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SYRBLAS_K_BLOCK 32 /* rows of a triangle that is computed as a square, 4 KiB of stack */
+#define K_BLOCK 512   /* of the order of a product, docs/numerics.md */
+#define SYRK_BLOCK 32 /* rows of a triangle that is computed as a square, 4 KiB of stack */
 
 /* ------------------------------------------------------------------------------ by definition */
+
+float iso_blas_sum(size_t k, struct const_vector a, struct const_vector b, int skip) {
+    float sum = 0;
+    for (size_t first = 0; first < k; first += K_BLOCK) {
+        const size_t end = k - first < K_BLOCK ? k : first + K_BLOCK;
+        float chain = 0;
+        for (size_t s = first; s < end; s++) {
+            const float factor = a.p[(ptrdiff_t)s * a.inc];
+            if (!skip || factor != 0)
+                chain = fmaf(factor, b.p[(ptrdiff_t)s * b.inc], chain);
+        }
+        sum = first ? sum + chain : chain;
+    }
+    return sum;
+}
 
 static float plain_element(const struct product *p, const struct plain *l, size_t i, size_t j) {
     if (p->k == 0) /* A and B may be NULL */
         return 0;
-    const float *a = p->a + i * l->ai, *b = p->b + j / 16 * l->bs + j % 16 * l->bj;
-    float sum = 0;
-    for (size_t first = 0; first < p->k; first += BLAS_K_BLOCK) {
-        const size_t end = p->k - first < BLAS_K_BLOCK ? p->k : first + BLAS_K_BLOCK;
-        float chain = 0;
-        for (size_t s = first; s < end; s++)
-            if (!l->skip || a[s * l->ap] != 0)
-                chain = fmaf(a[s * l->ap], b[s * l->bp], chain);
-        sum = first ? sum + chain : chain;
-    }
-    return sum;
+    const float *b = p->b + j / 16 * l->bs + j % 16 * l->bj;
+    return iso_blas_sum(p->k, (struct const_vector){p->a + i * l->ai, (ptrdiff_t)l->ap},
+                        (struct const_vector){b, (ptrdiff_t)l->bp}, l->skip);
 }
 
 void iso_blas_plain(const struct product *p, const struct plain *l) {
@@ -169,7 +177,7 @@ struct triangle {
 /* One triangle of a square on the diagonal, by way of a square beside it: what lies in the other
  * triangle of C is neither read nor written. */
 static void diagonal(const struct triangle *t, size_t first, size_t n) {
-    float square[SYRBLAS_K_BLOCK * SYRBLAS_K_BLOCK];
+    float square[SYRK_BLOCK * SYRK_BLOCK];
     struct product q = t->p;
     const size_t step = q.trans_a ? first : first * q.lda;
     float *c = q.c + first * q.ldc + first;
@@ -194,12 +202,11 @@ static void diagonal(const struct triangle *t, size_t first, size_t n) {
 /* Halves: two triangles, and the rectangle between them, which is most of the work, in one piece.
  */
 static void triangle(const struct triangle *t, size_t first, size_t n) {
-    if (n <= SYRBLAS_K_BLOCK) {
+    if (n <= SYRK_BLOCK) {
         diagonal(t, first, n);
         return;
     }
-    const size_t half = (n / 2 + SYRBLAS_K_BLOCK - 1) / SYRBLAS_K_BLOCK * SYRBLAS_K_BLOCK,
-                 left = n - half;
+    const size_t half = (n / 2 + SYRK_BLOCK - 1) / SYRK_BLOCK * SYRK_BLOCK, left = n - half;
     struct product q = t->p;
     const size_t top = first, bottom = first + half;
     const size_t rows = t->upper ? top : bottom, columns = t->upper ? bottom : top;

@@ -223,25 +223,12 @@ static iso_status try_gemv(float *y, int trans, size_t n, size_t k, const float 
     return status;
 }
 
-/* A row of a product: a column of W [k][ldw] times x. */
-static float column_plain(size_t k, const float *w, size_t ldw, struct const_vector x) {
-    float sum = 0;
-    for (size_t first = 0; first < k; first += BLAS_K_BLOCK) {
-        const size_t end = k - first < BLAS_K_BLOCK ? k : first + BLAS_K_BLOCK;
-        float chain = 0;
-        for (size_t p = first; p < end; p++)
-            chain = fmaf(x.p[(ptrdiff_t)p * x.inc], w[p * ldw], chain);
-        sum = first ? sum + chain : chain;
-    }
-    return sum;
-}
-
 /* Outputs first .. first+n by their definition. */
 static void gemv_plain(struct vector y, int trans, size_t n, size_t k, float alpha, const float *w,
                        size_t ldw, struct const_vector x, float beta) {
     for (size_t j = 0; j < n; j++) {
-        const float sum = trans ? column_plain(k, w + j, ldw, x)
-                                : dot_strided(k, (struct const_vector){w + j * ldw, 1}, x);
+        const struct const_vector of_w = {trans ? w + j : w + j * ldw, trans ? (ptrdiff_t)ldw : 1};
+        const float sum = trans ? iso_blas_sum(k, x, of_w, 0) : dot_strided(k, of_w, x);
         axpby_strided(1, alpha, (struct const_vector){&sum, 1}, beta,
                       (struct vector){y.p + (ptrdiff_t)j * y.inc, 1});
     }

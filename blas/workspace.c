@@ -2,7 +2,7 @@
  *
  * Scratch that stays between calls. Memory that large products allocate and free goes back to the
  * system, with malloc's other free memory above it, and comes again as pages that the kernel
- * clears one by one: a fifth of the time of PyTorch's forward pass.
+ * clears one by one: a quarter of the time of PyTorch's forward pass.
  */
 #include "core.h"
 
