@@ -113,6 +113,9 @@ const iso_context *iso_blas_context(struct call *call, double work);
 
 /* With less work calls stay on their thread, and make no pool: what the operations think, too. */
 #define BLAS_SMALL_WORK 524288.0
+/* Rows, columns and steps of a product, at most, where each instruction around the kernel counts.
+ */
+#define BLAS_TINY 64
 
 /* Memory that stays between calls, as the workspace of one. */
 struct borrowed {

@@ -106,6 +106,11 @@ static void gemm(const struct caller *caller, int trans_a, int trans_b, blas_int
         iso_blas_bad(caller, info, caller->row_major ? gemm_exchanged(info) : info);
         return;
     }
+    if (m <= BLAS_TINY && n <= BLAS_TINY && k <= BLAS_TINY && !(trans_a | trans_b) && alpha == 1 &&
+        beta == 0 && !iso_verbose() &&
+        iso_gemm_f32(c, (size_t)ldc, b, (size_t)ldb, a, (size_t)lda, (size_t)n, (size_t)m,
+                     (size_t)k, NULL, NULL) == ISOBIT_OK)
+        return;
     const struct product p =
         product_of(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
     iso_blas_gemm(&p);
