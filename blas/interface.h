@@ -101,15 +101,20 @@ static struct product product_of(int trans_a, int trans_b, blas_int m, blas_int 
 static void gemm(const struct caller *caller, int trans_a, int trans_b, blas_int m, blas_int n,
                  blas_int k, float alpha, const float *a, blas_int lda, const float *b,
                  blas_int ldb, float beta, float *c, blas_int ldc) {
+#define PLAIN(a, b)                                                                                \
+    { .size = sizeof(iso_gemm_options), .trans_a = a, .trans_b = b, .alpha = 1 }
+    static const iso_gemm_options plain[2][2] = {{PLAIN(0, 0), PLAIN(0, 1)},
+                                                 {PLAIN(1, 0), PLAIN(1, 1)}};
     const int info = gemm_info(trans_a, trans_b, m, n, k, lda, ldb, ldc);
     if (info) {
         iso_blas_bad(caller, info, caller->row_major ? gemm_exchanged(info) : info);
         return;
     }
-    if (m <= BLAS_TINY && n <= BLAS_TINY && k <= BLAS_TINY && !(trans_a | trans_b) && alpha == 1 &&
-        beta == 0 && !iso_verbose() &&
+    if (m <= BLAS_TINY && n <= BLAS_TINY && k <= BLAS_TINY && alpha == 1 && beta == 0 &&
+        !iso_verbose() &&
         iso_gemm_f32(c, (size_t)ldc, b, (size_t)ldb, a, (size_t)lda, (size_t)n, (size_t)m,
-                     (size_t)k, NULL, NULL) == ISOBIT_OK)
+                     (size_t)k, trans_a | trans_b ? &plain[trans_b][trans_a] : NULL,
+                     NULL) == ISOBIT_OK)
         return;
     const struct product p =
         product_of(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);

@@ -50,18 +50,22 @@ static uintptr_t end_of(const float *p, size_t rows, size_t columns, size_t ld) 
 }
 
 static int is_plain(const iso_gemm_options *o) {
-    return !o || (o->size == sizeof *o && o->alpha == 1.0f && o->beta == 0.0f &&
-                  !(o->trans_a | (int)o->act) && !o->bias && !o->residual);
+    return !o || (o->size == sizeof *o && o->alpha == 1.0f && o->beta == 0.0f && !o->act &&
+                  !o->bias && !o->residual);
 }
 
-static void tiny_product(const struct iso_kernels *kernels, float *c, size_t ldc, const float *a,
-                         size_t lda, const float *b, size_t bs, size_t bps, size_t m, size_t n,
-                         size_t k) {
-    const size_t mr = iso_gemm_direct_rows(kernels, n);
+static inline __attribute__((always_inline)) void
+tiny_product(const struct iso_kernels *kernels, float *c, size_t ldc, const float *a, size_t lda,
+             const float *b, size_t bs, size_t bps, size_t m, size_t n, size_t k, int trans_a) {
+    const size_t mr = trans_a ? kernels->mr : iso_gemm_direct_rows(kernels, n);
     for (size_t i = 0; i < m;) { /* even heights at the end, 20 rows as 8 + 6 + 6: all is in L1 */
         const size_t left = m - i;
         const size_t rows = left <= mr ? left : left < 2 * mr ? (left + 1) / 2 : mr;
-        kernels->gemm_direct(c + i * ldc, ldc, a + i * lda, lda, b, bs, bps, rows, n, k, 0);
+        if (trans_a)
+            kernels->gemm_strip(c + i * ldc, ldc, a + i, lda, b, bs, bps, rows, n, k,
+                                ISO_STRIP_ASSIGN);
+        else
+            kernels->gemm_direct(c + i * ldc, ldc, a + i * lda, lda, b, bs, bps, rows, n, k, 0);
         i += rows;
     }
 }
@@ -70,10 +74,10 @@ static void tiny_product(const struct iso_kernels *kernels, float *c, size_t ldc
 static __attribute__((noinline)) void tiny_product_bt(const struct iso_kernels *kernels, float *c,
                                                       size_t ldc, const float *a, size_t lda,
                                                       const float *b, size_t ldb, size_t m,
-                                                      size_t n, size_t k) {
+                                                      size_t n, size_t k, int trans_a) {
     float panels[ISO_LOCAL_SCRATCH] __attribute__((aligned(64)));
     kernels->gemm_pack(panels, b, ldb, 1, n, k, ISO_PANEL);
-    tiny_product(kernels, c, ldc, a, lda, panels, ISO_PANEL, k * ISO_PANEL, m, n, k);
+    tiny_product(kernels, c, ldc, a, lda, panels, ISO_PANEL, k * ISO_PANEL, m, n, k, trans_a);
 }
 
 /* Whether the caller's workspace may be smaller than a tiny product's promise. */
@@ -82,37 +86,60 @@ static int maybe_refused(const iso_context *context) {
 }
 
 /* A plain product of tiny matrices, if nothing about it is unusual; else 0, and nothing is done. In
- * line, although there are two callers: one of them does not count. */
+ * line, although there are several callers: one of them counts. */
 static inline __attribute__((always_inline)) int run_tiny(float *c, size_t ldc, const float *a,
                                                           size_t lda, const float *b, size_t ldb,
-                                                          size_t m, size_t n, size_t k, int trans_b,
-                                                          const iso_context *context) {
+                                                          size_t m, size_t n, size_t k, int trans_a,
+                                                          int trans_b, const iso_context *context) {
     const struct iso_kernels *kernels;
+    const size_t a_rows = trans_a ? k : m, a_columns = trans_a ? m : k;
     const size_t b_rows = trans_b ? n : k, b_columns = trans_b ? k : n;
-    if (m - 1 >= TINY || n - 1 >= TINY || k - 1 >= TINY || (lda | ldb | ldc) >> 24 || lda < k ||
-        ldb < b_columns || ldc < n || !a || !b || !c)
+    if (m - 1 >= TINY || n - 1 >= TINY || k - 1 >= TINY || (lda | ldb | ldc) >> 24 ||
+        lda < a_columns || ldb < b_columns || ldc < n || !a || !b || !c)
         return 0;
     const uintptr_t c_end = end_of(c, m, n, ldc);
-    if ((end_of(a, m, k, lda) > (uintptr_t)c && (uintptr_t)a < c_end) ||
+    if ((end_of(a, a_rows, a_columns, lda) > (uintptr_t)c && (uintptr_t)a < c_end) ||
         (end_of(b, b_rows, b_columns, ldb) > (uintptr_t)c && (uintptr_t)b < c_end) ||
         iso_context_kernels(&kernels, context) ||
-        (trans_b && (iso_round_up(n, ISO_PANEL) * k > ISO_LOCAL_SCRATCH || maybe_refused(context))))
+        (trans_b && iso_round_up(n, ISO_PANEL) * k > ISO_LOCAL_SCRATCH) ||
+        ((trans_a | trans_b) && maybe_refused(context)))
+        return 0;
+    if (trans_a && !iso_gemm_reads_strips(kernels, m, k, lda, kernels->mr))
         return 0;
     const size_t last = n & (kernels->vector_floats - 1);
     if (iso_gemm_is_narrow(kernels, m, last, k, last < n))
         return 0;
     if (trans_b)
-        tiny_product_bt(kernels, c, ldc, a, lda, b, ldb, m, n, k);
+        tiny_product_bt(kernels, c, ldc, a, lda, b, ldb, m, n, k, trans_a);
     else
-        tiny_product(kernels, c, ldc, a, lda, b, ldb, ISO_PANEL, m, n, k);
+        tiny_product(kernels, c, ldc, a, lda, b, ldb, ISO_PANEL, m, n, k, trans_a);
     return 1;
 }
 
-static struct iso_gemm_shape shape_of(size_t m, size_t n, size_t k, size_t ldb, int trans_a,
-                                      int trans_b, const iso_context *context) {
+static __attribute__((noinline)) int run_tiny_transposed(float *c, size_t ldc, const float *a,
+                                                         size_t lda, const float *b, size_t ldb,
+                                                         size_t m, size_t n, size_t k, int trans_b,
+                                                         const iso_context *context) {
+    return run_tiny(c, ldc, a, lda, b, ldb, m, n, k, 1, trans_b, context);
+}
+
+static inline __attribute__((always_inline)) int
+try_tiny(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t ldb, size_t m,
+         size_t n, size_t k, const iso_gemm_options *options, const iso_context *context) {
+    const int trans_b = options && options->trans_b;
+    if (!is_plain(options))
+        return 0;
+    return options && options->trans_a
+               ? run_tiny_transposed(c, ldc, a, lda, b, ldb, m, n, k, trans_b, context)
+               : run_tiny(c, ldc, a, lda, b, ldb, m, n, k, 0, trans_b, context);
+}
+
+static struct iso_gemm_shape shape_of(size_t m, size_t n, size_t k, size_t lda, size_t ldb,
+                                      int trans_a, int trans_b, const iso_context *context) {
     return (struct iso_gemm_shape){.m = m,
                                    .n = n,
                                    .k = k,
+                                   .lda = lda,
                                    .ldb = ldb,
                                    .threads = iso_context_threads(context),
                                    .trans_a = trans_a,
@@ -133,7 +160,7 @@ iso_status iso_gemm_f32_workspace_bytes(size_t *bytes, size_t m, size_t n, size_
         status = iso_context_kernels(&kernels, context);
     if (!status && m && n && k && e.alpha != 0.0f) {
         const struct iso_gemm_machine machine = iso_gemm_this_machine(kernels);
-        const struct iso_gemm_shape shape = shape_of(m, n, k, 0, trans_a, trans_b, context);
+        const struct iso_gemm_shape shape = shape_of(m, n, k, 0, 0, trans_a, trans_b, context);
         status = iso_gemm_promise(&floats, &shape, &machine, e.beta != 0.0f || e.residual);
     }
     if (!status)
@@ -176,7 +203,7 @@ run_gemm(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_
         iso_overlap(c, m, n, ldc, b, b_rows, b_columns, ldb))
         return ISOBIT_E_ALIAS;
 
-    struct iso_gemm_shape shape = shape_of(m, n, k, ldb, trans_a, trans_b, context);
+    struct iso_gemm_shape shape = shape_of(m, n, k, lda, ldb, trans_a, trans_b, context);
     status = iso_check_workspace(context, &shape, &t.machine, e.beta != 0.0f || e.residual);
     if (status)
         return status;
@@ -188,8 +215,9 @@ run_gemm(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_
 }
 
 /* The plan of a product in words. */
-static void say_plan(char *text, size_t bytes, const float *c, size_t ldb, size_t m, size_t n,
-                     size_t k, const iso_gemm_options *options, const iso_context *context) {
+static void say_plan(char *text, size_t bytes, const float *c, size_t lda, size_t ldb, size_t m,
+                     size_t n, size_t k, const iso_gemm_options *options,
+                     const iso_context *context) {
     struct iso_epilogue e;
     const struct iso_kernels *kernels;
     int trans_a, trans_b;
@@ -200,7 +228,7 @@ static void say_plan(char *text, size_t bytes, const float *c, size_t ldb, size_
         return;
     }
     const struct iso_gemm_machine machine = iso_gemm_this_machine(kernels);
-    struct iso_gemm_shape shape = shape_of(m, n, k, ldb, trans_a, trans_b, context);
+    struct iso_gemm_shape shape = shape_of(m, n, k, lda, ldb, trans_a, trans_b, context);
     shape.own_sums = iso_needs_own_sums(&e, c);
     iso_gemm_say(text, bytes, &shape, &machine);
 }
@@ -214,8 +242,7 @@ gemm_with_line(float *c, size_t ldc, const float *a, size_t lda, const float *b,
     iso_gemm_options own;
     const iso_gemm_options *o = ISO_OPTIONS_OR(options, own, ldr, &none);
     const uint64_t begin = iso_verbose_clock();
-    const int tiny = is_plain(options) && run_tiny(c, ldc, a, lda, b, ldb, m, n, k,
-                                                   options && options->trans_b, context);
+    const int tiny = try_tiny(c, ldc, a, lda, b, ldb, m, n, k, options, context);
     const iso_status status =
         tiny ? ISOBIT_OK : run_gemm(c, ldc, a, lda, b, ldb, m, n, k, options, context);
     if (!begin)
@@ -223,7 +250,7 @@ gemm_with_line(float *c, size_t ldc, const float *a, size_t lda, const float *b,
     const uint64_t end = iso_verbose_clock();
     char way[400] = "tiny";
     if (!tiny && !status)
-        say_plan(way, sizeof way, c, ldb, m, n, k, options, context);
+        say_plan(way, sizeof way, c, lda, ldb, m, n, k, options, context);
     iso_verbose_end(begin, end, "gemm_f32", context, status, way,
                     "m%zun%zuk%zu:%c%c:lda%zu:ldb%zu:ldc%zu%s%s%s%s%s", m, n, k,
                     o->trans_a ? 't' : 'n', o->trans_b ? 't' : 'n', lda, ldb, ldc,
@@ -238,8 +265,7 @@ iso_status iso_gemm_f32(float *c, size_t ldc, const float *a, size_t lda, const 
                         const iso_context *context) {
     if (!iso_verbose_is_off())
         return gemm_with_line(c, ldc, a, lda, b, ldb, m, n, k, options, context);
-    if (is_plain(options) &&
-        run_tiny(c, ldc, a, lda, b, ldb, m, n, k, options && options->trans_b, context))
+    if (try_tiny(c, ldc, a, lda, b, ldb, m, n, k, options, context))
         return ISOBIT_OK;
     return run_gemm(c, ldc, a, lda, b, ldb, m, n, k, options, context);
 }

@@ -113,7 +113,8 @@ static void run(const struct iso_gemm_shape *s, const struct iso_epilogue *e, si
     if (plan.way != way)
         return;
     memset(&seen, 0, sizeof seen);
-    seen.a_floats = s->m * s->k, seen.b_floats = (s->trans_b ? s->n : s->k) * s->ldb;
+    seen.a_floats = s->trans_a ? s->k * s->lda : s->m * s->k;
+    seen.b_floats = (s->trans_b ? s->n : s->k) * s->ldb;
     seen.none = -1;
     if (s->panels)
         seen.b_floats = iso_round_up(s->n, ISO_PANEL) * s->k;
@@ -130,7 +131,7 @@ static void run(const struct iso_gemm_shape *s, const struct iso_epilogue *e, si
                             .ldc = s->n,
                             .a = a,
                             .ai = s->trans_a ? 1 : s->k,
-                            .ap = s->trans_a ? s->m : 1,
+                            .ap = s->trans_a ? s->lda : 1,
                             .b = b,
                             .bs = s->panels    ? ISO_PANEL
                                   : s->trans_b ? 1
@@ -314,17 +315,23 @@ static void check_packed(const struct iso_gemm_shape *s, const struct iso_gemm_m
     checked++;
 }
 
+/* Strips read it where it lies, unless there are several and its rows alias: then vectors of a
+ * line do so for few steps. */
 static void a_transposed_a(void **unused) {
     (void)unused;
     checked = 0;
     for (size_t i = 0; i < WAYS; i++) {
-        const size_t most = sets[i / ISO_GEMM_CLASSES]->mr;
-        for (size_t m = most - 1; m <= most + 1; m++) {
-            const struct iso_gemm_shape s = {
-                .m = m, .n = 64, .k = 100, .ldb = 64, .threads = 1, .trans_a = 1};
-            packed = m > most ? m * s.k : 0;
-            run(&s, &plain, i, ISO_GEMM_IN_PLACE, check_packed);
-        }
+        const struct iso_kernels *set = sets[i / ISO_GEMM_CLASSES];
+        const size_t most = set->mr, aliased = set->aliased;
+        const size_t few = set->vector_floats == ISO_PANEL ? 128 : 0;
+        for (size_t m = most - 1; m <= most + 1; m++)
+            for (size_t k = 127; k <= 129; k++)
+                for (size_t lda = aliased - 1; lda <= aliased + 1; lda++) {
+                    const struct iso_gemm_shape s = {
+                        .m = m, .n = 64, .k = k, .lda = lda, .ldb = 64, .threads = 1, .trans_a = 1};
+                    packed = m > most && lda == aliased && k > few ? m * k : 0;
+                    run(&s, &plain, i, ISO_GEMM_IN_PLACE, check_packed);
+                }
     }
     assert_true(checked > 0);
 }

@@ -51,6 +51,7 @@ static struct iso_gemm_shape shape_of(size_t m, const size_t *matrix, const stru
     return (struct iso_gemm_shape){.m = m,
                                    .n = matrix[0],
                                    .k = matrix[1],
+                                   .lda = layout->trans_a ? m : matrix[1],
                                    .ldb = layout->trans_b ? matrix[1] : matrix[0],
                                    .threads = threads,
                                    .trans_a = layout->trans_a,
@@ -135,7 +136,8 @@ static struct iso_gemm_shape shape_at_an_edge(void) {
     s.panels = b >= 6;
     s.w16 = b == 6 && below(3) > 0, s.b16 = s.w16 && below(2);
     s.q = b == 7 && below(3) ? 4 << below(2) : 0;
-    s.ldb = s.trans_b ? s.k : s.n;
+    s.lda = s.trans_a ? s.m : s.k, s.ldb = s.trans_b ? s.k : s.n;
+    s.lda = below(2) ? s.lda : iso_round_up(s.lda, 1024);
     s.ldb = below(2) ? s.ldb : iso_round_up(s.ldb, 1024);
     return s;
 }
@@ -148,7 +150,7 @@ static void say_all(struct iso_text *t, const struct iso_gemm_shape *s,
     t->used = strlen(t->text);
     size_t promised[2] = {SIZE_MAX, SIZE_MAX};
     struct iso_gemm_shape asked = *s;
-    asked.ldb = 0, asked.own_sums = 0;
+    asked.lda = asked.ldb = 0, asked.own_sums = 0;
     for (int sums = 0; sums < 2; sums++)
         require(!iso_gemm_promise(&promised[sums], &asked, machine, sums), "status", s, machine);
     t->used +=
@@ -291,7 +293,8 @@ static void check_plans(void) {
         s.w16 = s.panels && below(2);
         s.b16 = s.w16 && below(2);
         s.q = s.panels && !s.w16 ? (int)below(3) * 4 : 0;
-        s.ldb = s.trans_b ? s.k : s.n;
+        s.lda = s.trans_a ? s.m : s.k, s.ldb = s.trans_b ? s.k : s.n;
+        s.lda = below(2) ? s.lda : iso_round_up(s.lda, 1024);
         s.ldb = below(2) ? s.ldb : iso_round_up(s.ldb, 1024);
         size_t floats = 0, promised = 0, fewer = 0;
         /* B or C that 32 bits cannot address: operations refuse it, there is no plan to look at. */
@@ -304,13 +307,14 @@ static void check_plans(void) {
         require(!s.w16 || p.single || p.columns % ISO_WIDE_PANEL == 0, "wide panels", &s, &machine);
         require(p.tasks == 1 || p.tasks == s.threads, "tasks", &s, &machine);
         require(!p.shared == (p.way != ISO_GEMM_PACK_SHARED), "shared columns", &s, &machine);
-        require(!(p.a_in_place && s.trans_a), "a transposed A is never in place", &s, &machine);
+        require(!(p.a_in_place && s.trans_a) && !(p.strips_in_place && !s.trans_a),
+                "rows or columns of A in place", &s, &machine);
         require(!p.single || p.task_floats == 0, "a single block has no scratch", &s, &machine);
         require(!s.own_sums || p.way == ISO_GEMM_TRANSPOSED_C ||
                     p.task_floats >= iso_min_size(s.m, p.rows) * iso_min_size(s.n, p.columns),
                 "room for the sums of a block", &s, &machine);
         struct iso_gemm_shape asked = s;
-        asked.ldb = 0, asked.own_sums = 0;
+        asked.lda = asked.ldb = 0, asked.own_sums = 0;
         if (iso_gemm_plan_floats(&floats, &p, s.k) ||
             iso_gemm_promise(&promised, &asked, &machine, s.own_sums))
             require(false, "status", &s, &machine);

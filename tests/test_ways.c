@@ -68,6 +68,8 @@ static void check(const struct shape *s, void tune(struct iso_gemm_tuning *t, si
             const struct iso_gemm_shape shape = {.m = s->m,
                                                  .n = s->n,
                                                  .k = s->k,
+                                                 /* unknown: a transposed A is packed */
+                                                 .lda = kind == APART ? 0 : s->m,
                                                  .ldb = ldb,
                                                  .threads = iso_context_threads(&ways[v]),
                                                  .trans_a = s->trans_a,

@@ -216,8 +216,8 @@ static void take_a(struct block *w, size_t p, size_t k) {
         w->a = w->strips_of_a;
     } else if (t->plan.a_in_place) {
         w->next = t->ai;
-    } else if (w->m == 1 || (t->ai == 1 && w->m <= t->plan.mr)) { /* lies as a strip does already */
-        w->width = t->ap;
+    } else if (w->m == 1 || t->plan.strips_in_place) {
+        w->width = t->ap, w->next = 1;
     } else {
         t->machine.kernels->gemm_pack(w->strips_of_a, w->a, t->ai, t->ap, w->m, k, w->width);
         w->a = w->strips_of_a;
@@ -237,7 +237,7 @@ void iso_product_block(const struct iso_product *t, size_t i0, size_t m, size_t 
         w.sums = scratch;
         if (t->plan.way == ISO_GEMM_B16)
             w.sums += m * iso_gemm_b16_ld(t->k) / 2;
-        else if (!t->plan.a_in_place)
+        else if (!t->plan.a_in_place && !t->plan.strips_in_place)
             w.sums += iso_round_up(m, t->plan.mr) * iso_min_size(t->k, ISO_K_BLOCK);
         w.ld = n;
     } else {

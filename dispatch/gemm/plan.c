@@ -339,8 +339,9 @@ static size_t streams_of(const struct iso_gemm_shape *s, const struct iso_gemm_m
 
 /* On one thread, and nothing waits in scratch. */
 static int is_single(const struct iso_gemm_plan *p, const struct iso_gemm_shape *s) {
-    return p->a_in_place && s->m <= ISO_GEMM_ROW_BLOCK && !s->own_sums && !p->shared &&
-           !has_own_b(p->way) && p->way != ISO_GEMM_STREAMS && is_small(s->m, s->n, s->k);
+    return (p->a_in_place || p->strips_in_place) && s->m <= ISO_GEMM_ROW_BLOCK && !s->own_sums &&
+           !p->shared && !has_own_b(p->way) && p->way != ISO_GEMM_STREAMS &&
+           is_small(s->m, s->n, s->k);
 }
 
 struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *s,
@@ -350,6 +351,8 @@ struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *s,
     if (p.way == ISO_GEMM_PACK_SHARED)
         p.shared = iso_round_up(iso_min_size(s->n, ISO_GEMM_SHARED_COLUMNS), ISO_PANEL);
     p.mr = strip_mr(&p, s, machine);
+    p.strips_in_place = s->trans_a && p.way != ISO_GEMM_TRANSPOSED_C && p.way != ISO_GEMM_STREAMS &&
+                        iso_gemm_reads_strips(machine->kernels, s->m, s->k, s->lda, p.mr);
     p.single = is_single(&p, s);
     if (p.single) {
         p.rows = s->m, p.columns = s->n, p.tasks = 1;
@@ -362,7 +365,7 @@ struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *s,
     set_blocks(&p, s, machine->kernels);
     p.task_floats =
         task_floats(p.way, machine->kernels, s->m, p.way == ISO_GEMM_STREAMS ? p.columns : n, s->k,
-                    p.a_in_place, s->own_sums);
+                    p.a_in_place || p.strips_in_place, s->own_sums);
     return p;
 }
 

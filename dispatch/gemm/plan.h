@@ -45,7 +45,7 @@ struct iso_gemm_machine iso_gemm_machine_of(const struct iso_kernels *kernels,
 
 struct iso_gemm_shape {
     size_t m, n, k; /* all > 0 */
-    size_t ldb;
+    size_t lda, ldb;
     size_t threads;
     int trans_a, trans_b;
     int panels;   /* B is packed already, see iso_pack_f32 */
@@ -73,6 +73,7 @@ enum iso_gemm_way {
 struct iso_gemm_plan {
     enum iso_gemm_way way;
     int a_in_place;       /* a row-major A, read where it lies */
+    int strips_in_place;  /* a transposed A, likewise: its rows are the steps of strips */
     size_t shared;        /* PACK_SHARED: columns that are packed at a time; else 0 */
     size_t rows, columns; /* of a block, the unit of work of a task */
     size_t tasks;
@@ -127,6 +128,17 @@ static inline int iso_gemm_is_narrow(const struct iso_kernels *kernels, size_t m
     return n > 0 && n <= (others ? ISO_GEMM_NARROWEST / 2 : ISO_GEMM_NARROWEST) &&
            2 * n <= kernels->vector_floats && m >= kernels->vector_floats &&
            (!others || m >= ISO_GEMM_NARROW_FLOATS / k);
+}
+
+/*
+ * Whether strips of up to mr rows read a transposed A [k][lda] where it lies. Where its rows alias,
+ * each step of a tile is an L1 miss for the next strip: only one of wide vectors takes long enough
+ * for that, and only as long as L2 has room for the rows.
+ */
+static inline int iso_gemm_reads_strips(const struct iso_kernels *kernels, size_t m, size_t k,
+                                        size_t lda, size_t mr) {
+    return m <= mr || lda % kernels->aliased != 0 ||
+           (kernels->vector_floats == ISO_PANEL && k <= ISO_GEMM_ALIASED_STEPS);
 }
 
 /* What a text about a plan says: where B comes from, and most rows of A that read it in place. */

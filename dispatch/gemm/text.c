@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A plan in words, for ISOBIT_VERBOSE=2, iso_explain_gemm_f32 and the golden plans of the tests.
+ * A plan in words, for ISOBIT_VERBOSE=2, `isobit explain` and the golden plans of the tests.
  */
 #include "text.h"
 
@@ -85,7 +85,8 @@ void iso_gemm_plan_text(struct iso_text *t, const struct iso_gemm_shape *shape,
         add(t, "; blocks of %zu x %zu", plan->rows, plan->columns);
     if (plan->way != ISO_GEMM_TRANSPOSED_C && plan->way != ISO_GEMM_STREAMS)
         add_block(t, shape, plan, machine);
-    if (!plan->a_in_place && plan->way != ISO_GEMM_TRANSPOSED_C && plan->way != ISO_GEMM_B16)
+    if (!plan->a_in_place && !plan->strips_in_place && plan->way != ISO_GEMM_TRANSPOSED_C &&
+        plan->way != ISO_GEMM_B16)
         add(t, "; A in strips");
 }
 
