@@ -140,6 +140,8 @@ int iso_blas_again(iso_status status);
  * made of: the time when it began, 0 when nobody looks; then its shape, as printf takes it.
  */
 double iso_blas_begin(void);
+#define BLAS_FACTORS "%s%s" /* the end of a shape: which of them there are */
+#define BLAS_FACTORS_OF(alpha, beta) (alpha) != 1 ? ":alpha" : "", (beta) != 0 ? ":beta" : ""
 void iso_blas_end(double begin, const char *routine, const iso_context *context, const char *shape,
                   ...) __attribute__((cold, format(printf, 4, 5)));
 

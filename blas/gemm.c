@@ -129,8 +129,9 @@ void iso_blas_gemm(const struct product *p) {
     const iso_context *context = iso_blas_context(&call, work_of(p));
     iso_blas_gemm_within(p, context);
     if (begin > 0) /* row-major */
-        iso_blas_end(begin, "sgemm", context, "m%zun%zuk%zu:%c%c:lda%zu:ldb%zu:ldc%zu", p->m, p->n,
-                     p->k, p->trans_a ? 't' : 'n', p->trans_b ? 't' : 'n', p->lda, p->ldb, p->ldc);
+        iso_blas_end(begin, "sgemm", context, "m%zun%zuk%zu:%c%c:lda%zu:ldb%zu:ldc%zu" BLAS_FACTORS,
+                     p->m, p->n, p->k, p->trans_a ? 't' : 'n', p->trans_b ? 't' : 'n', p->lda,
+                     p->ldb, p->ldc, BLAS_FACTORS_OF(p->alpha, p->beta));
 }
 
 /* ------------------------------------------------------------------------------------ batches */
@@ -268,6 +269,7 @@ void iso_blas_syrk(int upper, int trans, size_t n, size_t k, float alpha, const 
         triangle(&t, 0, n);
     }
     if (begin > 0)
-        iso_blas_end(begin, "ssyrk", t.context, "n%zuk%zu:%s:%c:lda%zu:ldc%zu", n, k,
-                     upper ? "upper" : "lower", trans ? 't' : 'n', lda, ldc);
+        iso_blas_end(begin, "ssyrk", t.context, "n%zuk%zu:%s:%c:lda%zu:ldc%zu" BLAS_FACTORS, n, k,
+                     upper ? "upper" : "lower", trans ? 't' : 'n', lda, ldc,
+                     BLAS_FACTORS_OF(alpha, beta));
 }

@@ -276,8 +276,8 @@ void iso_blas_gemv(int trans, size_t n, size_t k, float alpha, const float *w, s
     const iso_context *context = iso_blas_context(&call, 4.0 * (double)n * (double)k);
     gemv(trans, n, k, alpha, w, ldw, x, beta, y, context);
     if (begin > 0)
-        iso_blas_end(begin, "sgemv", context, "n%zuk%zu:%c:lda%zu:incx%td:incy%td", n, k,
-                     trans ? 't' : 'n', ldw, x.inc, y.inc);
+        iso_blas_end(begin, "sgemv", context, "n%zuk%zu:%c:lda%zu:incx%td:incy%td" BLAS_FACTORS, n,
+                     k, trans ? 't' : 'n', ldw, x.inc, y.inc, BLAS_FACTORS_OF(alpha, beta));
 }
 
 struct ger {

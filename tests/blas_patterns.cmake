@@ -10,3 +10,14 @@ foreach(program ggml torch)
   target_link_libraries(pattern_${program} PRIVATE isobit_blas)
   isobit_test(blas.pattern_${program} pattern_${program})
 endforeach()
+
+# Not under an emulator, nor where a sanitizer's library has to be the first one that is loaded.
+if(NOT ISOBIT_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  add_executable(integration_replay ${PROJECT_SOURCE_DIR}/integrations/calls/replay.c)
+  target_link_libraries(integration_replay PRIVATE isobit_flags ${CMAKE_DL_LIBS})
+  set_target_properties(integration_replay PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests)
+  isobit_test(integration_calls sh ${CMAKE_CURRENT_SOURCE_DIR}/integrations/calls.sh
+    $<TARGET_FILE:integration_replay> $<TARGET_FILE:isobit_blas_shared>
+    $<TARGET_FILE:pattern_torch>)
+endif()

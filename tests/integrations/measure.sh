@@ -20,6 +20,7 @@ fails() { # STATUS WORD ARG...
 fails 2 "llmc FOLDER"
 fails 2 "llama2c FOLDER" nothing
 fails 2 usage ..
+fails 1 "calls COMMAND" calls
 for name in llmc llama2c; do
     fails 1 "$name FOLDER" "$name"
     fails 1 "in /nowhere" "$name" /nowhere
