@@ -272,8 +272,8 @@ static void check_strips(const struct iso_gemm_shape *s, const struct iso_gemm_p
                     machine);
             require(p->way != ISO_GEMM_WIDEN || columns <= ISO_GEMM_PART_COLUMNS, "wide columns", s,
                     machine);
-            require(!strips.linear || columns < ISO_GEMM_COLUMN_BLOCK + ISO_LINEAR_COLUMNS,
-                    "columns of a linear part", s, machine);
+            require(!(strips.linear || p->strip_sums) || columns < ISO_GEMM_STRIP_COLUMNS,
+                    "columns of a linear part, or one whose sums wait", s, machine);
         }
     }
 }
@@ -310,9 +310,16 @@ static void check_plans(void) {
         require(!(p.a_in_place && s.trans_a) && !(p.strips_in_place && !s.trans_a),
                 "rows or columns of A in place", &s, &machine);
         require(!p.single || p.task_floats == 0, "a single block has no scratch", &s, &machine);
+        const size_t rows_of_sums = p.strip_sums ? p.mr : p.rows;
+        const size_t columns_of_sums = p.strip_sums ? ISO_GEMM_STRIP_COLUMNS : p.columns;
+        require(p.strip_sums ==
+                    (s.own_sums && s.k <= ISO_K_BLOCK && !s.b16 && p.way != ISO_GEMM_TRANSPOSED_C),
+                "sums that wait for a strip", &s, &machine);
         require(!s.own_sums || p.way == ISO_GEMM_TRANSPOSED_C ||
-                    p.task_floats >= iso_min_size(s.m, p.rows) * iso_min_size(s.n, p.columns),
-                "room for the sums of a block", &s, &machine);
+                    p.task_floats >=
+                        iso_min_size(s.m, rows_of_sums) *
+                            iso_min_size(s.n, iso_min_size(columns_of_sums, p.columns)),
+                "room for the sums", &s, &machine);
         struct iso_gemm_shape asked = s;
         asked.lda = asked.ldb = 0, asked.own_sums = 0;
         if (iso_gemm_plan_floats(&floats, &p, s.k) ||

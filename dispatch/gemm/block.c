@@ -11,7 +11,7 @@ struct block {
     const struct iso_product *t;
     struct iso_gemm_strips strips;
     size_t i0, m, j0, n;
-    float *sums; /* of all its columns */
+    float *sums; /* of all of it, or of one strip and part after the other */
     size_t ld;
     float *own_b, *strips_of_a; /* scratch */
     const float *a;
@@ -87,6 +87,10 @@ static const float *next_share(struct shares *s) {
 
 /* -------------------------------------------------------------------------------------- strips */
 
+static float *sums_of(const struct block *w, const struct part_of_b *here, size_t i) {
+    return w->t->plan.strip_sums ? w->sums : w->sums + i * w->ld + (here->j - w->j0);
+}
+
 /*
  * Rows i .. i+m of C, a strip, with the packed panels b of `here`. Prefetches in a burst would wait
  * for each other, and the product for them; a tile, that takes some thousand cycles, has time for
@@ -102,7 +106,7 @@ static void linear_strip(const struct block *w, const struct part_of_b *here, st
     const size_t done = tiles * ISO_LINEAR_COLUMNS, left = here->n - done;
     const int last = here->p + k == t->k;
     const float *a = w->a + i * w->next;
-    float *c = w->sums + i * w->ld + (here->j - w->j0);
+    float *c = sums_of(w, here, i);
     struct iso_epilogue rest = *t->e;
     const float *bias = NULL;
     int relu = 0;
@@ -139,7 +143,7 @@ static void strip(const struct block *w, const struct part_of_b *here, const flo
     const size_t n = here->n, k = here->k;
     const int add = here->p != 0;
     const float *a = w->a + i * w->next;
-    float *c = w->sums + i * w->ld + (here->j - w->j0);
+    float *c = sums_of(w, here, i);
     if (packed)
         kernels->gemm_packing(c, w->ld, a, w->next, t->b + here->j + here->p * t->bs, t->bs,
                               w->own_b, packed, k, w->strips.packing_mode | add);
@@ -239,7 +243,7 @@ void iso_product_block(const struct iso_product *t, size_t i0, size_t m, size_t 
             w.sums += m * iso_gemm_b16_ld(t->k) / 2;
         else if (!t->plan.a_in_place && !t->plan.strips_in_place)
             w.sums += iso_round_up(m, t->plan.mr) * iso_min_size(t->k, ISO_K_BLOCK);
-        w.ld = n;
+        w.ld = t->plan.strip_sums ? iso_min_size(n, ISO_GEMM_STRIP_COLUMNS) : n;
     } else {
         const struct iso_kernels *kernels = t->machine.kernels;
         const size_t last =

@@ -161,7 +161,7 @@ static size_t rows_q(const struct iso_gemm_shape *s, const struct iso_gemm_machi
 static enum iso_gemm_way way_of(const struct iso_gemm_shape *s,
                                 const struct iso_gemm_machine *machine) {
     const int own = s->m <= ISO_GEMM_ROW_BLOCK ||
-                    (!s->trans_a && !s->own_sums &&
+                    (!s->trans_a && !(s->own_sums && s->k > ISO_K_BLOCK) &&
                      (s->threads == 1 || s->n / s->threads >= ISO_GEMM_OWN_COLUMNS));
     if (s->b16)
         return ISO_GEMM_B16;
@@ -191,6 +191,19 @@ static int has_own_b(enum iso_gemm_way way) {
     return way == ISO_GEMM_PACK || way == ISO_GEMM_WIDEN;
 }
 
+/* Whether own sums of so many steps are done with each strip. */
+static int ends_with_strip(enum iso_gemm_way way, size_t k) {
+    return k <= ISO_K_BLOCK && way != ISO_GEMM_B16 && way != ISO_GEMM_TRANSPOSED_C;
+}
+
+static size_t sums_floats(enum iso_gemm_way way, const struct iso_kernels *kernels, size_t rows,
+                          size_t n, size_t k) {
+    const size_t mr = kernels->mr > kernels->direct_mr ? kernels->mr : kernels->direct_mr;
+    return ends_with_strip(way, k)
+               ? iso_min_size(rows, mr) * iso_min_size(n, ISO_GEMM_STRIP_COLUMNS)
+               : rows * iso_min_size(n, ISO_GEMM_COLUMN_BLOCK);
+}
+
 size_t iso_gemm_own_floats(enum iso_gemm_way way, size_t n, size_t k) {
     const size_t most = way == ISO_GEMM_WIDEN ? ISO_GEMM_PART_COLUMNS : ISO_GEMM_COLUMN_BLOCK;
     return has_own_b(way)
@@ -216,7 +229,7 @@ static size_t task_floats(enum iso_gemm_way way, const struct iso_kernels *kerne
     } else { /* a packed block of A, sums, a packed block of B */
         const size_t rows = iso_round_up(iso_min_size(m, ISO_GEMM_ROW_BLOCK), kernels->mr);
         const size_t of_a = way == ISO_GEMM_B16 ? iso_gemm_b16_ld(k) / 2 : a_in_place ? 0 : steps;
-        floats = rows * (of_a + (sums ? iso_min_size(n, ISO_GEMM_COLUMN_BLOCK) : 0));
+        floats = rows * of_a + (sums ? sums_floats(way, kernels, rows, n, k) : 0);
         floats += iso_gemm_own_floats(way, n, k);
     }
     return iso_round_up(floats, ISO_LINE);
@@ -269,7 +282,7 @@ static size_t columns_of(const struct iso_gemm_plan *p, const struct iso_gemm_sh
     if (p->way == ISO_GEMM_STREAMS)
         return iso_min_size(stream_columns(s->m, n, p->tasks),
                             ISO_GEMM_STREAM_FLOATS / s->m / ISO_PANEL * ISO_PANEL);
-    if (s->own_sums && p->way != ISO_GEMM_TRANSPOSED_C)
+    if (s->own_sums && !p->strip_sums && p->way != ISO_GEMM_TRANSPOSED_C)
         return s->w16 || s->q ? ISO_GEMM_PART_COLUMNS : ISO_GEMM_COLUMN_BLOCK;
     /* All blocks of k for some columns at a time, of a B from beyond L2: what the hardware
      * prefetches beyond a block of k is the next one. */
@@ -281,7 +294,8 @@ static size_t columns_of(const struct iso_gemm_plan *p, const struct iso_gemm_sh
 static void set_blocks(struct iso_gemm_plan *p, const struct iso_gemm_shape *s,
                        const struct iso_kernels *kernels) {
     const size_t n = p->shared ? iso_min_size(s->n, p->shared) : s->n;
-    const size_t most = has_own_b(p->way) && !s->own_sums ? ISO_GEMM_OWN_ROWS : ISO_GEMM_ROW_BLOCK;
+    const int waits = s->own_sums && !p->strip_sums;
+    const size_t most = has_own_b(p->way) && !waits ? ISO_GEMM_OWN_ROWS : ISO_GEMM_ROW_BLOCK;
     const size_t unit = s->w16 ? ISO_WIDE_PANEL : ISO_PANEL;
     size_t row_blocks = (s->m + most - 1) / most;
     if (p->way == ISO_GEMM_WIDEN &&
@@ -353,6 +367,7 @@ struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *s,
     p.mr = strip_mr(&p, s, machine);
     p.strips_in_place = s->trans_a && p.way != ISO_GEMM_TRANSPOSED_C && p.way != ISO_GEMM_STREAMS &&
                         iso_gemm_reads_strips(machine->kernels, s->m, s->k, s->lda, p.mr);
+    p.strip_sums = s->own_sums && ends_with_strip(p.way, s->k);
     p.single = is_single(&p, s);
     if (p.single) {
         p.rows = s->m, p.columns = s->n, p.tasks = 1;
@@ -431,7 +446,8 @@ iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
     else if (!s->trans_b && (s->trans_a || sums))
         status = promise_also(floats, ISO_GEMM_IN_PLACE, s->m, 0, s, kernels, sums);
     if (!status && (s->trans_b || packs))
-        status = promise_also(floats, ISO_GEMM_PACK, few, 0, s, kernels, sums);
+        status = promise_also(floats, ISO_GEMM_PACK, sums && !s->trans_a ? s->m : few, 0, s,
+                              kernels, sums);
     if (!status && s->trans_b)
         status = promise_also(floats, ISO_GEMM_TRANSPOSED_C, few, 0, s, kernels, sums);
     if (!status && s->trans_b)
@@ -499,7 +515,7 @@ struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
         s.columns = ISO_GEMM_PART_COLUMNS;
     else if (plan->way == ISO_GEMM_B16)
         s.columns = m > ISO_GEMM_B16_ROWS ? ISO_GEMM_B16_COLUMNS : n;
-    else if (plan->way == ISO_GEMM_PACK || s.count > 1)
+    else if (plan->way == ISO_GEMM_PACK || s.count > 1 || plan->strip_sums)
         s.columns = ISO_GEMM_COLUMN_BLOCK;
     if (s.linear && b_floats > ISO_GEMM_CACHED_FLOATS)
         s.prefetching = s.full;

@@ -74,6 +74,7 @@ struct iso_gemm_plan {
     enum iso_gemm_way way;
     int a_in_place;       /* a row-major A, read where it lies */
     int strips_in_place;  /* a transposed A, likewise: its rows are the steps of strips */
+    int strip_sums;       /* own sums wait for the end of their strip only: k is one block */
     size_t shared;        /* PACK_SHARED: columns that are packed at a time; else 0 */
     size_t rows, columns; /* of a block, the unit of work of a task */
     size_t tasks;
@@ -140,6 +141,9 @@ static inline int iso_gemm_reads_strips(const struct iso_kernels *kernels, size_
     return m <= mr || lda % kernels->aliased != 0 ||
            (kernels->vector_floats == ISO_PANEL && k <= ISO_GEMM_ALIASED_STEPS);
 }
+
+/* Columns of strip_sums, at most: of a part, see iso_gemm_part_columns. */
+#define ISO_GEMM_STRIP_COLUMNS (ISO_GEMM_COLUMN_BLOCK + ISO_LINEAR_COLUMNS)
 
 /* What a text about a plan says: where B comes from, and most rows of A that read it in place. */
 enum iso_gemm_level { ISO_GEMM_NEAR, ISO_GEMM_L3, ISO_GEMM_MEMORY };
