@@ -298,10 +298,11 @@ static void set_blocks(struct iso_gemm_plan *p, const struct iso_gemm_shape *s,
     const size_t most = has_own_b(p->way) && !waits ? ISO_GEMM_OWN_ROWS : ISO_GEMM_ROW_BLOCK;
     const size_t unit = s->w16 ? ISO_WIDE_PANEL : ISO_PANEL;
     size_t row_blocks = (s->m + most - 1) / most;
-    if (p->way == ISO_GEMM_WIDEN &&
-        p->tasks > 1) { /* all have a part, though they widen it again */
-        const size_t chunks = (n + ISO_GEMM_PART_COLUMNS - 1) / ISO_GEMM_PART_COLUMNS;
-        const size_t parts = (p->tasks + chunks - 1) / chunks;
+    const size_t least = p->way == ISO_GEMM_WIDEN  ? ISO_GEMM_PART_COLUMNS
+                         : p->way == ISO_GEMM_PACK ? ISO_LINEAR_COLUMNS
+                                                   : (size_t)4 * ISO_PANEL;
+    if (p->tasks > 1) { /* all have a part, though they may pack, round or widen something again */
+        const size_t chunks = (n + least - 1) / least, parts = (p->tasks + chunks - 1) / chunks;
         row_blocks = row_blocks < parts ? parts : row_blocks;
     }
     p->rows = iso_round_up((s->m + row_blocks - 1) / row_blocks,
@@ -311,8 +312,6 @@ static void set_blocks(struct iso_gemm_plan *p, const struct iso_gemm_shape *s,
         p->columns = iso_min_size(own_columns(n, p->tasks), p->columns);
     } else if (p->tasks > 1 && p->way != ISO_GEMM_STREAMS && row_blocks < 4 * p->tasks) {
         const size_t chunks = (parts_of(p->way, s->m, p->tasks) + row_blocks - 1) / row_blocks;
-        const size_t least =
-            p->way == ISO_GEMM_WIDEN ? ISO_GEMM_PART_COLUMNS : (size_t)4 * ISO_PANEL;
         p->columns = iso_min_size(iso_round_up((n + chunks - 1) / chunks, least), p->columns);
     }
     p->columns = iso_round_up(p->columns, unit);
