@@ -301,10 +301,9 @@ static void set_blocks(struct iso_gemm_plan *p, const struct iso_gemm_shape *s,
     const size_t least = p->way == ISO_GEMM_WIDEN  ? ISO_GEMM_PART_COLUMNS
                          : p->way == ISO_GEMM_PACK ? ISO_LINEAR_COLUMNS
                                                    : (size_t)4 * ISO_PANEL;
-    if (p->tasks > 1) { /* all have a part, though they may pack, round or widen something again */
-        const size_t chunks = (n + least - 1) / least, parts = (p->tasks + chunks - 1) / chunks;
-        row_blocks = row_blocks < parts ? parts : row_blocks;
-    }
+    /* All tasks have a part, though they may pack, round or widen something again. */
+    const size_t narrow = (n + least - 1) / least, parts = (p->tasks + narrow - 1) / narrow;
+    row_blocks = row_blocks < parts ? parts : row_blocks;
     p->rows = iso_round_up((s->m + row_blocks - 1) / row_blocks,
                            p->a_in_place ? kernels->direct_mr : kernels->mr);
     p->columns = columns_of(p, s, n);

@@ -165,6 +165,17 @@ void test_gemm(void **unused) {
                 g.ldc = g.n + pad;
                 check_gemm(g);
             }
+    for (int t = 0; t < 4; t++)
+        for (int alpha = 0; alpha < 3; alpha++) /* tiny ones whose C is not read, with factors */
+            check_gemm((struct gemm){.m = 9,
+                                     .n = 9,
+                                     .k = 9,
+                                     .ta = t & 1,
+                                     .tb = t >> 1,
+                                     .alpha = (float)alpha,
+                                     .lda = 9,
+                                     .ldb = 10,
+                                     .ldc = 11});
     assert_int_equal(reports, 0);
 }
 

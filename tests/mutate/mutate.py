@@ -107,7 +107,7 @@ def main():
                         ", ".join(AREAS))
     parser.add_argument("--all", action="store_true", help="all mutants, not a choice")
     parser.add_argument("--each", type=int, metavar="N", help="so many of each file, and no quotas")
-    parser.add_argument("--only", metavar="NAME", help="one mutant, by its name in --list")
+    parser.add_argument("--only", metavar="NAME", help="mutants by their names in --list, with commas between")
     parser.add_argument("--list", action="store_true", help="print the mutants, run nothing")
     parser.add_argument("--report", action="store_true", help="print the results, run nothing")
     parser.add_argument("--retry", action="store_true", help="try survivors and invalid ones again")
@@ -143,7 +143,7 @@ def main():
     mutants = everything if options.all or options.only else \
         choose(everything, options.seed, options.each)
     if options.only:
-        mutants = [m for m in mutants if m.name() == options.only]
+        mutants = [m for m in mutants if m.name() in options.only.split(",")]
     if options.files:
         mutants = [m for m in mutants if m.path in options.files or m.area in options.files]
     known = read_equivalent()
