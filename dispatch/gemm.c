@@ -126,9 +126,9 @@ static __attribute__((noinline)) int run_tiny_transposed(float *c, size_t ldc, c
 static inline __attribute__((always_inline)) int
 try_tiny(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t ldb, size_t m,
          size_t n, size_t k, const iso_gemm_options *options, const iso_context *context) {
-    const int trans_b = options && options->trans_b;
     if (!is_plain(options))
         return 0;
+    const int trans_b = options && options->trans_b;
     return options && options->trans_a
                ? run_tiny_transposed(c, ldc, a, lda, b, ldb, m, n, k, trans_b, context)
                : run_tiny(c, ldc, a, lda, b, ldb, m, n, k, 0, trans_b, context);
