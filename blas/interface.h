@@ -103,8 +103,8 @@ static void gemm(const struct caller *caller, int trans_a, int trans_b, blas_int
                  blas_int ldb, float beta, float *c, blas_int ldc) {
 #define PLAIN(a, b)                                                                                \
     { .size = sizeof(iso_gemm_options), .trans_a = a, .trans_b = b, .alpha = 1 }
-    static const iso_gemm_options plain[2][2] = {{PLAIN(0, 0), PLAIN(0, 1)},
-                                                 {PLAIN(1, 0), PLAIN(1, 1)}};
+    static const iso_gemm_options plain[2][2] = {
+        [0][1] = PLAIN(0, 1), [1] = {PLAIN(1, 0), PLAIN(1, 1)}};
     const int info = gemm_info(trans_a, trans_b, m, n, k, lda, ldb, ldc);
     if (info) {
         iso_blas_bad(caller, info, caller->row_major ? gemm_exchanged(info) : info);

@@ -14,6 +14,7 @@ endforeach()
 # Not under an emulator, nor where a sanitizer's library has to be the first one that is loaded.
 if(NOT ISOBIT_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   add_executable(integration_replay ${PROJECT_SOURCE_DIR}/integrations/calls/replay.c)
+  target_include_directories(integration_replay PRIVATE ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(integration_replay PRIVATE isobit_flags ${CMAKE_DL_LIBS})
   set_target_properties(integration_replay PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests)

@@ -443,6 +443,7 @@ iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
                               s, kernels, sums);
     else if (!s->trans_b && (s->trans_a || sums))
         status = promise_also(floats, ISO_GEMM_IN_PLACE, s->m, 0, s, kernels, sums);
+    /* With own sums of one block of k more rows, too, have blocks of B of their own. */
     if (!status && (s->trans_b || packs))
         status = promise_also(floats, ISO_GEMM_PACK, sums && !s->trans_a ? s->m : few, 0, s,
                               kernels, sums);

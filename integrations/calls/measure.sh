@@ -16,5 +16,5 @@ name=calls
 . "$root/integrations/common.sh"
 [ $# -gt 0 ] || die "usage: integrations/measure calls COMMAND..."
 begin
-compile -O2 -o "$work/replay" "$here/replay.c" -ldl
+compile -O2 "-I$root/include" -o "$work/replay" "$here/replay.c" -ldl
 exec /usr/bin/python3 "$here/measure.py" "$work/replay" "$@"

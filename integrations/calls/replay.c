@@ -7,23 +7,17 @@
  * where the last call left them, and of one that takes them in turns from so much memory.
  */
 #define _GNU_SOURCE
+#include <isobit/cblas.h>
+
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112, UPPER = 121, LOWER = 122 };
-
-typedef void sgemm(int, int, int, int, int, int, float, const float *, int, const float *, int,
-                   float, float *, int);
-typedef void sgemv(int, int, int, int, float, const float *, int, const float *, int, float,
-                   float *, int);
-typedef void ssyrk(int, int, int, int, int, float, const float *, int, float, float *, int);
-
-static sgemm *gemm;
-static sgemv *gemv;
-static ssyrk *syrk;
+static __typeof__(cblas_sgemm) *gemm;
+static __typeof__(cblas_sgemv) *gemv;
+static __typeof__(cblas_ssyrk) *syrk;
 
 struct call {
     enum { GEMM, GEMV, SYRK } routine;
@@ -67,16 +61,17 @@ static int read_call(struct call *x, const char *line) {
 }
 
 static void call(const struct call *x, const float *a, const float *b, float *c) {
-    const int ta = x->ta ? TRANS : NO_TRANS, tb = x->tb ? TRANS : NO_TRANS;
+    const CBLAS_TRANSPOSE ta = x->ta ? CblasTrans : CblasNoTrans;
+    const CBLAS_TRANSPOSE tb = x->tb ? CblasTrans : CblasNoTrans;
     if (x->routine == GEMM)
-        gemm(ROW_MAJOR, ta, tb, x->m, x->n, x->k, x->alpha, a, x->lda, b, x->ldb, x->beta, c,
+        gemm(CblasRowMajor, ta, tb, x->m, x->n, x->k, x->alpha, a, x->lda, b, x->ldb, x->beta, c,
              x->ldc);
     else if (x->routine == GEMV)
-        gemv(ROW_MAJOR, ta, x->ta ? x->k : x->n, x->ta ? x->n : x->k, x->alpha, a, x->lda, b,
+        gemv(CblasRowMajor, ta, x->ta ? x->k : x->n, x->ta ? x->n : x->k, x->alpha, a, x->lda, b,
              x->ldb, x->beta, c, x->ldc);
     else
-        syrk(ROW_MAJOR, x->upper ? UPPER : LOWER, ta, x->n, x->k, x->alpha, a, x->lda, x->beta, c,
-             x->ldc);
+        syrk(CblasRowMajor, x->upper ? CblasUpper : CblasLower, ta, x->n, x->k, x->alpha, a, x->lda,
+             x->beta, c, x->ldc);
 }
 
 static double now(void) {
