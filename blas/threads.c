@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * One pool for the process, made at the first large call; and how many threads it has.
+ * One pool for the process, made at the first large call, where the program has no OpenMP; and how
+ * many threads there are.
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* dl_iterate_phdr, RTLD_NEXT, secure_getenv */
+#define _GNU_SOURCE /* RTLD_NEXT, secure_getenv */
 #endif
 #include "core.h"
+#include "openmp.h"
 
 #include <isobit/cblas.h>
 
 #include <dlfcn.h>
 #include <limits.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -41,7 +42,11 @@ static int read_count(const char *name) {
 static void in_child(void) {
     atomic_store(&pool, NULL);
     pthread_mutex_init(&lock, NULL);
+    iso_blas_openmp_in_child();
 }
+
+/* Before any fork: threads of OpenMP, too, would not be there, and a region would wait for them. */
+static __attribute__((constructor)) void at_fork(void) { pthread_atfork(NULL, NULL, in_child); }
 
 static void begin(void) {
     const char *wanted = secure_getenv("ISOBIT_NUM_THREADS");
@@ -53,69 +58,6 @@ static void begin(void) {
         const size_t usable = iso_usable_threads();
         otherwise = usable < INT_MAX ? (int)usable : INT_MAX;
     }
-    pthread_atfork(NULL, NULL, in_child);
-}
-
-/* ----------------------------------------------------------------- OpenMP, if it is there */
-
-struct openmp {
-    int (*in_parallel)(void);
-    int (*max_threads)(void);
-};
-static _Atomic(const struct openmp *) openmp;
-static _Atomic(unsigned long long) libraries; /* how many had been loaded when we last looked */
-
-struct found {
-    char name[512];
-    unsigned long long libraries;
-};
-
-static int look(struct dl_phdr_info *info, size_t size, void *arg) {
-    static const char *const runtimes[] = {"libgomp.so", "libomp.so", "libiomp5.so"};
-    struct found *found = arg;
-    if (size < offsetof(struct dl_phdr_info, dlpi_adds) + sizeof info->dlpi_adds)
-        return 1;
-    found->libraries = info->dlpi_adds;
-    if (info->dlpi_adds == atomic_load_explicit(&libraries, memory_order_relaxed))
-        return 1; /* nothing new */
-    const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
-    const char *base = slash ? slash + 1 : info->dlpi_name;
-    for (size_t i = 0; base && i < sizeof runtimes / sizeof *runtimes; i++)
-        if (strncmp(base, runtimes[i], strlen(runtimes[i])) == 0 &&
-            strlen(info->dlpi_name) < sizeof found->name) {
-            memcpy(found->name, info->dlpi_name, strlen(info->dlpi_name) + 1);
-            return 1;
-        }
-    return 0;
-}
-
-/* The OpenMP runtime that the program has loaded by now, also as a private library of a module of
- * Python; NULL where there is none. A walk through the list of libraries, and nothing else unless
- * there is a new one. */
-static const struct openmp *find_openmp(void) {
-    static struct openmp runtime;
-    const struct openmp *known = atomic_load_explicit(&openmp, memory_order_acquire);
-    if (known)
-        return known;
-    struct found found = {.name = ""};
-    dl_iterate_phdr(look, &found);
-    if (found.name[0] && pthread_mutex_trylock(&lock) == 0) {
-        void *handle = dlopen(found.name, RTLD_LAZY | RTLD_NOLOAD);
-        if (handle && !atomic_load(&openmp)) {
-            void *in_parallel = dlsym(handle, "omp_in_parallel");
-            void *max_threads = dlsym(handle, "omp_get_max_threads");
-            if (in_parallel && max_threads) {
-                memcpy(&runtime.in_parallel, &in_parallel, sizeof in_parallel);
-                memcpy(&runtime.max_threads, &max_threads, sizeof max_threads);
-                atomic_store_explicit(&openmp, &runtime, memory_order_release);
-            }
-        }
-        pthread_mutex_unlock(&lock);
-        found.name[0] = '\0';
-    }
-    if (!found.name[0]) /* else another thread is at it */
-        atomic_store_explicit(&libraries, found.libraries, memory_order_relaxed);
-    return atomic_load_explicit(&openmp, memory_order_acquire);
 }
 
 /* ------------------------------------------------------------------------------- a context */
@@ -123,7 +65,7 @@ static const struct openmp *find_openmp(void) {
 static int default_threads(void) {
     if (from_environment)
         return from_environment;
-    const struct openmp *runtime = find_openmp();
+    const struct openmp *runtime = iso_blas_find_openmp();
     const int most = runtime ? runtime->max_threads() : 0;
     return most > 0 && most < otherwise ? most : otherwise;
 }
@@ -160,15 +102,20 @@ const iso_context *iso_blas_context(struct call *call, double work) {
     const int threads = wanted_threads();
     if (threads <= 1)
         return NULL;
-    const struct openmp *runtime = find_openmp();
+    const struct openmp *runtime = iso_blas_find_openmp();
     if (runtime && runtime->in_parallel())
         return NULL;
-    const iso_executor *executor = iso_pool_executor(pool_of(threads));
-    if (!executor || executor->max_threads <= 1)
-        return NULL;
-    call->executor = *executor;
-    if (call->executor.max_threads > (size_t)threads)
-        call->executor.max_threads = (size_t)threads;
+    if (runtime && runtime->max_threads() == threads && iso_blas_openmp_has_threads(runtime)) {
+        call->executor =
+            (iso_executor){iso_blas_openmp_for, (void *)(uintptr_t)runtime, (size_t)threads};
+    } else {
+        const iso_executor *executor = iso_pool_executor(pool_of(threads));
+        if (!executor || executor->max_threads <= 1)
+            return NULL;
+        call->executor = *executor;
+        if (call->executor.max_threads > (size_t)threads)
+            call->executor.max_threads = (size_t)threads;
+    }
     call->context = (iso_context){.size = sizeof call->context, .executor = &call->executor};
     return &call->context;
 }

@@ -9,6 +9,9 @@ library is loaded afresh; which one is chosen by the environment alone:
   BLIS        the same with libblis4-pthread
   isobit      LD_PRELOAD names libisobit_blas.so.0; the reference lies beneath it
 
+Where PYTHON names another Python than Debian's, packages there bring a BLAS of their own (a wheel of
+NumPy an OpenBLAS, one of PyTorch MKL), and that one is compared with isobit.
+
 OpenBLAS and BLIS choose their kernels by the model of the CPU and choose poorly on models that are
 newer than they are. So each of their kernels that the CPU can run is tried, and the fastest one
 counts as the library's best; what the library would have chosen is printed beside it.
@@ -18,6 +21,7 @@ import json
 import math
 import os
 import platform
+import re
 import subprocess
 import sys
 import sysconfig
@@ -25,7 +29,8 @@ import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PYTHON = "/usr/bin/python3"  # Debian's: packages of others bring a BLAS of their own
+DEBIANS = "/usr/bin/python3"
+PYTHON = os.environ.get("PYTHON") or DEBIANS
 REFERENCE, OPENBLAS, BLIS = "blas", "openblas-pthread", "blis-pthread"
 
 # A value of these in the caller's environment would change what is measured.
@@ -197,16 +202,41 @@ def libraries(say):
     return {key: library for key, library in found.items() if library is not None}
 
 
+def libraries_of_python(say):
+    """The same for the packages of PYTHON: {"bundled", "isobit"} if that is not Debian's."""
+    if PYTHON == DEBIANS:
+        return libraries(say)
+    build_isobit()
+    return {"bundled": Library("its own"),
+            "isobit": Library("isobit", LD_PRELOAD=isobit_library())}
+
+
+def add_mkl_best(found, say):
+    """Where the bundled BLAS is MKL: "bundled_best", which it is on CPUs of Intel. On others it
+    takes kernels of AVX2 that are not its fastest, unless its question for the vendor is answered
+    by another library."""
+    library = os.path.join(ROOT, "build/integrations/mkl_best.so")
+    os.makedirs(os.path.dirname(library), exist_ok=True)
+    done = subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-xc", "-o", library, "-"],
+                          input="int mkl_serv_intel_cpu_true(void) { return 1; }", text=True)
+    if done.returncode == 0:
+        found["bundled_best"] = Library("MKL as on Intel", LD_PRELOAD=library)
+    else:
+        say("MKL as on Intel is not measured")
+
+
 def check_called(library, command, caller, symbol, **more):
     """Ends the program unless caller's symbol is bound to isobit: nothing falls through silently.
 
-    What the dynamic linker says while the command runs is looked through for it."""
+    What the dynamic linker says while the command runs is looked through for it, or for the name
+    that it has in a wheel."""
+    bound = re.compile("`(scipy_)?%s(64_)?'" % symbol)
     with tempfile.TemporaryDirectory() as folder:
         library.run(command, LD_DEBUG="bindings", LD_DEBUG_OUTPUT=folder + "/bindings", **more)
         for name in os.listdir(folder):
             with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as text:
                 for line in text:
-                    if "`%s'" % symbol in line and "libisobit_blas" in line and \
+                    if bound.search(line) and "libisobit_blas" in line and \
                             caller in line.split(" to ")[0]:
                         return
     sys.exit("%s of %s does not reach libisobit_blas" % (symbol, caller))
@@ -252,7 +282,8 @@ def load():
 # --------------------------------------------------------------------------------------- the report
 
 COLUMNS = (("reference", "reference"), ("openblas", "OpenBLAS"), ("openblas_best", "OpenBLAS"),
-           ("blis", "BLIS"), ("blis_best", "BLIS"), ("own", "without BLAS"), ("isobit", "isobit"))
+           ("blis", "BLIS"), ("blis_best", "BLIS"), ("own", "without BLAS"),
+           ("bundled", "its own BLAS"), ("bundled_best", "MKL as on Intel"), ("isobit", "isobit"))
 
 
 def same_bits(hashes):

@@ -14,7 +14,7 @@ if(CMAKE_CROSSCOMPILING_EMULATOR OR ISOBIT_SANITIZE)
 endif()
 if(NOT ISOBIT_SANITIZE) # what they load needs their runtime
   add_library(fake_openmp SHARED blas/fake_openmp.c)
-  target_link_libraries(fake_openmp PRIVATE isobit_flags)
+  target_link_libraries(fake_openmp PRIVATE isobit_flags Threads::Threads)
   set_target_properties(fake_openmp PROPERTIES OUTPUT_NAME gomp SUFFIX .so.fake
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests)
   add_dependencies(test_blas fake_openmp)

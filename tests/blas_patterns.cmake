@@ -11,6 +11,23 @@ foreach(program ggml torch)
   isobit_test(blas.pattern_${program} pattern_${program})
 endforeach()
 
+# In programs with OpenMP. Emulators and the thread sanitizer cannot start a thread in the child of a
+# process that has threads.
+if(NOT ISOBIT_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  isobit_test_program(blas_openmp_fake blas/openmp.c)
+  target_link_libraries(blas_openmp_fake PRIVATE isobit_blas ${CMAKE_DL_LIBS})
+  target_compile_definitions(blas_openmp_fake PRIVATE
+    ISOBIT_FAKE_OPENMP="$<TARGET_FILE:fake_openmp>")
+  add_dependencies(blas_openmp_fake fake_openmp)
+  isobit_test(blas.openmp_fake blas_openmp_fake)
+  find_package(OpenMP COMPONENTS C QUIET)
+  if(OpenMP_C_FOUND)
+    isobit_test_program(blas_openmp blas/openmp.c)
+    target_link_libraries(blas_openmp PRIVATE isobit_blas OpenMP::OpenMP_C)
+    isobit_test(blas.openmp blas_openmp)
+  endif()
+endif()
+
 # Not under an emulator, nor where a sanitizer's library has to be the first one that is loaded.
 if(NOT ISOBIT_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   add_executable(integration_replay ${PROJECT_SOURCE_DIR}/integrations/calls/replay.c)

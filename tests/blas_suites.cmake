@@ -28,7 +28,11 @@ endforeach()
 
 if(NOT CMAKE_CROSSCOMPILING)
   isobit_test(blas.lapack sh ${suites}/lapack.sh $<TARGET_FILE:isobit_blas_shared> ${sets})
+  isobit_test(blas.names sh ${suites}/names.sh $<TARGET_FILE:isobit_blas_shared>)
   isobit_test(blas.numpy sh ${suites}/numpy.sh $<TARGET_FILE:isobit_blas_shared> ${sets})
+  isobit_test(blas.wheels sh ${suites}/numpy.sh $<TARGET_FILE:isobit_blas_shared> ${sets})
+  set_tests_properties(blas.wheels PROPERTIES
+    ENVIRONMENT "ISOBIT_WHEELS=${PROJECT_SOURCE_DIR}/build/wheels")
 
   # The suites can fail.
   add_library(blas_broken SHARED blas/broken.c)

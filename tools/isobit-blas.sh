@@ -25,8 +25,6 @@ environment:
   ISOBIT_ISA          the instruction set: scalar, avx2, avx512 or neon; same bits with each
   ISOBIT_NUM_THREADS  how many threads large calls use; else OMP_NUM_THREADS; else all
   LD_PRELOAD          kept, after the library
-  GOMP_SPINCOUNT      1000 unless it or OMP_WAIT_POLICY is set: threads of GNU OpenMP that have
-                      nothing to do leave their CPUs to the library's
 
   --help, --version   this text; the version
 END
@@ -67,8 +65,4 @@ case $1 in
 esac
 LD_PRELOAD=$library${LD_PRELOAD:+:$LD_PRELOAD}
 export LD_PRELOAD
-# By default they wait for milliseconds in a loop, on the CPUs where the next call computes.
-if [ -z "${OMP_WAIT_POLICY+set}" ]; then
-    export GOMP_SPINCOUNT="${GOMP_SPINCOUNT-1000}"
-fi
 exec "$@"

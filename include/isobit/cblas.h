@@ -7,19 +7,21 @@
  * Semantics are those of the reference BLAS: column-major Fortran routines (sgemm_ and so on, with
  * hidden string lengths that may be left out), CBLAS with a layout argument. Sizes are int; with
  * ISOBIT_ILP64 defined before this header they are int64_t, and the names end in _64 (Fortran:
- * sgemm_64_). The same library has both, and cblas_sgemm64_ as a third name.
+ * sgemm_64_). The same library has both, cblas_sgemm64_ as a third name, and the names that wheels
+ * of NumPy and SciPy call (scipy_sgemm_, scipy_cblas_sgemm64_), which are not declared here.
  *  - beta = 0: the output is not read. alpha = 0: A, B and x are not read (but sscal reads x). A
  *    negative increment walks a vector from its end.
  *  - A bad argument: nothing is computed, and xerbla_ (Fortran) or cblas_xerbla is called if the
  *    program or another library has one; else a line on stderr says which parameter was wrong. This
  *    library never ends the program.
  *  - Memory that cannot be had, or an output that overlaps an input, make a call slower, not wrong.
- *  - Threads: any number may call at once. One pool for the process, made at the first large call:
- *    openblas_set_num_threads, else ISOBIT_NUM_THREADS, else OMP_NUM_THREADS, else as many as the
- *    affinity mask and the cgroup quota allow. Where none of the first two is given and the program
- *    has loaded an OpenMP runtime, omp_get_max_threads() is a limit, too. Inside an OpenMP parallel
- *    region, and while another thread has the pool, a call runs on its own thread. After fork()
- *    the child makes a pool of its own.
+ *  - Threads: any number may call at once. How many a large call uses: openblas_set_num_threads,
+ *    else ISOBIT_NUM_THREADS, else OMP_NUM_THREADS, else as many as the affinity mask and the
+ * cgroup quota allow. Where none of the first two is given and the program has loaded an OpenMP
+ * runtime, omp_get_max_threads() is a limit, too. Which ones: those of that runtime, if it has as
+ * many; else those of one pool for the process, made at the first such call. Inside an OpenMP
+ * parallel region, and while another thread has them, a call runs on its own thread. After fork()
+ * the child makes a pool of its own.
  *
  * The bits: those of docs/numerics.md, the same for any instruction set and number of threads, from
  * Fortran and from C, row-major or column-major, packed or not, in a batch or alone.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""NumPy of Debian with each BLAS: float32 products in the shapes of Transformers.
+"""NumPy with each BLAS: float32 products in the shapes of Transformers.
 
 measure.py                   measures everything and prints Markdown
 measure.py --child JSON      one process: results of all cases as JSON
@@ -108,7 +108,7 @@ def main():
         print("numpy: " + text, file=sys.stderr, flush=True)
 
     busy = compare.load()
-    found = compare.libraries(say)
+    found = compare.libraries_of_python(say)
     check = [compare.PYTHON, os.path.abspath(__file__), "--child", "{}"]
     for symbol in ("cblas_sgemm", "cblas_sgemv", "cblas_sdot", "cblas_ssyrk"):
         compare.check_called(found["isobit"], check, "_multiarray_umath", symbol)
@@ -132,7 +132,7 @@ def main():
 
     differences = {key: max(result["difference"] for result in run(found[key], exact=True,
                                                                    skip=SLOW).values())
-                   for key in ("isobit", "openblas_best", "blis_best") if key in found}
+                   for key in ("isobit", "openblas_best", "blis_best", "bundled") if key in found}
     hashes = {}
     for isa in compare.instruction_sets(found["isobit"]):
         for threads in compare.thread_counts():
@@ -142,11 +142,11 @@ def main():
         if len({each[name] for each in hashes.values()}) != 1:
             say("other bits: " + name)
 
-    best = ("openblas", "openblas_best", "blis", "blis_best")
+    best = ("openblas", "openblas_best", "blis", "blis_best", "bundled")
     groups = dict.fromkeys(name.split(",")[0] for name, _, _ in seconds)
     ratios = compare.ratios(seconds, best)
     compare.report(
-        "NumPy " + numpy.__version__, found, seconds, ("reference",), best,
+        "NumPy " + numpy.__version__, found, seconds, ("reference", "bundled"), best,
         "%.1e" % differences["isobit"], compare.same_bits(hashes)[1], busy,
         ["Against the best, by kind: " + "; ".join("%s %s" % (group, compare.span(
             value for (name, _), value in ratios.items() if name.split(",")[0] == group))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""PyTorch of Debian with each BLAS: nn.Transformer forward and a training step, float32.
+"""PyTorch with each BLAS: nn.Transformer forward and a training step, float32.
 
 measure.py                   measures everything and prints Markdown
 measure.py --child JSON      one process: the workloads that JSON names, results as JSON
@@ -22,7 +22,7 @@ WORKLOADS = ("forward, batch 1", "forward, batch 8", "training step, batch 2")
 # The scalar kernels emulate the fused multiply-add: a batch of 1 keeps them within a minute.
 BITS = ("forward, batch 1", "training step, batch 1")
 
-COMPARED = ("isobit", "openblas_best", "blis_best", "reference")  # with float64
+COMPARED = ("isobit", "openblas_best", "blis_best", "reference", "bundled", "bundled_best")  # with float64
 
 
 # ------------------------------------------------------------------------------- the child process
@@ -106,7 +106,7 @@ def measure_times(found, say):
     seconds = {}
     kept = compare.kept_once(found)
     # A library's own choice of a slow kernel is timed as Debian's default is: once, and cold.
-    slow = [key for key in kept if key == "reference" or
+    slow = [key for key in kept if key == "reference" or key != "bundled" and
             key + "_best" in found and found[key] is not found[key + "_best"]]
     fast = [key for key in kept if key not in slow]
 
@@ -143,7 +143,7 @@ def measure_differences(found, folder):
     import numpy
     differences = {}
     # In float64 none of our symbols is called; the fastest library beneath does.
-    exact = found.get("openblas_best") or found["reference"]
+    exact = found.get("openblas_best") or found.get("bundled") or found["reference"]
     run(exact, workloads=BITS, warm=False, dtype="float64", keep=folder + "/exact_%s.npz")
     for key in COMPARED:
         if key not in found:
@@ -186,7 +186,10 @@ def main():
         print("torch: " + text, file=sys.stderr, flush=True)
 
     load = compare.load()
-    found = compare.libraries(say)
+    found = compare.libraries_of_python(say)
+    import torch
+    if "bundled" in found and torch.backends.mkl.is_available():
+        compare.add_mkl_best(found, say)
     compare.check_called(found["isobit"], [compare.PYTHON, os.path.abspath(__file__), "--child",
                                            '{"workloads": ["forward, batch 1"], "threads": 1}'],
                          "libtorch_cpu", "sgemm_")
@@ -196,10 +199,9 @@ def main():
     hashes = measure_bits(found, say)
     ours = {where: value for where, value in hashes.items() if where[2] == 1}
     everything_equal, _ = compare.same_bits(hashes)
-    best = ("openblas", "openblas_best", "blis", "blis_best")
-    import torch
+    best = ("openblas", "openblas_best", "blis", "blis_best", "bundled", "bundled_best")
     compare.report(
-        "PyTorch " + torch.__version__, found, seconds, ("reference",), best,
+        "PyTorch " + torch.__version__, found, seconds, ("reference", "bundled"), best,
         "%.1e" % differences[BITS[0], "isobit"], compare.same_bits(ours)[1], load,
         ["Difference from float64, of a forward pass (the largest, over the largest true value) "
          "and of all gradients (norm over norm): " + "; ".join(

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Measures PyTorch of Debian (python3-torch) with each BLAS; prints Markdown.
+# Measures PyTorch of Debian (python3-torch) with each BLAS, or with PYTHON=INTERPRETER the PyTorch that is
+# installed there, with the BLAS that it brings; prints Markdown.
 #
 # usage: torch             PyTorch of Debian with each BLAS: nn.Transformer, training step
 #
@@ -9,8 +10,9 @@
 # libblis4-pthread. ISOBIT_BLAS names another libisobit_blas.so.0 than that of the release build.
 set -eu
 folder=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
-if ! /usr/bin/python3 -c 'import torch' 2>/dev/null; then
-    echo "torch: skipped: needs the package python3-torch" >&2
+python=${PYTHON:-/usr/bin/python3}
+if ! "$python" -c 'import torch' 2>/dev/null; then
+    echo "torch: skipped: needs PyTorch for $python (of Debian: the package python3-torch)" >&2
     exit 77
 fi
-exec /usr/bin/python3 "$folder/measure.py"
+exec "$python" "$folder/measure.py"

@@ -4,6 +4,8 @@
 # Debian's NumPy with our library between it and the reference BLAS: the tests that NumPy brings of
 # what touches a BLAS, those of linear algebra among them; and its float32 products against float64
 # (numpy_float32.py), with the same bits on each instruction set and number of threads.
+# With ISOBIT_WHEELS=FOLDER the wheels of NumPy and SciPy from PyPI that are there, before the OpenBLAS
+# that each brings: NumPy's has 64-bit integers. SciPy's tests of its BLAS, too.
 # Usage: numpy.sh LIBRARY [ISA...]
 set -u
 
@@ -11,7 +13,8 @@ library=$1
 shift
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 [ $# -gt 0 ] || set -- best
-python=/usr/bin/python3 # Debian's: it is the one that Debian's NumPy is for
+python=/usr/bin/python3 # Debian's: it is the one that Debian's NumPy is for, and the wheels
+wheels=${ISOBIT_WHEELS:-}
 
 skip() {
     echo "SKIPPED: $1"
@@ -21,12 +24,21 @@ skip() {
 for module in numpy pytest hypothesis; do
     "$python" -c "import $module" 2>/dev/null || skip "the package python3-$module is not there"
 done
-# The reference beneath, whatever the system has chosen: the LAPACK of OpenBLAS calls only itself.
-blas=$(dirname "$(dpkg-query -L libblas3 2>/dev/null | grep '/libblas\.so\.3$')")
-lapack=$(dirname "$(dpkg-query -L liblapack3 2>/dev/null | grep '/liblapack\.so\.3$')")
-[ -e "$blas/libblas.so.3" ] || skip "the package libblas3 is not there"
-[ -e "$lapack/liblapack.so.3" ] || skip "the package liblapack3 is not there"
-export LD_LIBRARY_PATH="$lapack:$blas" PYTHONDONTWRITEBYTECODE=1
+export PYTHONDONTWRITEBYTECODE=1
+if [ -n "$wheels" ]; then
+    { [ -d "$wheels/numpy" ] && [ -d "$wheels/scipy" ]; } ||
+        skip "the wheels of NumPy and SciPy are not in $wheels"
+    export PYTHONPATH="$wheels"
+    numpy_core=numpy._core before=scipy_ behind=64_ linked=scipy
+else
+    # The reference beneath, whatever the system has chosen: the LAPACK of OpenBLAS calls only itself.
+    blas=$(dirname "$(dpkg-query -L libblas3 2>/dev/null | grep '/libblas\.so\.3$')")
+    lapack=$(dirname "$(dpkg-query -L liblapack3 2>/dev/null | grep '/liblapack\.so\.3$')")
+    [ -e "$blas/libblas.so.3" ] || skip "the package libblas3 is not there"
+    [ -e "$lapack/liblapack.so.3" ] || skip "the package liblapack3 is not there"
+    export LD_LIBRARY_PATH="$lapack:$blas"
+    numpy_core=numpy.core before='' behind='' linked=liblapack
+fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -98,7 +110,7 @@ tests() {
     esac
 }
 
-core="numpy.core.tests"
+core=$numpy_core.tests
 first=1
 for isa in $usable; do
     if [ "$first" -eq 1 ]; then
@@ -106,8 +118,12 @@ for isa in $usable; do
         debug=bindings
         tests all "$isa" $core.test_multiarray $core.test_numeric $core.test_einsum \
             $core.test_ufunc $core.test_regression numpy.linalg -k "not huge"
+        if [ -n "$wheels" ]; then
+            blas=scipy.linalg.tests
+            tests scipy "$isa" $blas.test_blas $blas.test_fblas $blas.test_cython_blas $blas.test_basic
+        fi
         first=0
-    else
+    elif [ -z "$wheels" ]; then
         debug=
         tests products "$isa" $core.test_multiarray $core.test_numeric $core.test_einsum \
             numpy.linalg -k "linalg or dot or Dot or matmul or MatMul or Matmul or einsum or inner"
@@ -117,11 +133,17 @@ done
 # A library that lacks a routine would pass too: the one beneath takes the call.
 if [ -n "$usable" ]; then
     cat bindings.* >bindings 2>/dev/null || : >bindings
-    for symbol in cblas_sgemm cblas_sgemv cblas_sdot cblas_ssyrk sgemm_ sgemv_ sger_ sscal_ \
-        snrm2_; do
-        case $symbol in cblas_*) user="_multiarray_umath" ;; *) user="liblapack" ;; esac
-        found="binding file [^ ]*/${user}[^ ]* \[0\] to $library \[0\]: normal symbol"
-        grep -q "$found .$symbol'" bindings || problem "$user did not find $symbol in $library"
+    found() { # CALLER SYMBOL
+        grep -q "binding file [^ ]*/${1}[^ ]* \[0\] to $library \[0\]: normal symbol .$2'" bindings ||
+            problem "$1 did not find $2 in $library"
+    }
+    for routine in sgemm sgemv sdot ssyrk; do
+        found _multiarray_umath "${before}cblas_$routine$behind"
+    done
+    routines="sgemm sgemv sger sscal snrm2"
+    [ -z "$wheels" ] || routines="$routines ssyrk sdot saxpy sasum isamax scopy sswap"
+    for routine in $routines; do
+        found $linked "$before${routine}_"
     done
     if grep -q iso_verbose_call "$library"; then
         for routine in sgemm sgemv sdot ssyrk; do

@@ -54,8 +54,8 @@ static float at(view matrix, size_t i, size_t j) {
 
 /* Whether c = a b + before, a m x k and b k x n, before may have no data. What a sum of k products
  * in float can be off, in any order: k + 2 roundings of the sum of the magnitudes. */
-static void check_product(const char *what, view c, view a, view b, view before, size_t m, size_t n,
-                          size_t k) {
+static inline void check_product(const char *what, view c, view a, view b, view before, size_t m,
+                                 size_t n, size_t k) {
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < n; j++) {
             double sum = before.data ? (double)at(before, i, j) : 0, magnitude = fabs(sum);
@@ -74,8 +74,9 @@ static void check_product(const char *what, view c, view a, view b, view before,
 
 /* Runs call(argument, output) on each instruction set with one thread and with two; the output has
  * count elements, which begin as those of start. The first result goes to result. */
-static void same_bits(const char *what, void (*call)(const void *, float *), const void *argument,
-                      const float *start, float *result, size_t count) {
+static inline void same_bits(const char *what, void (*call)(const void *, float *),
+                             const void *argument, const float *start, float *result,
+                             size_t count) {
     float *output = must(malloc((count + 1) * sizeof *output));
     int first = 1;
     for (size_t i = 0; i < iso_isa_count(); i++) {

@@ -34,14 +34,6 @@ gives 0 "$command" sh -c "$print" x "a b" ''
 printf '%s\n' "$library" 'a b' '' | cmp - "$work/out"
 gives 0 env LD_PRELOAD=libm.so.6 "$command" sh -c "$print" x
 [ "$(head -n 1 "$work/out")" = "$library:libm.so.6" ] || fail "LD_PRELOAD: $(cat "$work/out")"
-# shellcheck disable=SC2016
-waits='echo "${GOMP_SPINCOUNT-none}"'
-for set in "1000|-u OMP_WAIT_POLICY" "70|GOMP_SPINCOUNT=70" "none|OMP_WAIT_POLICY=active" \
-    "5|OMP_WAIT_POLICY=active GOMP_SPINCOUNT=5"; do
-    # shellcheck disable=SC2086
-    gives 0 env -u GOMP_SPINCOUNT ${set#*|} "$command" sh -c "$waits"
-    [ "$(cat "$work/out")" = "${set%%|*}" ] || fail "GOMP_SPINCOUNT with ${set#*|}: $(cat "$work/out")"
-done
 gives 0 "$command" -- sh -c 'grep -c libisobit_blas.so /proc/$$/maps'
 [ ! -s "$work/err" ] || fail "$(cat "$work/err")"
 gives 7 "$command" sh -c 'exit 7'

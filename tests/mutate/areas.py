@@ -44,7 +44,7 @@ CALLS = ["model/" + name + ".c" for name in
           "text/sentence_text", "text/spelt", "text/stop", "text/target")]
 BLAS = ["blas/" + name for name in
         ("errors.c", "gemm.c", "interface.h", "interface_batches.h", "interface_vectors.h",
-         "pack.c", "threads.c", "vectors.c", "verbose.c", "workspace.c")]
+         "openmp.c", "pack.c", "threads.c", "vectors.c", "verbose.c", "workspace.c")]
 AREAS = {"kernels": KERNELS, "dispatch": DISPATCH, "loader": LOADER, "calls": CALLS, "blas": BLAS}
 # What has none, and why.
 WITHOUT = {
@@ -167,7 +167,9 @@ def stages(path):
             yield "tsan", units, [["test_threads"]]
     elif area == "blas":
         units = ["blas/lp64.c", "blas/ilp64.c"] if path.endswith(".h") else [path]
-        yield "plain", units, [["test_blas", "--quick"]]
+        openmp = [["blas_openmp_fake"], ["blas_openmp"]]
+        yield "plain", units, [["test_blas", "--quick"]] + \
+            (openmp if path in ("blas/openmp.c", "blas/threads.c") else [])
         yield "plain", units, [["test_blas"]]
         yield "asan", units, [["test_blas", "--quick"]]
     elif path == "model/batch.c":  # which its test includes

@@ -74,19 +74,20 @@ like() {
     done
 }
 
-# Apache Otava, which no package of Debian has, into the build folder: its Python files alone.
-like_otava() {
-    [ ! -d "$build/otava" ] || return 0
-    say "installing apache-otava into $build/otava"
-    rm -rf "$build/otava.new"
+# like_python NAME REQUIREMENTS: packages of Python that Debian does not have, or not so, into a folder
+# NAME of the build folder, from PyPI, by their hashes.
+like_python() {
+    [ ! -d "$build/$1" ] || return 0
+    say "installing what $2 lists into $build/$1"
+    rm -rf "$build/$1.new"
     mkdir -p "$build"
     if (need python3-pip) 2>/dev/null &&
         /usr/bin/python3 -m pip install --quiet --disable-pip-version-check --no-deps \
-            --require-hashes --target "$build/otava.new" -r tests/perf/requirements.txt \
-            >"$build/otava.log" 2>&1; then
-        mv "$build/otava.new" "$build/otava"
+            --only-binary :all: --require-hashes --target "$build/$1.new" -r "$2" \
+            >"$build/$1.log" 2>&1; then
+        mv "$build/$1.new" "$build/$1"
     else
-        say "without apache-otava some tests will be skipped, see $build/otava.log"
+        say "without it some tests will be skipped, see $build/$1.log"
     fi
 }
 

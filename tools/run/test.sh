@@ -165,7 +165,8 @@ test_all() {
     like $packages_suites
     # The stage aarch64 needs them anyway; the tests of isobit-perf count instructions of NEON.
     case $machine in x86_64) like gcc-aarch64-linux-gnu libc6-dev-arm64-cross ;; esac
-    like_otava
+    like_python otava tests/perf/requirements.txt
+    like_python wheels tests/blas/requirements.txt
     for name in "$@"; do
         run_stage "$name"
     done
