@@ -14,14 +14,12 @@
 #include <stdatomic.h>
 #include <string.h>
 
-static pthread_mutex_t searching = PTHREAD_MUTEX_INITIALIZER; /* neither is ever waited for */
-static pthread_mutex_t region = PTHREAD_MUTEX_INITIALIZER;
+static atomic_flag searching = ATOMIC_FLAG_INIT, region = ATOMIC_FLAG_INIT; /* one thread each */
 static _Atomic(const struct openmp *) openmp;
 static _Atomic(unsigned long long) libraries; /* how many had been loaded when we last looked */
 static atomic_int forked;
 
-/* ------------------------------------------------------------------------------------ to find it
- */
+/* -------------------------------------------------------------------------------- its functions */
 
 struct found {
     char name[512];
@@ -41,8 +39,7 @@ static int is_runtime(const char *base) {
 
 static int look(struct dl_phdr_info *info, size_t size, void *arg) {
     struct found *found = arg;
-    if (size < offsetof(struct dl_phdr_info, dlpi_adds) + sizeof info->dlpi_adds)
-        return 1;
+    (void)size;
     found->libraries = info->dlpi_adds;
     if (info->dlpi_adds == atomic_load_explicit(&libraries, memory_order_relaxed))
         return 1; /* nothing new */
@@ -63,7 +60,9 @@ const struct openmp *iso_blas_find_openmp(void) {
         return known;
     struct found found = {.name = ""};
     dl_iterate_phdr(look, &found);
-    if (found.name[0] && pthread_mutex_trylock(&searching) == 0) {
+    if (found.name[0]) {
+        if (atomic_flag_test_and_set(&searching))
+            return NULL;
         void *handle = dlopen(found.name, RTLD_LAZY | RTLD_NOLOAD);
         if (handle && !atomic_load(&openmp)) {
             void *in_parallel = dlsym(handle, "omp_in_parallel");
@@ -76,21 +75,15 @@ const struct openmp *iso_blas_find_openmp(void) {
                 atomic_store_explicit(&openmp, &runtime, memory_order_release);
             }
         }
-        pthread_mutex_unlock(&searching);
-        found.name[0] = '\0';
+        atomic_flag_clear(&searching);
     }
-    if (!found.name[0]) /* else another thread is at it */
-        atomic_store_explicit(&libraries, found.libraries, memory_order_relaxed);
+    atomic_store_explicit(&libraries, found.libraries, memory_order_relaxed);
     return atomic_load_explicit(&openmp, memory_order_acquire);
 }
 
 /* ------------------------------------------------------------------------------------- a region */
 
-void iso_blas_openmp_in_child(void) {
-    pthread_mutex_init(&searching, NULL);
-    pthread_mutex_init(&region, NULL);
-    atomic_store(&forked, 1);
-}
+void iso_blas_openmp_in_child(void) { atomic_store(&forked, 1); }
 
 int iso_blas_openmp_has_threads(const struct openmp *runtime) {
     return runtime->parallel && !atomic_load_explicit(&forked, memory_order_relaxed);
@@ -112,15 +105,15 @@ static void take_items(void *arg) {
 
 /* Each calling thread would have a team of its own, so as with a pool the first one has it. All of
  * the team even for fewer items: libgomp ends the threads that a smaller one leaves over. */
-void iso_blas_openmp_for(void *runtime, size_t n, void (*fn)(void *arg, size_t i), void *arg) {
-    const struct openmp *const openmp_of_program = runtime;
+void iso_blas_openmp_for(void *user, size_t n, void (*fn)(void *arg, size_t i), void *arg) {
+    const struct openmp *runtime = user;
     struct job job = {fn, arg, n, 0};
-    if (n > 1 && pthread_mutex_trylock(&region) == 0) {
+    if (n > 1 && !atomic_flag_test_and_set(&region)) {
         int cancel;
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* the job is on this stack */
-        openmp_of_program->parallel(take_items, &job, 0, 0);
+        runtime->parallel(take_items, &job, 0, 0);
         pthread_setcancelstate(cancel, NULL);
-        pthread_mutex_unlock(&region);
+        atomic_flag_clear(&region);
     } else {
         take_items(&job);
     }

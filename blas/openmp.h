@@ -17,11 +17,11 @@ struct openmp {
  * NULL where there is none. */
 const struct openmp *iso_blas_find_openmp(void);
 
-/* An executor's parallel_for; `runtime` is a struct openmp that has `parallel`. */
-void iso_blas_openmp_for(void *runtime, size_t n, void (*fn)(void *arg, size_t i), void *arg);
+/* An executor's parallel_for; `user` is a struct openmp that has threads. */
+void iso_blas_openmp_for(void *user, size_t n, void (*fn)(void *arg, size_t i), void *arg);
 
-/* In the child of a fork: its locks are free, and the runtime's threads are not there. */
-void iso_blas_openmp_in_child(void);
+/* Not in the child of a fork, where the runtime's threads are not. */
 int iso_blas_openmp_has_threads(const struct openmp *runtime);
+void iso_blas_openmp_in_child(void);
 
 #endif
