@@ -223,7 +223,8 @@ enum { ISO_DIRECT_ADD = 1, ISO_DIRECT_BEYOND_L2 = 2, ISO_DIRECT_NEXT = 4 };
  * but BEYOND_L2: B comes from memory.
  *
  * gemm_strip_bt: the same sums with A as a strip and a transposed B: b[j*ldb + p]. At most MR and
- * ROWS_IN_PLACE_BT rows.
+ * ROWS_IN_PLACE_BT rows. mode: ADD; NEXT: the rows of B come from beyond L2, and those that follow
+ * them, also beyond the last one, are prefetched into it.
  */
 
 /*

@@ -20,6 +20,7 @@ static struct {
     const float *a, *b;
     size_t a_floats, b_floats;
     size_t packed_a, packed_b, read_b, again_b, finished, tall;
+    size_t prefetched;      /* of what gemm_strip_bt reads: with prefetches of the next rows */
     int modes, none;        /* of gemm_direct: some of all calls, and what all of them lack */
     size_t longest;         /* rows of B that gemm_strip reads at a time */
     size_t columns, narrow; /* of packed weights, and those that are computed as rows */
@@ -61,13 +62,15 @@ static void direct(float *c, size_t ldc, const float *a, size_t lda, const float
 }
 
 static void strip_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t ldb,
-                     size_t m, size_t n, size_t k, int add) {
-    (void)a, (void)as, (void)ldb, (void)add;
+                     size_t m, size_t n, size_t k, int mode) {
+    (void)a, (void)as, (void)ldb;
     assert_true(m > 0 && n > 0 && k > 0);
     if (lies_in(b, seen.a, seen.a_floats)) /* columns of C as rows */
         seen.narrow = m;
     if (lies_in(b, seen.b, seen.b_floats))
         seen.again_b += n * k;
+    if (mode & ISO_DIRECT_NEXT)
+        seen.prefetched += n * k;
     zero(c, ldc, m, n);
 }
 
@@ -191,6 +194,35 @@ static void a_transposed_product(void **unused) {
         run(&s, &plain, i % WAYS, ISO_GEMM_TRANSPOSED_C, check_transposed);
     }
     assert_true(checked > 0);
+}
+
+/* Rows of a B from beyond L2 prefetch those behind them, unless these are another task's. */
+static void check_registers(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
+                            const struct iso_gemm_plan *plan) {
+    (void)machine;
+    const int beyond_l2 = s->n * s->k > ISO_L2_FLOATS, goes_on = s->m > 1 || plan->tasks == 1;
+    assert_int_equal(seen.packed_b, 0);
+    assert_int_equal(seen.again_b, s->n * s->k);
+    assert_int_equal(seen.prefetched, beyond_l2 && goes_on ? s->n * s->k : 0);
+    checked++;
+}
+
+static void a_transposed_b(void **unused) {
+    (void)unused;
+    static const size_t shapes[][3] = {{1, 3008, 300}, {1, 3008, 700}, {4, 3008, 700},
+                                       {3, 3008, 300}, {1, 512, 512},  {4, 400, 600}};
+    checked = 0;
+    for (size_t i = 0; i < COUNT(shapes) * WAYS * 2; i++) {
+        const size_t *of = shapes[i / WAYS / 2];
+        const struct iso_gemm_shape s = {.m = of[0],
+                                         .n = of[1],
+                                         .k = of[2],
+                                         .ldb = of[2],
+                                         .trans_b = 1,
+                                         .threads = i / WAYS % 2 ? 3 : 1};
+        run(&s, &plain, i % WAYS, ISO_GEMM_TRANSPOSED_B, check_registers);
+    }
+    assert_true(checked > WAYS);
 }
 
 static void check_streams(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
@@ -380,6 +412,7 @@ static void columns_at_the_edge(void **unused) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_transposed_product),
+                                       cmocka_unit_test(a_transposed_b),
                                        cmocka_unit_test(streams),
                                        cmocka_unit_test(epilogues),
                                        cmocka_unit_test(narrow_products),

@@ -57,24 +57,25 @@ static inline __attribute__((always_inline)) void
 direct_rest_bt(vf *t, float *rows, const float *a, size_t as, const float *b, size_t ldb,
                const size_t m, const size_t vectors, const int there, size_t last, size_t p,
                size_t k, size_t ahead) {
+    const int spread = ahead && m > 1; /* a few at a time, where a step takes long enough */
     a += p * as;
     while (p + VF_TRANSPOSED <= k) {
         const size_t end = ahead && k - p > LINE_STEPS_BT ? p + LINE_STEPS_BT : k;
-        if (ahead)
-            prefetch_rows_bt(b + ahead + p, ldb, VF_N * vectors);
-        for (; p + VF_TRANSPOSED <= end; p += VF_TRANSPOSED)
+        const float *next = b + ahead + p;
+        if (ahead && m == 1)
+            prefetch_rows_bt(next, ldb, VF_N * vectors);
+        for (; p + VF_TRANSPOSED <= end; p += VF_TRANSPOSED) {
+            for (size_t l = 0; l < VF_N * vectors * VF_TRANSPOSED / LINE_STEPS_BT && spread; l++)
+                __builtin_prefetch(next, 0, 2), next += ldb;
             a = direct_steps_bt(t, rows, a, as, b + p, ldb, m, vectors, there, last, 1, 0,
                                 VF_TRANSPOSED);
+        }
     }
     if (p < k)
         direct_steps_bt(t, rows, a, as, b + k - VF_TRANSPOSED, ldb, m, vectors, there, last, 0,
                         VF_TRANSPOSED - k % VF_TRANSPOSED, VF_TRANSPOSED);
 }
 
-/* From so many floats on B comes from memory, where a few lines of each of its rows are slow unless
- * they are prefetched. */
-#define MEMORY_FLOATS_BT ((size_t)3 << 20)
-static int is_in_memory_bt(size_t n, size_t ldb) { return n * ldb >= MEMORY_FLOATS_BT; }
 /* Rows with a stride of a multiple of so many floats alias in L1. */
 #define ALIASED_BT 1024
 
@@ -171,9 +172,8 @@ direct_halves_bt(float *c, size_t ldc, const float *a, size_t as, const float *b
 static inline __attribute__((always_inline)) void lines_bt(float *c, size_t ldc, const float *a,
                                                            size_t as, const float *b, size_t ldb,
                                                            const size_t m, size_t n, size_t k,
-                                                           int add) {
+                                                           int mode) {
     const size_t vectors = GEMM_VECTORS_BT(m), columns = vectors * VF_N;
-    const int in_memory = is_in_memory_bt(n, ldb);
     float lines[GEMM_VECTORS_BT(1) * VF_N * LINE_STEPS_BT];
     for (size_t j = 0; j < n; j += columns, b += columns * ldb) {
         const float *strip = a;
@@ -182,8 +182,8 @@ static inline __attribute__((always_inline)) void lines_bt(float *c, size_t ldc,
             t[i] = vf_set1(0);
         for (size_t p = 0; p < k; p += LINE_STEPS_BT) {
             const float *from = b + p;
-            if (in_memory)
-                prefetch_rows_bt(from + columns * ldb, ldb, columns);
+            for (size_t l = 0; l < columns && mode & ISO_DIRECT_NEXT; l++)
+                __builtin_prefetch(from + (columns + l) * ldb, 0, 2);
             for (size_t l = 0; l < columns; l++, from += ldb)
                 ISO_UNROLLED (i, LINE_STEPS_BT / VF_N)
                     vf_store(lines + l * LINE_STEPS_BT + i * VF_N, vf_load(from + i * VF_N));
@@ -192,16 +192,16 @@ static inline __attribute__((always_inline)) void lines_bt(float *c, size_t ldc,
                 strip = direct_steps_bt(t, NULL, strip, as, lines + s, LINE_STEPS_BT, m, vectors, 1,
                                         VF_N, 1, 0, VF_TRANSPOSED);
         }
-        direct_store(c + j, ldc, t, m, vectors, VF_N, add);
+        direct_store(c + j, ldc, t, m, vectors, VF_N, mode & ISO_DIRECT_ADD);
     }
 }
 #endif
 
 static inline __attribute__((always_inline)) void
 direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t ldb,
-               const size_t m, size_t n, size_t k, int add) {
+               const size_t m, size_t n, size_t k, int mode) {
     const size_t vectors = GEMM_VECTORS_BT(m), columns = vectors * VF_N;
-    const int in_memory = ldb % ALIASED_BT && is_in_memory_bt(n, ldb);
+    const int add = mode & ISO_DIRECT_ADD, next = mode & ISO_DIRECT_NEXT;
     vf t[GEMM_SUMS];
     if (n < VF_N) {
         direct_sums_bt(t, a, as, b, ldb, m, 1, 0, n, k, 0);
@@ -217,13 +217,13 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
 #endif
     if (vectors > 1)
         for (; n >= columns; n -= columns, c += columns, b += columns * ldb) {
-            direct_sums_bt(t, a, as, b, ldb, m, vectors, 1, VF_N, k, in_memory ? columns * ldb : 0);
+            direct_sums_bt(t, a, as, b, ldb, m, vectors, 1, VF_N, k, next ? columns * ldb : 0);
             direct_store(c, ldc, t, m, vectors, VF_N, add);
         }
     while (n > 0) {
         /* The last VF_N columns: those that were there already are not stored. */
         const size_t back = n < VF_N ? VF_N - n : 0;
-        direct_sums_bt(t, a, as, b - back * ldb, ldb, m, 1, 1, VF_N, k, in_memory ? VF_N * ldb : 0);
+        direct_sums_bt(t, a, as, b - back * ldb, ldb, m, 1, 1, VF_N, k, next ? VF_N * ldb : 0);
         if (!back) {
             direct_store(c, ldc, t, m, 1, VF_N, add);
             n -= VF_N, c += VF_N, b += VF_N * ldb;
@@ -251,17 +251,17 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
 #define DIRECT_ROWS_BT(M)                                                                          \
     static ISO_ONE_COPY void direct_rows_bt_##M(float *c, size_t ldc, const float *a, size_t as,   \
                                                 const float *b, size_t ldb, size_t n, size_t k,    \
-                                                int add) {                                         \
-        direct_rows_bt(c, ldc, a, as, b, ldb, M, n, k, add);                                       \
+                                                int mode) {                                         \
+        direct_rows_bt(c, ldc, a, as, b, ldb, M, n, k, mode);                                       \
     }
 #define LINES_BT(M)                                                                                \
     static ISO_ONE_COPY void lines_bt_##M(float *c, size_t ldc, const float *a, size_t as,         \
                                           const float *b, size_t ldb, size_t n, size_t k,          \
-                                          int add) {                                               \
-        lines_bt(c, ldc, a, as, b, ldb, M, n, k, add);                                             \
+                                          int mode) {                                               \
+        lines_bt(c, ldc, a, as, b, ldb, M, n, k, mode);                                             \
     }
-#define LINES_CASE(M) case M: lines_bt_##M(c, ldc, a, as, b, ldb, done, k, add); break;
-#define DIRECT_CASE_BT(M) case M: direct_rows_bt_##M(c, ldc, a, as, b, ldb, n, k, add); break;
+#define LINES_CASE(M) case M: lines_bt_##M(c, ldc, a, as, b, ldb, done, k, mode); break;
+#define DIRECT_CASE_BT(M) case M: direct_rows_bt_##M(c, ldc, a, as, b, ldb, n, k, mode); break;
 BT_EACH(DIRECT_ROWS_BT)
 #if GEMM_LINES_BT
 BT_EACH(LINES_BT)
@@ -269,7 +269,7 @@ BT_EACH(LINES_BT)
 /* clang-format on */
 
 static void gemm_strip_bt(float *c, size_t ldc, const float *a, size_t as, const float *b,
-                          size_t ldb, size_t m, size_t n, size_t k, int add) {
+                          size_t ldb, size_t m, size_t n, size_t k, int mode) {
     ISO_REQUIRE(m <= GEMM_MR && m <= GEMM_ROWS_IN_PLACE_BT && (m <= 1 || ldc >= n));
 #if GEMM_LINES_BT
     const size_t tile = GEMM_VECTORS_BT(m) * VF_N, done = n - n % tile;
