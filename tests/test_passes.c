@@ -176,14 +176,11 @@ static void check_transposed(const struct iso_gemm_shape *s, const struct iso_ge
     checked++;
 }
 
-static void a_transposed_product(void **unused) {
-    (void)unused;
-    static const size_t shapes[][4] = {
-        {24, 1000, 400, 400}, {24, 960, 400, 400},   {32, 512, 512, 512},   {32, 4095, 512, 512},
-        {40, 700, 512, 512},  {40, 700, 512, 1024},  {16, 3000, 300, 1024}, {48, 1520, 600, 600},
-        {32, 5000, 512, 512}, {100, 900, 1100, 2048}};
+/* {m, n, k, ldb}, with one thread and with three. */
+static void with_transposed_b(const size_t (*shapes)[4], size_t count, enum iso_gemm_way way,
+                              checking *check) {
     checked = 0;
-    for (size_t i = 0; i < COUNT(shapes) * WAYS * 2; i++) {
+    for (size_t i = 0; i < count * WAYS * 2; i++) {
         const size_t *of = shapes[i / WAYS / 2];
         const struct iso_gemm_shape s = {.m = of[0],
                                          .n = of[1],
@@ -191,8 +188,17 @@ static void a_transposed_product(void **unused) {
                                          .ldb = of[3],
                                          .trans_b = 1,
                                          .threads = i / WAYS % 2 ? 3 : 1};
-        run(&s, &plain, i % WAYS, ISO_GEMM_TRANSPOSED_C, check_transposed);
+        run(&s, &plain, i % WAYS, way, check);
     }
+}
+
+static void a_transposed_product(void **unused) {
+    (void)unused;
+    static const size_t shapes[][4] = {
+        {24, 1000, 400, 400}, {24, 960, 400, 400},   {32, 512, 512, 512},   {32, 4095, 512, 512},
+        {40, 700, 512, 512},  {40, 700, 512, 1024},  {16, 3000, 300, 1024}, {48, 1520, 600, 600},
+        {32, 5000, 512, 512}, {100, 900, 1100, 2048}};
+    with_transposed_b(shapes, COUNT(shapes), ISO_GEMM_TRANSPOSED_C, check_transposed);
     assert_true(checked > 0);
 }
 
@@ -209,19 +215,10 @@ static void check_registers(const struct iso_gemm_shape *s, const struct iso_gem
 
 static void a_transposed_b(void **unused) {
     (void)unused;
-    static const size_t shapes[][3] = {{1, 3008, 300}, {1, 3008, 700}, {4, 3008, 700},
-                                       {3, 3008, 300}, {1, 512, 512},  {4, 400, 600}};
-    checked = 0;
-    for (size_t i = 0; i < COUNT(shapes) * WAYS * 2; i++) {
-        const size_t *of = shapes[i / WAYS / 2];
-        const struct iso_gemm_shape s = {.m = of[0],
-                                         .n = of[1],
-                                         .k = of[2],
-                                         .ldb = of[2],
-                                         .trans_b = 1,
-                                         .threads = i / WAYS % 2 ? 3 : 1};
-        run(&s, &plain, i % WAYS, ISO_GEMM_TRANSPOSED_B, check_registers);
-    }
+    static const size_t shapes[][4] = {{1, 3008, 300, 300}, {1, 3008, 700, 700},
+                                       {4, 3008, 700, 704}, {3, 3008, 300, 300},
+                                       {1, 512, 512, 512},  {4, 400, 600, 600}};
+    with_transposed_b(shapes, COUNT(shapes), ISO_GEMM_TRANSPOSED_B, check_registers);
     assert_true(checked > WAYS);
 }
 
