@@ -140,11 +140,9 @@ static void b_in_place_and_prefetched(void **unused) {
 
 static void along_rows_of_b(void **unused) {
     (void)unused;
-    static const struct shape shapes[] = {{1, 150, 1100, 0, 0, 0},
-                                          {5, 150, 300, 3, 0, 0},
-                                          {16, 100, 1100, 0, 0, 0},
-                                          {29, 70, 520, 1, 1, 0},
-                                          {32, 300, 64, 0, 0, 0}};
+    static const struct shape shapes[] = {{1, 150, 1100, 0, 0, 0}, {1, 90, 300, 2, 0, 0},
+                                          {5, 150, 300, 3, 0, 0},  {16, 100, 1100, 0, 0, 0},
+                                          {29, 70, 520, 1, 1, 0},  {32, 300, 64, 0, 0, 0}};
     check_all(shapes, COUNT(shapes), from_afar, ISO_GEMM_STREAMS);
 }
 

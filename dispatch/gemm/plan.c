@@ -113,7 +113,7 @@ static int is_strided(const struct iso_gemm_machine *machine, size_t n, size_t k
  * at a third of what memory gives. */
 static int streams(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
                    int in_place, int aliased) {
-    if (s->m > stream_rows(machine, s->k) || s->own_sums)
+    if (s->m > stream_rows(machine, s->k) || (s->own_sums && s->m > 1))
         return 0;
     if (s->m > ISO_GEMM_FEW_ROWS && s->m <= TUNED(machine, rows_strided) &&
         is_strided(machine, s->n, s->k, aliased))
@@ -223,8 +223,9 @@ static size_t task_floats(enum iso_gemm_way way, const struct iso_kernels *kerne
     if (way == ISO_GEMM_TRANSPOSED_C) { /* panels and a strip of A, sums twice */
         const size_t most = iso_round_up(m, ISO_PANEL);
         floats = (most + kernels->vector_floats) * steps + 2 * ISO_GEMM_PART_COLUMNS * most;
-    } else if (way == ISO_GEMM_STREAMS) { /* a strip of A, sums of a second block of k */
+    } else if (way == ISO_GEMM_STREAMS) { /* a strip of A, own sums, sums of a second block of k */
         floats = iso_gemm_stream_floats(m, k) +
+                 (sums ? iso_min_size(n, ISO_GEMM_STREAM_FLOATS) : 0) +
                  (k > ISO_K_BLOCK ? iso_min_size(m * n, ISO_GEMM_STREAM_FLOATS) : 0);
     } else { /* a packed block of A, sums, a packed block of B */
         const size_t rows = iso_round_up(iso_min_size(m, ISO_GEMM_ROW_BLOCK), kernels->mr);
@@ -456,9 +457,9 @@ iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
         const size_t rows = iso_min_size(s->m, stream_rows(machine, s->k));
         worst.threads = 1; /* fewer rows may be too little work for more */
         if (!status)
-            status = promise_also(floats, ISO_GEMM_STREAMS, rows, 0, &worst, kernels, 0);
+            status = promise_also(floats, ISO_GEMM_STREAMS, rows, 0, &worst, kernels, sums);
         if (!status)
-            status = promise_also(floats, ISO_GEMM_STREAMS, rows, 0, s, kernels, 0);
+            status = promise_also(floats, ISO_GEMM_STREAMS, rows, 0, s, kernels, sums);
     }
     return status;
 }

@@ -9,10 +9,12 @@ void iso_product_streams(const struct iso_product *t, size_t j0, size_t n, float
     const struct iso_kernels *kernels = t->machine.kernels;
     const size_t mr = t->plan.mr, strips = (t->m + mr - 1) / mr;
     const size_t rows = (t->m + strips - 1) / strips, streams = t->plan.streams;
-    float *c = t->c + j0;
-    float *later_sums = t->k > ISO_K_BLOCK ? scratch + iso_gemm_stream_floats(t->m, t->k) : NULL;
+    const int own = iso_needs_own_sums(t->e, t->c);                /* of one row */
+    float *waiting = scratch + iso_gemm_stream_floats(t->m, t->k); /* sums */
+    float *c = own ? waiting : t->c + j0, *later_sums = waiting + (own ? n : 0);
+    const size_t ldc = own ? n : t->ldc;
     for (size_t p0 = 0; p0 < t->k; p0 += ISO_K_BLOCK) {
-        const size_t k = iso_min_size(t->k - p0, ISO_K_BLOCK), ld = p0 ? n : t->ldc;
+        const size_t k = iso_min_size(t->k - p0, ISO_K_BLOCK), ld = p0 ? n : ldc;
         const float *a = t->a + p0 * t->ap;
         float *sums = p0 ? later_sums : c;
         size_t width = t->ap;
@@ -27,9 +29,9 @@ void iso_product_streams(const struct iso_product *t, size_t j0, size_t n, float
                                     iso_min_size(t->m - i, rows), n, iso_min_size(k - p, streams),
                                     p ? ISO_STRIP_CONTINUE : ISO_STRIP_ASSIGN);
         if (p0) {
-            const struct iso_epilogue add = {.alpha = 1.0f, .residual = c, .ldr = t->ldc};
-            kernels->gemm_epilogue(c, t->ldc, sums, ld, t->m, n, &add);
+            const struct iso_epilogue add = {.alpha = 1.0f, .residual = c, .ldr = ldc};
+            kernels->gemm_epilogue(c, ldc, sums, ld, t->m, n, &add);
         }
     }
-    iso_finish(t, t->e, c, t->ldc, 0, j0, t->m, n);
+    iso_finish(t, t->e, c, ldc, 0, j0, t->m, n);
 }
