@@ -135,14 +135,6 @@ static void linear_strip(const struct block *w, const struct part_of_b *here, st
     }
 }
 
-/* TRANSPOSED_B: whether this task goes on with the rows of B behind those that a tile reads, and
- * they come from beyond L2. With one row of A and several tasks it does not: blocks are tiles then.
- */
-static int rows_come_next(const struct block *w) {
-    const struct iso_product *t = w->t;
-    return t->n > ISO_L2_FLOATS / t->k && (t->m > 1 || t->plan.tasks == 1);
-}
-
 /* The same, any strip, with b as it lies. The first `packed` columns are packed on the way. */
 static void strip(const struct block *w, const struct part_of_b *here, const float *b, size_t bs,
                   size_t bps, size_t packed, size_t i, size_t m) {
@@ -168,8 +160,7 @@ static void strip(const struct block *w, const struct part_of_b *here, const flo
         kernels->gemm_direct(c + packed, w->ld, a, w->next, b + packed / ISO_PANEL * bps, bs, bps,
                              m, n - packed, k, w->strips.direct_mode | add);
     else if (t->plan.way == ISO_GEMM_TRANSPOSED_B)
-        kernels->gemm_strip_bt(c, w->ld, a, w->width, b, bps, m, n, k,
-                               add | (rows_come_next(w) ? ISO_DIRECT_NEXT : 0));
+        kernels->gemm_strip_bt(c, w->ld, a, w->width, b, bps, m, n, k, add | w->strips.direct_mode);
     else
         kernels->gemm_strip(c, w->ld, a, w->width, b, bs, bps, m, n, k,
                             add ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);

@@ -511,6 +511,10 @@ struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
     if ((plan->way == ISO_GEMM_W16 || plan->way == ISO_GEMM_B16 || plan->way == ISO_GEMM_Q) &&
         b_floats > ISO_L2_FLOATS)
         s.direct_mode = ISO_DIRECT_BEYOND_L2;
+    /* With one row and several tasks blocks are tiles, and what comes next is another task's. */
+    if (plan->way == ISO_GEMM_TRANSPOSED_B && b_floats > ISO_L2_FLOATS &&
+        (m > 1 || plan->tasks == 1))
+        s.direct_mode = ISO_DIRECT_NEXT;
     if (plan->way == ISO_GEMM_WIDEN)
         s.columns = ISO_GEMM_PART_COLUMNS;
     else if (plan->way == ISO_GEMM_B16)

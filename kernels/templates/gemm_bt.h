@@ -182,8 +182,8 @@ static inline __attribute__((always_inline)) void lines_bt(float *c, size_t ldc,
             t[i] = vf_set1(0);
         for (size_t p = 0; p < k; p += LINE_STEPS_BT) {
             const float *from = b + p;
-            for (size_t l = 0; l < columns && mode & ISO_DIRECT_NEXT; l++)
-                __builtin_prefetch(from + (columns + l) * ldb, 0, 2);
+            if (mode & ISO_DIRECT_NEXT)
+                prefetch_rows_bt(from + columns * ldb, ldb, columns);
             for (size_t l = 0; l < columns; l++, from += ldb)
                 ISO_UNROLLED (i, LINE_STEPS_BT / VF_N)
                     vf_store(lines + l * LINE_STEPS_BT + i * VF_N, vf_load(from + i * VF_N));
