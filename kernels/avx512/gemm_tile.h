@@ -51,6 +51,8 @@ gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_
             }
         } else {
             __m512 bv[8];
+            if (m > 4) /* an A that is transposed and lies where it is: the next strip's columns */
+                _mm_prefetch((const char *)(a + 2 * m - 1), _MM_HINT_T0);
             ISO_UNROLLED (j, panels)
                 bv[j] = _mm512_loadu_ps(b + j * bps);
             ISO_UNROLLED (i, m) {
