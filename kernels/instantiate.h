@@ -40,6 +40,7 @@ const struct iso_kernels ISO_PASTE(iso_kernels_, ISO_ISA) = {
     .aliased = GEMM_ALIASED,
     .pairs_across = GEMM_LINES_BT,
     .vector_floats = VF_N,
+    .half = GEMM_HALF,
     .fma_peak_flops = 2 * VF_N * VF_FMA_CHAINS,
     .s8_peak_ops = S8_PEAK_OPS,
 #define KERNEL(type, kernel, args) .kernel = kernel,

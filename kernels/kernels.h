@@ -526,6 +526,7 @@ struct iso_kernels {
     unsigned aliased;          /* rows of a [k][n] alias if ld is a multiple of so many floats */
     unsigned pairs_across;     /* of vectors of rows: see iso_gemm_rows_in_lanes */
     unsigned vector_floats;    /* width of a vector register, in floats */
+    const struct iso_kernels *half; /* the set whose vectors are half as wide, or NULL */
     unsigned fma_peak_flops, s8_peak_ops, b16_peak_flops;
 #define KERNEL(type, name, args) type(*name) args;
 #include "kernels.def"

@@ -20,7 +20,8 @@ static struct {
     const float *a, *b;
     size_t a_floats, b_floats;
     size_t packed_a, packed_b, read_b, again_b, finished, tall;
-    size_t prefetched;      /* of what gemm_strip_bt reads: with prefetches of the next rows */
+    size_t prefetched;      /* of what gemm_strip_bt reads: with prefetches of the next rows, */
+    size_t halved;          /* and with vectors half as wide */
     int modes, none;        /* of gemm_direct: some of all calls, and what all of them lack */
     size_t longest;         /* rows of B that gemm_strip reads at a time */
     size_t columns, narrow; /* of packed weights, and those that are computed as rows */
@@ -74,6 +75,12 @@ static void strip_bt(float *c, size_t ldc, const float *a, size_t as, const floa
     zero(c, ldc, m, n);
 }
 
+static void strip_bt_half(float *c, size_t ldc, const float *a, size_t as, const float *b,
+                          size_t ldb, size_t m, size_t n, size_t k, int mode) {
+    strip_bt(c, ldc, a, as, b, ldb, m, n, k, mode);
+    seen.halved += n * k;
+}
+
 static void strip(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs,
                   size_t bps, size_t m, size_t n, size_t k, int mode) {
     (void)a, (void)as, (void)bs, (void)bps, (void)mode;
@@ -110,6 +117,9 @@ static void run(const struct iso_gemm_shape *s, const struct iso_epilogue *e, si
     struct iso_kernels counting = *sets[which / ISO_GEMM_CLASSES];
     counting.gemm_pack = pack, counting.gemm_direct = direct, counting.gemm_strip_bt = strip_bt;
     counting.gemm_strip = strip, counting.gemm_epilogue = epilogue, counting.gemm_linear = linear;
+    struct iso_kernels half = counting;
+    half.gemm_strip_bt = strip_bt_half;
+    counting.half = counting.half ? &half : NULL;
     const struct iso_gemm_machine machine =
         iso_gemm_machine_of(&counting, (enum iso_gemm_class)(which % ISO_GEMM_CLASSES));
     const struct iso_gemm_plan plan = iso_gemm_plan(s, &machine);
@@ -205,11 +215,12 @@ static void a_transposed_product(void **unused) {
 /* Rows of a B from beyond L2 prefetch those behind them, unless these are another task's. */
 static void check_registers(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
                             const struct iso_gemm_plan *plan) {
-    (void)machine;
     const int beyond_l2 = s->n * s->k > ISO_L2_FLOATS, goes_on = s->m > 1 || plan->tasks == 1;
+    const int half = machine->kernels->half && s->m <= TUNED(machine, half_rows);
     assert_int_equal(seen.packed_b, 0);
     assert_int_equal(seen.again_b, s->n * s->k);
     assert_int_equal(seen.prefetched, beyond_l2 && goes_on ? s->n * s->k : 0);
+    assert_int_equal(seen.halved, half ? seen.prefetched : 0);
     checked++;
 }
 
@@ -239,8 +250,9 @@ static void check_streams(const struct iso_gemm_shape *s, const struct iso_gemm_
 
 static void streams(void **unused) {
     (void)unused;
-    static const size_t shapes[][3] = {{1, 5000, 600},  {2, 9000, 300},  {7, 9000, 512},
-                                       {16, 9000, 400}, {15, 9000, 700}, {30, 9000, 512}};
+    static const size_t shapes[][3] = {{1, 5000, 600}, {1, 600, 500},   {2, 9000, 300},
+                                       {7, 9000, 512}, {16, 9000, 400}, {15, 9000, 700},
+                                       {30, 9000, 512}};
     checked = 0;
     for (size_t i = 0; i < COUNT(shapes) * WAYS * 2; i++) {
         const size_t *of = shapes[i / WAYS / 2];

@@ -125,6 +125,12 @@ static void never_in_place(struct iso_gemm_tuning *t, size_t class) {
     t->rows_memory[class] = t->rows_aliased[class] = t->floats_in_place[class] = 0;
 }
 
+/* Whatever the cores, few rows of a B from beyond L2 have vectors half as wide. */
+static void halved(struct iso_gemm_tuning *t, size_t class) {
+    never_in_place(t, class);
+    t->half_rows[class] = ISO_GEMM_FEW_ROWS;
+}
+
 static void b_in_place(void **unused) {
     (void)unused;
     static const struct shape shapes[] = {
@@ -140,7 +146,7 @@ static void b_in_place_and_prefetched(void **unused) {
 
 static void along_rows_of_b(void **unused) {
     (void)unused;
-    static const struct shape shapes[] = {{1, 150, 1100, 0, 0, 0}, {1, 90, 300, 2, 0, 0},
+    static const struct shape shapes[] = {{1, 250, 1100, 0, 0, 0}, {1, 900, 300, 2, 0, 0},
                                           {5, 150, 300, 3, 0, 0},  {16, 100, 1100, 0, 0, 0},
                                           {29, 70, 520, 1, 1, 0},  {32, 300, 64, 0, 0, 0}};
     check_all(shapes, COUNT(shapes), from_afar, ISO_GEMM_STREAMS);
@@ -166,10 +172,11 @@ static void b_packed_for_all(void **unused) {
 static void b_transposed(void **unused) {
     (void)unused;
     static const struct shape in_registers[] = {
-        {1, 200, 600, 0, 0, 1}, {4, 600, 700, 1, 0, 1}, {5, 70, 90, 0, 1, 1}};
+        {1, 600, 500, 0, 0, 1}, {4, 600, 700, 1, 0, 1}, {5, 70, 90, 0, 1, 1}};
     static const struct shape turned[] = {
         {24, 200, 100, 0, 0, 1}, {40, 300, 1100, 4, 0, 1}, {61, 250, 300, 0, 1, 1}};
     check_all(in_registers, COUNT(in_registers), never_in_place, ISO_GEMM_TRANSPOSED_B);
+    check_all(in_registers, COUNT(in_registers), halved, ISO_GEMM_TRANSPOSED_B);
     check_all(turned, COUNT(turned), never_in_place, ISO_GEMM_TRANSPOSED_C);
 }
 

@@ -160,7 +160,8 @@ static void strip(const struct block *w, const struct part_of_b *here, const flo
         kernels->gemm_direct(c + packed, w->ld, a, w->next, b + packed / ISO_PANEL * bps, bs, bps,
                              m, n - packed, k, w->strips.direct_mode | add);
     else if (t->plan.way == ISO_GEMM_TRANSPOSED_B)
-        kernels->gemm_strip_bt(c, w->ld, a, w->width, b, bps, m, n, k, add | w->strips.direct_mode);
+        (w->strips.half ? kernels->half : kernels)
+            ->gemm_strip_bt(c, w->ld, a, w->width, b, bps, m, n, k, add | w->strips.direct_mode);
     else
         kernels->gemm_strip(c, w->ld, a, w->width, b, bs, bps, m, n, k,
                             add ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);

@@ -118,9 +118,11 @@ static int streams(const struct iso_gemm_shape *s, const struct iso_gemm_machine
     if (s->m > ISO_GEMM_FEW_ROWS && s->m <= TUNED(machine, rows_strided) &&
         is_strided(machine, s->n, s->k, aliased))
         return 1;
+    if (s->m == 1)
+        return s->n > ISO_L2_FLOATS / s->k;
     return (in_place || s->trans_a) && is_far(machine, s->n, s->k) &&
-           (s->m == 1 || (s->n >= TUNED(machine, stream_run) &&
-                          (s->m > ISO_GEMM_FEW_ROWS || s->n > ISO_GEMM_FEW_FLOATS / s->k)));
+           ((s->n >= TUNED(machine, stream_run) &&
+             (s->m > ISO_GEMM_FEW_ROWS || s->n > ISO_GEMM_FEW_FLOATS / s->k)));
 }
 
 static enum iso_gemm_way row_major_way(const struct iso_gemm_shape *s,
@@ -453,7 +455,7 @@ iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
     if (!status && s->trans_b)
         status = promise_also(floats, ISO_GEMM_TRANSPOSED_B,
                               iso_min_size(s->m, kernels->rows_in_place_bt), 0, s, kernels, sums);
-    if (!s->trans_b && (is_far(machine, s->n, s->k) || is_strided(machine, s->n, s->k, 1))) {
+    if (!s->trans_b && s->n > ISO_L2_FLOATS / s->k) {
         const size_t rows = iso_min_size(s->m, stream_rows(machine, s->k));
         worst.threads = 1; /* fewer rows may be too little work for more */
         if (!status)
@@ -513,8 +515,10 @@ struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
         s.direct_mode = ISO_DIRECT_BEYOND_L2;
     /* With one row and several tasks blocks are tiles, and what comes next is another task's. */
     if (plan->way == ISO_GEMM_TRANSPOSED_B && b_floats > ISO_L2_FLOATS &&
-        (m > 1 || plan->tasks == 1))
+        (m > 1 || plan->tasks == 1)) {
         s.direct_mode = ISO_DIRECT_NEXT;
+        s.half = machine->kernels->half && m <= TUNED(machine, half_rows);
+    }
     if (plan->way == ISO_GEMM_WIDEN)
         s.columns = ISO_GEMM_PART_COLUMNS;
     else if (plan->way == ISO_GEMM_B16)

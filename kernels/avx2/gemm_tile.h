@@ -25,6 +25,7 @@
 #define GEMM_ROWS_ALONG 4
 #define GEMM_ROWS_IN_PLACE_BT 5
 #define GEMM_SUMS 12
+#define GEMM_HALF NULL
 
 static inline __attribute__((always_inline)) void
 gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs, size_t bps,

@@ -26,6 +26,7 @@
 #define GEMM_ROWS_ALONG 2
 #define GEMM_ROWS_IN_PLACE_BT 12
 #define GEMM_SUMS 28
+#define GEMM_HALF &iso_kernels_avx2
 
 static inline __attribute__((always_inline)) void
 gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs, size_t bps,

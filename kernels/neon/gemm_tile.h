@@ -24,6 +24,7 @@
 #define GEMM_ROWS_ALONG 2
 #define GEMM_ROWS_IN_PLACE_BT 12
 #define GEMM_SUMS 24
+#define GEMM_HALF NULL
 
 /* The FMA by lane needs a constant lane number; the rows are unrolled with constant i. */
 static inline __attribute__((always_inline)) float32x4_t

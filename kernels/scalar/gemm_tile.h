@@ -22,6 +22,7 @@
 #define GEMM_ROWS_ALONG 0
 #define GEMM_ROWS_IN_PLACE_BT 16
 #define GEMM_SUMS 16
+#define GEMM_HALF NULL
 
 static inline __attribute__((always_inline)) void tile_columns(float *c, size_t ldc, const float *a,
                                                                size_t as, const float *b, size_t bs,
