@@ -13,7 +13,6 @@ import json
 import os
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import compare
@@ -78,13 +77,7 @@ def child(order):
         work = prepare(workload, getattr(torch, order.get("dtype", "float32")))
         if order.get("warm", True):
             work()
-        best, end = float("inf"), time.perf_counter() + order.get("seconds", 0)
-        for _ in range(order.get("repeat", 1)):
-            start = time.perf_counter()
-            tensors = work()
-            best = min(best, time.perf_counter() - start)
-            if time.perf_counter() > end:
-                break
+        best, tensors = compare.best_of(work, order)
         results[workload] = {"best": best, "hash": digest(tensors)}
         if "keep" in order:
             numpy.savez(order["keep"] % workload.replace(" ", "_"),
