@@ -456,7 +456,8 @@ iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
         status = promise_also(floats, ISO_GEMM_TRANSPOSED_B,
                               iso_min_size(s->m, kernels->rows_in_place_bt), 0, s, kernels, sums);
     if (!s->trans_b && s->n > ISO_L2_FLOATS / s->k) {
-        const size_t rows = iso_min_size(s->m, stream_rows(machine, s->k));
+        const int several = is_far(machine, s->n, s->k) || is_strided(machine, s->n, s->k, 1);
+        const size_t rows = several ? iso_min_size(s->m, stream_rows(machine, s->k)) : 1;
         worst.threads = 1; /* fewer rows may be too little work for more */
         if (!status)
             status = promise_also(floats, ISO_GEMM_STREAMS, rows, 0, &worst, kernels, sums);
