@@ -45,6 +45,17 @@ library() {
     isobit_libs="$isobit_libs -lpthread -lm"
 }
 
+# python_program MODULE PACKAGE: measure.py, with the Python that PYTHON names or Debian's, if it has
+# the module.
+python_program() {
+    python=${PYTHON:-/usr/bin/python3}
+    if ! "$python" -c "import $1" 2>/dev/null; then
+        echo "$name: skipped: needs $1 for $python ($2)" >&2
+        exit 77
+    fi
+    exec "$python" "$here/measure.py"
+}
+
 # compile ARG...: a line of the compiler, quiet unless it fails.
 compile() {
     "$CC" "$@" >"$work/cc.log" 2>&1 || {

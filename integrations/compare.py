@@ -272,6 +272,16 @@ def best_of(work, order):
     return best, result
 
 
+def start(child, main):
+    """measure.py, or measure.py --child ORDER, which is JSON."""
+    if len(sys.argv) == 3 and sys.argv[1] == "--child":
+        child(json.loads(sys.argv[2]))
+    elif len(sys.argv) == 1:
+        main()
+    else:
+        sys.exit("usage: measure.py")
+
+
 def thread_counts():
     return [1, 2] if len(os.sched_getaffinity(0)) >= 2 else [1]
 

@@ -121,8 +121,8 @@ static int streams(const struct iso_gemm_shape *s, const struct iso_gemm_machine
     if (s->m == 1)
         return s->n > ISO_L2_FLOATS / s->k;
     return (in_place || s->trans_a) && is_far(machine, s->n, s->k) &&
-           ((s->n >= TUNED(machine, stream_run) &&
-             (s->m > ISO_GEMM_FEW_ROWS || s->n > ISO_GEMM_FEW_FLOATS / s->k)));
+           s->n >= TUNED(machine, stream_run) &&
+           (s->m > ISO_GEMM_FEW_ROWS || s->n > ISO_GEMM_FEW_FLOATS / s->k);
 }
 
 static enum iso_gemm_way row_major_way(const struct iso_gemm_shape *s,

@@ -114,9 +114,4 @@ def main():
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 3 and sys.argv[1] == "--child":
-        child(json.loads(sys.argv[2]))
-    elif len(sys.argv) == 1:
-        main()
-    else:
-        sys.exit("usage: measure.py")
+    compare.start(child, main)

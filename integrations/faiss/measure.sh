@@ -8,10 +8,8 @@
 #
 # ISOBIT_BLAS names another libisobit_blas.so.0 than that of the release build.
 set -eu
-folder=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
-python=${PYTHON:-/usr/bin/python3}
-if ! "$python" -c 'import faiss' 2>/dev/null; then
-    echo "faiss: skipped: needs faiss for $python (PyPI: faiss-cpu); PYTHON names another Python" >&2
-    exit 77
-fi
-PYTHON=$python exec "$python" "$folder/measure.py"
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+root=$(CDPATH='' cd -- "$here/../.." && pwd)
+name=faiss
+. "$root/integrations/common.sh"
+python_program faiss "PyPI: faiss-cpu"
