@@ -3,7 +3,7 @@
  * iso_gemm_f32: arguments, and products so small that each instruction counts.
  */
 #include "gemm/product.h"
-#include "gemm/text.h"
+#include "plan_text.h"
 #include "verbose.h"
 
 #include <stdio.h>
@@ -41,8 +41,19 @@ static iso_status gemm_options(struct iso_epilogue *e, int *trans_a, int *trans_
     return ISOBIT_OK;
 }
 
-#define TINY_WORKSPACE 131072 /* bytes: more than is promised for any tiny product */
-#define TINY 64 /* rows, columns and products, where each instruction around the kernel counts */
+/* C is added to the sums, and that is all. */
+static int only_adds(const struct iso_epilogue *e) {
+    return e->alpha == 1.0f && e->beta == 1.0f && !e->bias && !e->act && !e->residual;
+}
+
+/* Where each instruction around the kernel counts: one thread's work, with a B that is read in
+ * place whatever the core. */
+#define TINY_WORK ISO_GEMM_SMALL_WORK
+#define TINY_ROWS 1024
+#define TINY_B 32768             /* floats */
+#define TINY_STRIP 16            /* rows of a strip, at most */
+#define TINY_SUMS 1536           /* floats on the stack */
+#define TINY_WORKSPACE (1 << 19) /* bytes: more than is promised for any tiny product */
 
 /* Where a matrix ends. */
 static uintptr_t end_of(const float *p, size_t rows, size_t columns, size_t ld) {
@@ -54,18 +65,27 @@ static int is_plain(const iso_gemm_options *o) {
                   !o->bias && !o->residual);
 }
 
+/* add: to C. With an epilogue, unless e is NULL: sums that cannot wait in C do so in `own`. */
 static inline __attribute__((always_inline)) void
 tiny_product(const struct iso_kernels *kernels, float *c, size_t ldc, const float *a, size_t lda,
-             const float *b, size_t bs, size_t bps, size_t m, size_t n, size_t k, int trans_a) {
+             const float *b, size_t bs, size_t bps, size_t m, size_t n, size_t k, int trans_a,
+             int add, const struct iso_epilogue *e, float *own) {
     const size_t mr = trans_a ? kernels->mr : iso_gemm_direct_rows(kernels, n);
     for (size_t i = 0; i < m;) { /* even heights at the end, 20 rows as 8 + 6 + 6: all is in L1 */
         const size_t left = m - i;
         const size_t rows = left <= mr ? left : left < 2 * mr ? (left + 1) / 2 : mr;
+        float *sums = e && own ? own : c + i * ldc;
+        const size_t ld = e && own ? n : ldc;
         if (trans_a)
-            kernels->gemm_strip(c + i * ldc, ldc, a + i, lda, b, bs, bps, rows, n, k,
-                                ISO_STRIP_ASSIGN);
+            kernels->gemm_strip(sums, ld, a + i, lda, b, bs, bps, rows, n, k,
+                                add ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
         else
-            kernels->gemm_direct(c + i * ldc, ldc, a + i * lda, lda, b, bs, bps, rows, n, k, 0);
+            kernels->gemm_direct(sums, ld, a + i * lda, lda, b, bs, bps, rows, n, k, add);
+        if (e) {
+            struct iso_epilogue here = *e;
+            here.residual = e->residual ? e->residual + i * e->ldr : NULL;
+            kernels->gemm_epilogue(c + i * ldc, ldc, sums, ld, rows, n, &here);
+        }
         i += rows;
     }
 }
@@ -74,10 +94,12 @@ tiny_product(const struct iso_kernels *kernels, float *c, size_t ldc, const floa
 static __attribute__((noinline)) void tiny_product_bt(const struct iso_kernels *kernels, float *c,
                                                       size_t ldc, const float *a, size_t lda,
                                                       const float *b, size_t ldb, size_t m,
-                                                      size_t n, size_t k, int trans_a) {
+                                                      size_t n, size_t k, int trans_a, int add,
+                                                      const struct iso_epilogue *e, float *own) {
     float panels[ISO_LOCAL_SCRATCH] __attribute__((aligned(64)));
     kernels->gemm_pack(panels, b, ldb, 1, n, k, ISO_PANEL);
-    tiny_product(kernels, c, ldc, a, lda, panels, ISO_PANEL, k * ISO_PANEL, m, n, k, trans_a);
+    tiny_product(kernels, c, ldc, a, lda, panels, ISO_PANEL, k * ISO_PANEL, m, n, k, trans_a, add,
+                 e, own);
 }
 
 /* Whether the caller's workspace may be smaller than a tiny product's promise. */
@@ -85,34 +107,35 @@ static int maybe_refused(const iso_context *context) {
     return context && context->workspace && context->workspace_bytes < TINY_WORKSPACE;
 }
 
-/* A plain product of tiny matrices, if nothing about it is unusual; else 0, and nothing is done. In
- * line, although there are several callers: one of them counts. */
-static inline __attribute__((always_inline)) int run_tiny(float *c, size_t ldc, const float *a,
-                                                          size_t lda, const float *b, size_t ldb,
-                                                          size_t m, size_t n, size_t k, int trans_a,
-                                                          int trans_b, const iso_context *context) {
+/* A product of tiny matrices, if nothing about it is unusual; else 0, and nothing is done. In line,
+ * although there are several callers: one of them counts. */
+static inline __attribute__((always_inline)) int
+run_tiny(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t ldb, size_t m,
+         size_t n, size_t k, int trans_a, int trans_b, int add, const struct iso_epilogue *e,
+         float *own, const iso_context *context) {
     const struct iso_kernels *kernels;
     const size_t a_rows = trans_a ? k : m, a_columns = trans_a ? m : k;
     const size_t b_rows = trans_b ? n : k, b_columns = trans_b ? k : n;
-    if (m - 1 >= TINY || n - 1 >= TINY || k - 1 >= TINY || (lda | ldb | ldc) >> 24 ||
-        lda < a_columns || ldb < b_columns || ldc < n || !a || !b || !c)
+    if (m - 1 >= TINY_ROWS || n - 1 >= ISO_GEMM_COLUMN_BLOCK || k - 1 >= ISO_K_BLOCK ||
+        n * k > TINY_B || m * n * k >= TINY_WORK || (lda | ldb | ldc) >> 24 || lda < a_columns ||
+        ldb < b_columns || ldc < n || !a || !b || !c)
         return 0;
     const uintptr_t c_end = end_of(c, m, n, ldc);
     if ((end_of(a, a_rows, a_columns, lda) > (uintptr_t)c && (uintptr_t)a < c_end) ||
         (end_of(b, b_rows, b_columns, ldb) > (uintptr_t)c && (uintptr_t)b < c_end) ||
         iso_context_kernels(&kernels, context) ||
         (trans_b && iso_round_up(n, ISO_PANEL) * k > ISO_LOCAL_SCRATCH) ||
-        ((trans_a | trans_b) && maybe_refused(context)))
+        ((trans_a || trans_b || add || own) && maybe_refused(context)))
         return 0;
     if (trans_a && !iso_gemm_reads_strips(kernels, m, k, lda, kernels->mr))
         return 0;
     const size_t last = n & (kernels->vector_floats - 1);
-    if (iso_gemm_is_narrow(kernels, m, last, k, last < n))
+    if (iso_gemm_is_narrow(kernels, m, last, k, last < n) && !own)
         return 0;
     if (trans_b)
-        tiny_product_bt(kernels, c, ldc, a, lda, b, ldb, m, n, k, trans_a);
+        tiny_product_bt(kernels, c, ldc, a, lda, b, ldb, m, n, k, trans_a, add, e, own);
     else
-        tiny_product(kernels, c, ldc, a, lda, b, ldb, ISO_PANEL, m, n, k, trans_a);
+        tiny_product(kernels, c, ldc, a, lda, b, ldb, ISO_PANEL, m, n, k, trans_a, add, e, own);
     return 1;
 }
 
@@ -120,18 +143,37 @@ static __attribute__((noinline)) int run_tiny_transposed(float *c, size_t ldc, c
                                                          size_t lda, const float *b, size_t ldb,
                                                          size_t m, size_t n, size_t k, int trans_b,
                                                          const iso_context *context) {
-    return run_tiny(c, ldc, a, lda, b, ldb, m, n, k, 1, trans_b, context);
+    return run_tiny(c, ldc, a, lda, b, ldb, m, n, k, 1, trans_b, 0, NULL, NULL, context);
+}
+
+static __attribute__((noinline)) int run_tiny_with_epilogue(float *c, size_t ldc, const float *a,
+                                                            size_t lda, const float *b, size_t ldb,
+                                                            size_t m, size_t n, size_t k,
+                                                            const iso_gemm_options *options,
+                                                            const iso_context *context) {
+    float own[TINY_SUMS] __attribute__((aligned(64)));
+    struct iso_epilogue e;
+    int trans_a, trans_b;
+    if (gemm_options(&e, &trans_a, &trans_b, options) || iso_check_epilogue(c, ldc, m, n, &e) ||
+        e.alpha == 0.0f)
+        return 0;
+    const int adds = only_adds(&e), waits = !adds && iso_needs_own_sums(&e, c);
+    if (waits && n * TINY_STRIP > TINY_SUMS)
+        return 0;
+    return run_tiny(c, ldc, a, lda, b, ldb, m, n, k, trans_a, trans_b, adds, adds ? NULL : &e,
+                    waits ? own : NULL, context);
 }
 
 static inline __attribute__((always_inline)) int
 try_tiny(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t ldb, size_t m,
          size_t n, size_t k, const iso_gemm_options *options, const iso_context *context) {
     if (!is_plain(options))
-        return 0;
+        return m < TINY_ROWS && n < TINY_ROWS &&
+               run_tiny_with_epilogue(c, ldc, a, lda, b, ldb, m, n, k, options, context);
     const int trans_b = options && options->trans_b;
     return options && options->trans_a
                ? run_tiny_transposed(c, ldc, a, lda, b, ldb, m, n, k, trans_b, context)
-               : run_tiny(c, ldc, a, lda, b, ldb, m, n, k, 0, trans_b, context);
+               : run_tiny(c, ldc, a, lda, b, ldb, m, n, k, 0, trans_b, 0, NULL, NULL, context);
 }
 
 static struct iso_gemm_shape shape_of(size_t m, size_t n, size_t k, size_t lda, size_t ldb,
@@ -207,8 +249,10 @@ run_gemm(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_
     status = iso_check_workspace(context, &shape, &t.machine, e.beta != 0.0f || e.residual);
     if (status)
         return status;
-    shape.own_sums = iso_needs_own_sums(&e, c);
+    shape.own_sums = iso_needs_own_sums(&e, c), shape.adds = only_adds(&e);
     t.plan = iso_gemm_plan(&shape, &t.machine);
+    if (t.plan.adds)
+        e.beta = 0.0f;
     t.a = a, t.ai = trans_a ? 1 : lda, t.ap = trans_a ? lda : 1;
     t.b = b, t.bs = trans_b ? 1 : ldb, t.bps = trans_b ? ldb : ISO_PANEL, t.trans_b = trans_b;
     return iso_product_run(context, &t);
@@ -229,7 +273,7 @@ static void say_plan(char *text, size_t bytes, const float *c, size_t lda, size_
     }
     const struct iso_gemm_machine machine = iso_gemm_this_machine(kernels);
     struct iso_gemm_shape shape = shape_of(m, n, k, lda, ldb, trans_a, trans_b, context);
-    shape.own_sums = iso_needs_own_sums(&e, c);
+    shape.own_sums = iso_needs_own_sums(&e, c), shape.adds = only_adds(&e);
     iso_gemm_say(text, bytes, &shape, &machine);
 }
 

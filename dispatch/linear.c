@@ -4,7 +4,7 @@
  * others is in w16.c and q.c).
  */
 #include "gemm/product.h"
-#include "gemm/text.h"
+#include "plan_text.h"
 #include "q.h"
 #include "verbose.h"
 
@@ -16,6 +16,23 @@ iso_status iso_pack_f32_bytes(size_t *bytes, size_t n, size_t k) {
         return ISOBIT_E_OVERFLOW;
     *bytes = floats * sizeof(float);
     return ISOBIT_OK;
+}
+
+struct packing {
+    const struct iso_kernels *kernels;
+    float *panels;
+    const float *w; /* element (j, p) at w[j * wj + p * wp] */
+    size_t wj, wp, n, k, tasks;
+};
+
+static void pack_some(void *arg, size_t task) {
+    const struct packing *t = arg;
+    const size_t panels = (t->n + ISO_PANEL - 1) / ISO_PANEL;
+    const size_t first = panels * task / t->tasks, end = panels * (task + 1) / t->tasks;
+    if (first < end)
+        t->kernels->gemm_pack(
+            t->panels + first * ISO_PANEL * t->k, t->w + first * ISO_PANEL * t->wj, t->wj, t->wp,
+            iso_min_size(t->n, end * ISO_PANEL) - first * ISO_PANEL, t->k, ISO_PANEL);
 }
 
 static iso_status pack_call(iso_packed *p, void *packed, size_t packed_bytes, const float *w,
@@ -35,9 +52,11 @@ static iso_status pack_call(iso_packed *p, void *packed, size_t packed_bytes, co
                          iso_extent(trans_w ? k : n, trans_w ? n : k, ldw, sizeof *w), context);
     if (status)
         return status;
-    if (n && k)
-        iso_pack_panels(context, kernels, packed, w, trans_w ? 1 : ldw, trans_w ? ldw : 1, n, k,
-                        iso_context_threads(context));
+    if (n && k) {
+        struct packing t = {kernels,           packed, w, trans_w ? 1 : ldw,
+                            trans_w ? ldw : 1, n,      k, iso_context_threads(context)};
+        iso_parallel(context, t.tasks, pack_some, &t);
+    }
     *p = (iso_packed){packed, n, k};
     return ISOBIT_OK;
 }

@@ -257,6 +257,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_fork),
         cmocka_unit_test(test_openmp),
         cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_scratch_of_many_threads_goes),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     free(wide_a), free(wide_b);

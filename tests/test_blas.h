@@ -114,6 +114,7 @@ void test_errors_extensions(void **unused);
 void test_errors_alone(void **unused);
 void test_no_memory_and_alias(void **unused);
 void test_scratch_stays(void **unused);
+void test_scratch_of_many_threads_goes(void **unused);
 
 /* threads.c */
 void test_batch(void **unused);

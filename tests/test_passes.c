@@ -377,23 +377,6 @@ static void a_transposed_a(void **unused) {
     assert_true(checked > 0);
 }
 
-/* Nobody packs nothing, where there are more tasks than panels. */
-static void panels_for_all(void **unused) {
-    (void)unused;
-    enum { N = 48, K = 50, TASKS = 7 };
-    struct iso_kernels counting = iso_kernels_scalar;
-    counting.gemm_pack = pack;
-    float *b = calloc(N * K, sizeof *b), *panels = calloc((N + ISO_PANEL) * K, sizeof *panels);
-    assert_true(b && panels);
-    for (size_t n = N - ISO_PANEL; n <= N; n++) {
-        memset(&seen, 0, sizeof seen);
-        seen.b = b, seen.b_floats = N * K;
-        iso_pack_panels(NULL, &counting, panels, b, 1, N, n, K, TASKS);
-        assert_int_equal(seen.packed_b, n * K);
-    }
-    free(b), free(panels);
-}
-
 /* Beside other columns they are those that do not fill a vector, half of one at most, and four. */
 static size_t edge;
 static void check_edge(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
@@ -426,7 +409,6 @@ int main(int argc, char **argv) {
                                        cmocka_unit_test(epilogues),
                                        cmocka_unit_test(narrow_products),
                                        cmocka_unit_test(a_transposed_a),
-                                       cmocka_unit_test(panels_for_all),
                                        cmocka_unit_test(columns_at_the_edge)};
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

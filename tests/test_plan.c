@@ -8,7 +8,7 @@
  * test_plan DIRECTORY compares; test_plan --write DIRECTORY writes the files anew, those of the
  * sets that are compiled in.
  */
-#include "gemm/text.h"
+#include "plan_text.h"
 
 #include "check.h"
 
@@ -136,6 +136,7 @@ static struct iso_gemm_shape shape_at_an_edge(void) {
     s.panels = b >= 6;
     s.w16 = b == 6 && below(3) > 0, s.b16 = s.w16 && below(2);
     s.q = b == 7 && below(3) ? 4 << below(2) : 0;
+    s.adds = s.own_sums && !s.panels && below(2);
     s.lda = s.trans_a ? s.m : s.k, s.ldb = s.trans_b ? s.k : s.n;
     s.lda = below(2) ? s.lda : iso_round_up(s.lda, 1024);
     s.ldb = below(2) ? s.ldb : iso_round_up(s.ldb, 1024);
@@ -158,9 +159,9 @@ static void say_all(struct iso_text *t, const struct iso_gemm_shape *s,
                          p.task_floats, promised[0], promised[1]);
     if (p.way == ISO_GEMM_STREAMS || p.way == ISO_GEMM_TRANSPOSED_C)
         return;
-    const size_t n = iso_min_size(p.columns, p.shared ? iso_min_size(s->n, p.shared) : s->n);
-    const struct iso_gemm_strips strips = iso_gemm_strips(&p, machine, iso_min_size(s->m, p.rows),
-                                                          n, s->n * s->k, s->trans_b && !p.shared);
+    const size_t n = iso_min_size(p.columns, s->n);
+    const struct iso_gemm_strips strips =
+        iso_gemm_strips(&p, machine, iso_min_size(s->m, p.rows), n, s->n * s->k, s->trans_b);
     t->used += (size_t)snprintf(t->text + t->used, t->bytes - t->used, "; %zu %d %d %d",
                                 strips.prefetching, strips.linear, strips.direct_mode,
                                 strips.packing ? strips.packing_mode : 0);
@@ -241,11 +242,11 @@ static int compare(const char *directory, const struct iso_kernels *set) {
 static void check_strips(const struct iso_gemm_shape *s, const struct iso_gemm_plan *p,
                          const struct iso_gemm_machine *machine) {
     const struct iso_kernels *kernels = machine->kernels;
-    const size_t n = iso_min_size(p->columns, p->shared ? iso_min_size(s->n, p->shared) : s->n);
+    const size_t n = iso_min_size(p->columns, s->n);
     const size_t all = iso_min_size(s->m, p->rows);
     for (size_t m = 1; m <= all; m = m < 40 || m == all ? m + 1 : iso_min_size(m * 2, all)) {
         const struct iso_gemm_strips strips =
-            iso_gemm_strips(p, machine, m, n, s->n * s->k, s->trans_b && !p->shared);
+            iso_gemm_strips(p, machine, m, n, s->n * s->k, s->trans_b);
         size_t most = p->a_in_place ? kernels->direct_mr : kernels->mr;
         if (p->way == ISO_GEMM_W16)
             most = kernels->w16_mr;
@@ -293,6 +294,7 @@ static void check_plans(void) {
         s.w16 = s.panels && below(2);
         s.b16 = s.w16 && below(2);
         s.q = s.panels && !s.w16 ? (int)below(3) * 4 : 0;
+        s.adds = s.own_sums && !s.panels && below(2);
         s.lda = s.trans_a ? s.m : s.k, s.ldb = s.trans_b ? s.k : s.n;
         s.lda = below(2) ? s.lda : iso_round_up(s.lda, 1024);
         s.ldb = below(2) ? s.ldb : iso_round_up(s.ldb, 1024);
@@ -304,25 +306,26 @@ static void check_plans(void) {
         looked_at++;
         const struct iso_gemm_plan p = iso_gemm_plan(&s, &machine);
         require(p.columns > 0 && p.rows > 0 && p.tasks > 0, "blocks", &s, &machine);
-        require(!s.w16 || p.single || p.columns % ISO_WIDE_PANEL == 0, "wide panels", &s, &machine);
+        require(!s.w16 || p.columns % ISO_WIDE_PANEL == 0, "wide panels", &s, &machine);
         require(p.tasks == 1 || p.tasks == s.threads, "tasks", &s, &machine);
-        require(!p.shared == (p.way != ISO_GEMM_PACK_SHARED), "shared columns", &s, &machine);
         require(!(p.a_in_place && s.trans_a) && !(p.strips_in_place && !s.trans_a),
                 "rows or columns of A in place", &s, &machine);
-        require(!p.single || p.task_floats == 0, "a single block has no scratch", &s, &machine);
         const size_t rows_of_sums = p.strip_sums ? p.mr : p.rows;
         const size_t columns_of_sums = p.strip_sums ? ISO_GEMM_STRIP_COLUMNS : p.columns;
-        require(p.strip_sums ==
-                    (s.own_sums && s.k <= ISO_K_BLOCK && !s.b16 && p.way != ISO_GEMM_TRANSPOSED_C),
+        require(p.strip_sums == (s.own_sums && !p.adds && s.k <= ISO_K_BLOCK && !s.b16 &&
+                                 p.way != ISO_GEMM_TRANSPOSED_C),
                 "sums that wait for a strip", &s, &machine);
-        require(!s.own_sums || p.way == ISO_GEMM_TRANSPOSED_C ||
+        require(!p.adds == (!s.adds || s.k > ISO_K_BLOCK || p.way == ISO_GEMM_TRANSPOSED_C ||
+                            p.way == ISO_GEMM_STREAMS),
+                "tiles add to C", &s, &machine);
+        require(!s.own_sums || p.adds || p.way == ISO_GEMM_TRANSPOSED_C ||
                     p.task_floats >=
                         iso_min_size(s.m, rows_of_sums) *
                             iso_min_size(s.n, iso_min_size(columns_of_sums, p.columns)),
                 "room for the sums", &s, &machine);
         struct iso_gemm_shape asked = s;
         asked.lda = asked.ldb = 0, asked.own_sums = 0;
-        if (iso_gemm_plan_floats(&floats, &p, s.k) ||
+        if (iso_gemm_plan_floats(&floats, &p) ||
             iso_gemm_promise(&promised, &asked, &machine, s.own_sums))
             require(false, "status", &s, &machine);
         require(floats <= promised, "no more scratch than promised", &s, &machine);
@@ -342,8 +345,7 @@ static void check_plans(void) {
 static void check_edges(void) {
     enum { BITS = 8 * sizeof(size_t) };
     const size_t root = (size_t)1 << BITS / 2, cube = (size_t)1 << (BITS / 3 + 1);
-    const struct iso_gemm_plan none[] = {{.task_floats = root, .tasks = root},
-                                         {.shared = root, .task_floats = 1, .tasks = 1}};
+    const struct iso_gemm_plan none = {.task_floats = root, .tasks = root};
     for (size_t i = 0; i < COUNT(sets) * MACHINES; i++) {
         const struct iso_gemm_machine machine =
             iso_gemm_machine_of(sets[i / MACHINES], (enum iso_gemm_class)(i % MACHINES));
@@ -358,9 +360,8 @@ static void check_edges(void) {
                     "a matrix beyond memory", &s, &machine);
         }
         struct iso_gemm_shape s = {.m = cube, .n = cube, .k = cube, .ldb = cube, .threads = 4};
-        for (size_t x = 0; x < COUNT(none); x++)
-            require(iso_gemm_plan_floats(&floats, &none[x], root) == ISOBIT_E_OVERFLOW,
-                    "scratch beyond memory", &s, &machine);
+        require(iso_gemm_plan_floats(&floats, &none) == ISOBIT_E_OVERFLOW, "scratch beyond memory",
+                &s, &machine);
         require(iso_gemm_plan(&s, &machine).tasks == 4, "much work is for all", &s, &machine);
         s.panels = 1;
         require(iso_gemm_plan(&s, &machine).tasks == 4, "much work is for all", &s, &machine);

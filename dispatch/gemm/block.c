@@ -16,6 +16,7 @@ struct block {
     float *own_b, *strips_of_a; /* scratch */
     const float *a;
     size_t width, next; /* between steps of k, and between rows of A */
+    int add;            /* the sums to what is there */
 };
 
 /* Columns j .. j+n of B, steps p .. p+k. */
@@ -121,14 +122,14 @@ static void linear_strip(const struct block *w, const struct part_of_b *here, st
         const float *share[ISO_GEMM_COLUMN_BLOCK / ISO_LINEAR_COLUMNS];
         for (size_t tile = 0; tile < tiles && any; tile++)
             share[tile] = next_share(shares);
-        kernels->gemm_linear(c, w->ld, a, w->next, b, bps, done, k, here->p != 0,
+        kernels->gemm_linear(c, w->ld, a, w->next, b, bps, done, k, w->add,
                              bias ? bias + here->j : NULL, relu, any ? share : NULL,
                              shares->floats * sizeof(float), shares->ld,
                              (int)TUNED(&t->machine, interleaved));
     }
     if (left)
         kernels->gemm_direct(c + done, w->ld, a, w->next, b + done / ISO_PANEL * bps, ISO_PANEL,
-                             bps, m, left, k, here->p != 0);
+                             bps, m, left, k, w->add);
     if (last) {
         iso_finish(t, &rest, c, w->ld, w->i0 + i, here->j, m, done);
         iso_finish(t, t->e, c + done, w->ld, w->i0 + i, here->j + done, m, left);
@@ -141,7 +142,7 @@ static void strip(const struct block *w, const struct part_of_b *here, const flo
     const struct iso_product *t = w->t;
     const struct iso_kernels *kernels = t->machine.kernels;
     const size_t n = here->n, k = here->k;
-    const int add = here->p != 0;
+    const int add = w->add;
     const float *a = w->a + i * w->next;
     float *c = sums_of(w, here, i);
     if (packed)
@@ -214,7 +215,7 @@ static void part(const struct block *w, const struct part_of_b *here,
 static void take_a(struct block *w, size_t p, size_t k) {
     const struct iso_product *t = w->t;
     w->a = t->a + w->i0 * t->ai + p * t->ap;
-    w->width = w->strips.rows, w->next = k;
+    w->width = w->strips.rows, w->next = k, w->add = p != 0 || t->plan.adds;
     if (t->plan.way == ISO_GEMM_B16) { /* all rows are one strip */
         t->native->round_b16((uint16_t *)(void *)w->strips_of_a, iso_gemm_b16_ld(t->k), w->a, t->ai,
                              w->m, k);

@@ -36,8 +36,10 @@ void iso_product_narrow(const struct iso_product *t, size_t i0, size_t m, size_t
                   n, rows, k, p != 0);
         }
         for (size_t r = 0; r < rows; r++)
-            for (size_t j = 0; j < n; j++)
-                t->c[(i + r) * t->ldc + j0 + j] = sums[j * ROWS + r];
+            for (size_t j = 0; j < n; j++) {
+                float *c = t->c + (i + r) * t->ldc + j0 + j;
+                *c = t->plan.adds ? *c + sums[j * ROWS + r] : sums[j * ROWS + r];
+            }
     }
     iso_finish(t, t->e, t->c + i0 * t->ldc + j0, t->ldc, i0, j0, m, n);
 }

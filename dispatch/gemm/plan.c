@@ -3,65 +3,13 @@
 
 #include "../check.h"
 
-#define VALUES(...)                                                                                \
-    { __VA_ARGS__ }
-static const struct iso_gemm_tuning tunings[ISO_ISA_COUNT] = {
-#define CONSTANT(...)
-#if defined(__x86_64__)
-#define TUNING(name, avx512, ...) .name = VALUES avx512,
-    [ISO_ISA_avx512] =
-        {
-#include "tuning.def"
-        },
-#undef TUNING
-#define TUNING(name, avx512, avx2, ...) .name = VALUES avx2,
-    [ISO_ISA_avx2] =
-        {
-#include "tuning.def"
-        },
-#undef TUNING
-#elif defined(__aarch64__)
-#define TUNING(name, avx512, avx2, neon, ...) .name = {neon, neon, neon},
-    [ISO_ISA_neon] =
-        {
-#include "tuning.def"
-        },
-#undef TUNING
-#endif
-#define TUNING(name, avx512, avx2, neon, scalar, ...) .name = {scalar, scalar, scalar},
-    [ISO_ISA_scalar] =
-        {
-#include "tuning.def"
-        },
-#undef TUNING
-#undef CONSTANT
-};
-
-struct iso_gemm_machine iso_gemm_machine_of(const struct iso_kernels *kernels,
-                                            enum iso_gemm_class class) {
-    return (struct iso_gemm_machine){kernels, &tunings[kernels->isa], class};
-}
-
-/* Cores with much L2 have, as a rule, a slow L3: servers of Intel read it at a third of what Zen 5
- * does. L1 caches of 32 KiB have 8 ways, larger ones 12, and few misses at a time. */
-struct iso_gemm_machine iso_gemm_this_machine(const struct iso_kernels *kernels) {
-    return iso_gemm_machine_of(kernels, iso_l3_is_slow()                 ? ISO_GEMM_SERVER
-                                        : iso_l1_has_low_associativity() ? ISO_GEMM_SMALL_L1
-                                                                         : ISO_GEMM_OTHER);
-}
-
 /* ------------------------------------------------------------------------ where B comes from */
-
-static int is_far(const struct iso_gemm_machine *machine, size_t n, size_t k) {
-    return n > TUNED(machine, near_floats) / k;
-}
-static int is_in_memory(size_t n, size_t k) { return n > ISO_GEMM_MEMORY_FLOATS / k; }
 
 enum iso_gemm_level iso_gemm_level_of_b(const struct iso_gemm_shape *s,
                                         const struct iso_gemm_machine *machine) {
-    return is_in_memory(s->n, s->k)      ? ISO_GEMM_MEMORY
-           : is_far(machine, s->n, s->k) ? ISO_GEMM_L3
-                                         : ISO_GEMM_NEAR;
+    return s->n * s->k > ISO_GEMM_MEMORY_FLOATS        ? ISO_GEMM_MEMORY
+           : s->n * s->k > TUNED(machine, near_floats) ? ISO_GEMM_L3
+                                                       : ISO_GEMM_NEAR;
 }
 
 /* Whether its rows map to few sets of the caches. */
@@ -87,54 +35,32 @@ size_t iso_gemm_rows_in_place(const struct iso_gemm_shape *s,
 
 /* ------------------------------------------------------------------------------------ the way */
 
-/* Where L1 has few misses at a time, and vectors are as wide as a line: one strip of more than four
- * rows reads a B from beyond L2 in place, once, prefetches its rows into L2, and has its sums in
- * registers. */
-static int is_prefetched(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
-                         int aliased) {
-    const size_t most = machine->kernels->direct_mr;
-    return TUNED(machine, prefetched) && is_far(machine, s->n, s->k) && !s->trans_a &&
-           s->m > ISO_GEMM_FEW_ROWS &&
-           s->m <= (aliased || is_in_memory(s->n, s->k) ? most : most - 1);
-}
-
-static size_t stream_rows(const struct iso_gemm_machine *machine, size_t k) {
-    return k > ISO_K_BLOCK ? TUNED(machine, stream_rows_long) : ISO_GEMM_STREAM_ROWS;
-}
-
-/* Tiles may wait even for a smaller B, if its rows alias in L1 and L2, with a stride that the
- * hardware does not prefetch: where L3 is slow, and vectors of 32 bytes on Zen 5. */
-static int is_strided(const struct iso_gemm_machine *machine, size_t n, size_t k, int aliased) {
-    return aliased && TUNED(machine, rows_strided) && n >= ISO_GEMM_STRIDED_RUN &&
-           n < 4 * ISO_GEMM_STRIDED_RUN && n > ISO_L2_FLOATS / k;
-}
-
-/* Tiles would go down the columns of a B from beyond L2, a few lines of each of its rows at a time,
- * at a third of what memory gives. */
-static int streams(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
-                   int in_place, int aliased) {
-    if (s->m > stream_rows(machine, s->k) || (s->own_sums && s->m > 1))
-        return 0;
-    if (s->m > ISO_GEMM_FEW_ROWS && s->m <= TUNED(machine, rows_strided) &&
-        is_strided(machine, s->n, s->k, aliased))
-        return 1;
-    if (s->m == 1)
-        return s->n > ISO_L2_FLOATS / s->k;
-    return (in_place || s->trans_a) && is_far(machine, s->n, s->k) &&
-           s->n >= TUNED(machine, stream_run) &&
-           (s->m > ISO_GEMM_FEW_ROWS || s->n > ISO_GEMM_FEW_FLOATS / s->k);
-}
-
 static enum iso_gemm_way row_major_way(const struct iso_gemm_shape *s,
-                                       const struct iso_gemm_machine *machine, int own) {
-    const int aliased = is_aliased(s, machine);
-    const int in_place = s->m <= iso_gemm_rows_in_place(s, machine) ||
-                         s->n * s->k <= TUNED(machine, floats_in_place);
-    if (in_place && is_prefetched(s, machine, aliased))
+                                       const struct iso_gemm_machine *machine) {
+    const size_t m = s->m, n = s->n, b = n * s->k;
+    const enum iso_gemm_level level = iso_gemm_level_of_b(s, machine);
+    const int aliased = is_aliased(s, machine), few = m <= ISO_GEMM_FEW_ROWS;
+    const int in_place =
+        m <= rows_in_place(machine, level, aliased) || b <= TUNED(machine, floats_in_place);
+    /* Where L1 has few misses at a time, and vectors are as wide as a line: one strip reads a B
+     * from beyond L2 in place, once, prefetches its rows into L2, and has its sums in registers. */
+    if (TUNED(machine, prefetched) && in_place && level != ISO_GEMM_NEAR && !s->trans_a && !few &&
+        m <= machine->kernels->direct_mr - (size_t)(!aliased && level == ISO_GEMM_L3))
         return ISO_GEMM_PREFETCH;
-    if (streams(s, machine, in_place, aliased))
+    /* Tiles would go down the columns of a B from beyond L2, a few lines of each of its rows at a
+     * time, at a third of what memory gives. They may wait even for a smaller B, if its rows alias
+     * in L1 and L2, with a stride that the hardware does not prefetch: where L3 is slow, and
+     * vectors of 32 bytes on Zen 5. */
+    const int strided = aliased && !few && m <= TUNED(machine, rows_strided) &&
+                        n >= ISO_GEMM_STRIDED_RUN && n < 4 * ISO_GEMM_STRIDED_RUN &&
+                        b > ISO_L2_FLOATS;
+    const int far = (in_place || s->trans_a) && level != ISO_GEMM_NEAR &&
+                    n >= TUNED(machine, stream_run) && (!few || b > ISO_GEMM_FEW_FLOATS);
+    const size_t most =
+        s->k > ISO_K_BLOCK ? TUNED(machine, stream_rows_long) : ISO_GEMM_STREAM_ROWS;
+    if (m == 1 ? b > ISO_L2_FLOATS : m <= most && !s->own_sums && (strided || far))
         return ISO_GEMM_STREAMS;
-    return in_place ? ISO_GEMM_IN_PLACE : own ? ISO_GEMM_PACK : ISO_GEMM_PACK_SHARED;
+    return in_place ? ISO_GEMM_IN_PLACE : ISO_GEMM_PACK;
 }
 
 /* Whole vectors of rows, and a last one if it is full enough, or makes two where the others would
@@ -148,38 +74,34 @@ size_t iso_gemm_rows_in_lanes(const struct iso_kernels *kernels, size_t m, size_
 
 /* Packing A, and transposing and copying C, costs less than packing B. */
 static int transposes_c(const struct iso_gemm_shape *s, const struct iso_kernels *kernels) {
-    return s->m > kernels->rows_in_place_bt && s->m <= ISO_GEMM_ROW_BLOCK &&
-           iso_gemm_rows_in_lanes(kernels, s->m, s->ldb) && s->n > ISO_PANEL &&
-           s->m * (s->k + 2 * s->n) < s->n * s->k && !(s->k > ISO_K_BLOCK && s->own_sums);
+    return s->m <= ISO_GEMM_ROW_BLOCK && iso_gemm_rows_in_lanes(kernels, s->m, s->ldb) &&
+           s->n > ISO_PANEL && s->m * (s->k + 2 * s->n) < s->n * s->k &&
+           !(s->k > ISO_K_BLOCK && s->own_sums);
 }
 
-/* Rows, at most, that dequantise B in registers. */
-static size_t rows_q(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine) {
-    return s->q == 4 ? TUNED(machine, rows_q4) : TUNED(machine, rows_q8);
+/* Rows, at most, that widen or dequantise a packed B in registers. */
+static size_t rows_in_registers(const struct iso_gemm_shape *s,
+                                const struct iso_gemm_machine *machine) {
+    return s->w16      ? TUNED(machine, rows_w16)
+           : s->q == 4 ? TUNED(machine, rows_q4)
+                       : TUNED(machine, rows_q8);
 }
 
-/* With columns for each thread none shares what it packs, so a block of B is used up while it is in
- * cache. */
 static enum iso_gemm_way way_of(const struct iso_gemm_shape *s,
                                 const struct iso_gemm_machine *machine) {
-    const int own = s->m <= ISO_GEMM_ROW_BLOCK ||
-                    (!s->trans_a && !(s->own_sums && s->k > ISO_K_BLOCK) &&
-                     (s->threads == 1 || s->n / s->threads >= ISO_GEMM_OWN_COLUMNS));
     if (s->b16)
         return ISO_GEMM_B16;
-    if (s->w16)
-        return s->m <= TUNED(machine, rows_w16) ? ISO_GEMM_W16 : ISO_GEMM_WIDEN;
-    if (s->q)
-        return s->m <= rows_q(s, machine) ? ISO_GEMM_Q : ISO_GEMM_WIDEN;
+    if (s->w16 || s->q)
+        return s->m > rows_in_registers(s, machine) ? ISO_GEMM_WIDEN
+               : s->w16                             ? ISO_GEMM_W16
+                                                    : ISO_GEMM_Q;
     if (s->panels)
         return ISO_GEMM_PANELS;
     if (!s->trans_b)
-        return row_major_way(s, machine, own);
-    if (!own)
-        return ISO_GEMM_PACK_SHARED;
-    if (transposes_c(s, machine->kernels))
-        return ISO_GEMM_TRANSPOSED_C;
-    return s->m > machine->kernels->rows_in_place_bt ? ISO_GEMM_PACK : ISO_GEMM_TRANSPOSED_B;
+        return row_major_way(s, machine);
+    return s->m <= machine->kernels->rows_in_place_bt ? ISO_GEMM_TRANSPOSED_B
+           : transposes_c(s, machine->kernels)        ? ISO_GEMM_TRANSPOSED_C
+                                                      : ISO_GEMM_PACK;
 }
 
 static int reads_a_in_place(enum iso_gemm_way way, int trans_a) {
@@ -191,6 +113,11 @@ static int reads_a_in_place(enum iso_gemm_way way, int trans_a) {
 
 static int has_own_b(enum iso_gemm_way way) {
     return way == ISO_GEMM_PACK || way == ISO_GEMM_WIDEN;
+}
+
+/* Of a block. What a task packs or widens, many rows use. */
+static size_t most_rows(enum iso_gemm_way way) {
+    return has_own_b(way) ? ISO_GEMM_OWN_ROWS : ISO_GEMM_ROW_BLOCK;
 }
 
 /* Whether own sums of so many steps are done with each strip. */
@@ -230,7 +157,7 @@ static size_t task_floats(enum iso_gemm_way way, const struct iso_kernels *kerne
                  (sums ? iso_min_size(n, ISO_GEMM_STREAM_FLOATS) : 0) +
                  (k > ISO_K_BLOCK ? iso_min_size(m * n, ISO_GEMM_STREAM_FLOATS) : 0);
     } else { /* a packed block of A, sums, a packed block of B */
-        const size_t rows = iso_round_up(iso_min_size(m, ISO_GEMM_ROW_BLOCK), kernels->mr);
+        const size_t rows = iso_round_up(iso_min_size(m, most_rows(way)), kernels->mr);
         const size_t of_a = way == ISO_GEMM_B16 ? iso_gemm_b16_ld(k) / 2 : a_in_place ? 0 : steps;
         floats = rows * of_a + (sums ? sums_floats(way, kernels, rows, n, k) : 0);
         floats += iso_gemm_own_floats(way, n, k);
@@ -238,25 +165,23 @@ static size_t task_floats(enum iso_gemm_way way, const struct iso_kernels *kerne
     return iso_round_up(floats, ISO_LINE);
 }
 
-/* Too small for threads. One row waits for B and takes as long as two. */
-static int is_small(size_t m, size_t n, size_t k) {
-    size_t work;
-    return !__builtin_mul_overflow(m == 1 ? 2 : m, n, &work) &&
-           !__builtin_mul_overflow(work, k, &work) && work < ISO_GEMM_SMALL_WORK;
-}
-
+/* Fewer where there is too little work. One row waits for B and takes as long as two. */
 static size_t tasks_of(size_t m, size_t n, size_t k, size_t threads) {
-    return threads > 1 && !is_small(m, n, k) ? threads : 1;
+    size_t work;
+    const int small = !__builtin_mul_overflow(m == 1 ? 2 : m, n, &work) &&
+                      !__builtin_mul_overflow(work, k, &work) && work < ISO_GEMM_SMALL_WORK;
+    return small ? 1 : threads;
 }
 
 /* PACK: columns that a task packs and uses up at a time, so that all have as many. A vector next to
- * the tiles takes longer than its share. */
-static size_t own_columns(size_t n, size_t tasks) {
+ * the tiles takes longer than its share, and with each block A is packed again, if it is at all. */
+static size_t own_columns(size_t n, size_t row_blocks, size_t tasks, int packs_a) {
     size_t best = ISO_LINEAR_COLUMNS, least = SIZE_MAX;
     for (size_t columns = best; columns <= 2 * ISO_GEMM_COLUMN_BLOCK; columns += ISO_PANEL) {
-        const size_t chunks = (n + columns - 1) / columns, each = (chunks + tasks - 1) / tasks;
+        const size_t blocks = (n + columns - 1) / columns * row_blocks;
         const size_t rest = columns % ISO_LINEAR_COLUMNS;
-        const size_t time = each * (columns + (rest == ISO_PANEL ? 4 : rest ? 1 : 0));
+        const size_t more = (rest == ISO_PANEL ? 4u : rest ? 1u : 0u) + (packs_a ? 8u : 0u);
+        const size_t time = (blocks + tasks - 1) / tasks * (columns + more);
         if (time <= least)
             best = columns, least = time;
     }
@@ -273,50 +198,44 @@ static size_t parts_of(enum iso_gemm_way way, size_t m, size_t tasks) {
     return way == ISO_GEMM_STREAMS || way == ISO_GEMM_B16 ? 2 * tasks : 4 * tasks;
 }
 
-static size_t stream_columns(size_t m, size_t n, size_t tasks) {
-    const size_t parts = parts_of(ISO_GEMM_STREAMS, m, tasks);
-    const size_t part = iso_round_up((n + parts - 1) / parts, (size_t)4 * ISO_PANEL);
-    return iso_round_up(tasks > 1 ? iso_min_size(part, n) : n, ISO_PANEL);
-}
-
 /* Columns of a block for one thread, before they are cut for more. */
-static size_t columns_of(const struct iso_gemm_plan *p, const struct iso_gemm_shape *s, size_t n) {
-    const int long_k = s->k > ISO_K_BLOCK;
-    if (p->way == ISO_GEMM_STREAMS)
-        return iso_min_size(stream_columns(s->m, n, p->tasks),
+static size_t columns_of(const struct iso_gemm_plan *p, const struct iso_gemm_shape *s) {
+    if (p->way == ISO_GEMM_STREAMS) {
+        const size_t parts = p->tasks > 1 ? parts_of(p->way, s->m, p->tasks) : 1;
+        const size_t part = iso_round_up((s->n + parts - 1) / parts, (size_t)4 * ISO_PANEL);
+        return iso_min_size(iso_round_up(iso_min_size(part, s->n), ISO_PANEL),
                             ISO_GEMM_STREAM_FLOATS / s->m / ISO_PANEL * ISO_PANEL);
+    }
     if (s->own_sums && !p->strip_sums && p->way != ISO_GEMM_TRANSPOSED_C)
         return s->w16 || s->q ? ISO_GEMM_PART_COLUMNS : ISO_GEMM_COLUMN_BLOCK;
     /* All blocks of k for some columns at a time, of a B from beyond L2: what the hardware
      * prefetches beyond a block of k is the next one. */
-    if (p->way == ISO_GEMM_TRANSPOSED_B && long_k && n > ISO_L2_FLOATS / s->k)
+    if (p->way == ISO_GEMM_TRANSPOSED_B && s->k > ISO_K_BLOCK && s->n * s->k > ISO_L2_FLOATS)
         return s->m == 1 ? ISO_PANEL : ISO_GEMM_K_COLUMNS_BT;
-    return n;
+    return s->n;
 }
 
 static void set_blocks(struct iso_gemm_plan *p, const struct iso_gemm_shape *s,
                        const struct iso_kernels *kernels) {
-    const size_t n = p->shared ? iso_min_size(s->n, p->shared) : s->n;
-    const int waits = s->own_sums && !p->strip_sums;
-    const size_t most = has_own_b(p->way) && !waits ? ISO_GEMM_OWN_ROWS : ISO_GEMM_ROW_BLOCK;
-    const size_t unit = s->w16 ? ISO_WIDE_PANEL : ISO_PANEL;
-    size_t row_blocks = (s->m + most - 1) / most;
+    size_t row_blocks = (s->m + most_rows(p->way) - 1) / most_rows(p->way);
     const size_t least = p->way == ISO_GEMM_WIDEN  ? ISO_GEMM_PART_COLUMNS
                          : p->way == ISO_GEMM_PACK ? ISO_LINEAR_COLUMNS
                                                    : (size_t)4 * ISO_PANEL;
     /* All tasks have a part, though they may pack, round or widen something again. */
-    const size_t narrow = (n + least - 1) / least, parts = (p->tasks + narrow - 1) / narrow;
+    const size_t narrow = (s->n + least - 1) / least, parts = (p->tasks + narrow - 1) / narrow;
     row_blocks = row_blocks < parts ? parts : row_blocks;
     p->rows = iso_round_up((s->m + row_blocks - 1) / row_blocks,
                            p->a_in_place ? kernels->direct_mr : kernels->mr);
-    p->columns = columns_of(p, s, n);
+    p->columns = columns_of(p, s);
     if (p->tasks > 1 && p->way == ISO_GEMM_PACK) {
-        p->columns = iso_min_size(own_columns(n, p->tasks), p->columns);
+        p->columns = iso_min_size(
+            own_columns(s->n, row_blocks, p->tasks, !p->a_in_place && !p->strips_in_place),
+            p->columns);
     } else if (p->tasks > 1 && p->way != ISO_GEMM_STREAMS && row_blocks < 4 * p->tasks) {
         const size_t chunks = (parts_of(p->way, s->m, p->tasks) + row_blocks - 1) / row_blocks;
-        p->columns = iso_min_size(iso_round_up((n + chunks - 1) / chunks, least), p->columns);
+        p->columns = iso_min_size(iso_round_up((s->n + chunks - 1) / chunks, least), p->columns);
     }
-    p->columns = iso_round_up(p->columns, unit);
+    p->columns = iso_round_up(p->columns, s->w16 ? ISO_WIDE_PANEL : ISO_PANEL);
 }
 
 /* Rows of a strip, at most. */
@@ -324,17 +243,17 @@ static size_t strip_mr(const struct iso_gemm_plan *p, const struct iso_gemm_shap
                        const struct iso_gemm_machine *machine) {
     const struct iso_kernels *kernels = machine->kernels;
     const int in_streams = p->way == ISO_GEMM_STREAMS;
+    const int b_in_place =
+        p->a_in_place && (p->way == ISO_GEMM_IN_PLACE || p->way == ISO_GEMM_PREFETCH);
     size_t most = p->a_in_place && !in_streams ? kernels->direct_mr : kernels->mr;
     if (p->way == ISO_GEMM_B16) /* a block: the kernel cuts it as it likes */
         return ISO_GEMM_ROW_BLOCK + kernels->mr;
     if (p->way == ISO_GEMM_W16 || p->way == ISO_GEMM_Q)
         return p->way == ISO_GEMM_Q ? kernels->q_mr : kernels->w16_mr;
-    if (!in_streams &&
-        !(p->a_in_place && (p->way == ISO_GEMM_IN_PLACE || p->way == ISO_GEMM_PREFETCH)))
-        return most;
-    if (is_aliased(s, machine) && s->n > TUNED(machine, floats_in_place) / s->k)
+    if ((b_in_place || in_streams) && is_aliased(s, machine) &&
+        s->n * s->k > TUNED(machine, floats_in_place))
         most = iso_min_size(most, TUNED(machine, aliased_mr));
-    if (in_streams && is_in_memory(s->n, s->k))
+    if (in_streams && iso_gemm_level_of_b(s, machine) == ISO_GEMM_MEMORY)
         most = iso_min_size(most, TUNED(machine, memory_mr));
     return most;
 }
@@ -344,127 +263,92 @@ static size_t strip_mr(const struct iso_gemm_plan *p, const struct iso_gemm_shap
  * an L3 is fast as long as other cores do not use it: down many rows, a few lines of each, tiles
  * would take three times as long when they do not. */
 static size_t streams_of(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine) {
+    const size_t most = TUNED(machine, streams);
     if (s->m == 1)
         return ISO_K_BLOCK;
-    const size_t most = TUNED(machine, streams);
-    if (s->m <= ISO_GEMM_FEW_ROWS || is_in_memory(s->n, s->k) || most <= ISO_GEMM_STREAMS_MEMORY)
+    if (s->m <= ISO_GEMM_FEW_ROWS || most <= ISO_GEMM_STREAMS_MEMORY ||
+        iso_gemm_level_of_b(s, machine) == ISO_GEMM_MEMORY)
         return ISO_GEMM_STREAMS_MEMORY;
     return s->k > ISO_K_BLOCK ? most / 2 : most;
 }
 
-/* On one thread, and nothing waits in scratch. */
-static int is_single(const struct iso_gemm_plan *p, const struct iso_gemm_shape *s) {
-    return (p->a_in_place || p->strips_in_place) && s->m <= ISO_GEMM_ROW_BLOCK && !s->own_sums &&
-           !p->shared && !has_own_b(p->way) && p->way != ISO_GEMM_STREAMS &&
-           is_small(s->m, s->n, s->k);
-}
-
-struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *s,
+struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *shape,
                                    const struct iso_gemm_machine *machine) {
+    const struct iso_gemm_shape *s = shape;
     struct iso_gemm_plan p = {.way = way_of(s, machine)};
+    struct iso_gemm_shape adding = *s;
+    adding.own_sums = 0;
+    p.adds = s->adds && s->k <= ISO_K_BLOCK && p.way != ISO_GEMM_STREAMS &&
+             p.way != ISO_GEMM_TRANSPOSED_C;
+    if (p.adds)
+        s = &adding;
     p.a_in_place = reads_a_in_place(p.way, s->trans_a);
-    if (p.way == ISO_GEMM_PACK_SHARED)
-        p.shared = iso_round_up(iso_min_size(s->n, ISO_GEMM_SHARED_COLUMNS), ISO_PANEL);
     p.mr = strip_mr(&p, s, machine);
     p.strips_in_place = s->trans_a && p.way != ISO_GEMM_TRANSPOSED_C && p.way != ISO_GEMM_STREAMS &&
                         iso_gemm_reads_strips(machine->kernels, s->m, s->k, s->lda, p.mr);
     p.strip_sums = s->own_sums && ends_with_strip(p.way, s->k);
-    p.single = is_single(&p, s);
-    if (p.single) {
-        p.rows = s->m, p.columns = s->n, p.tasks = 1;
-        return p;
-    }
     if (p.way == ISO_GEMM_STREAMS)
         p.streams = streams_of(s, machine);
-    const size_t n = p.shared ? iso_min_size(s->n, p.shared) : s->n;
-    p.tasks = tasks_of(s->m, n, s->k, s->threads);
+    p.tasks = tasks_of(s->m, s->n, s->k, s->threads);
     set_blocks(&p, s, machine->kernels);
     p.task_floats =
-        task_floats(p.way, machine->kernels, s->m, p.way == ISO_GEMM_STREAMS ? p.columns : n, s->k,
-                    p.a_in_place || p.strips_in_place, s->own_sums);
+        task_floats(p.way, machine->kernels, s->m, p.way == ISO_GEMM_STREAMS ? p.columns : s->n,
+                    s->k, p.a_in_place || p.strips_in_place, s->own_sums);
     return p;
 }
 
-iso_status iso_gemm_plan_floats(size_t *floats, const struct iso_gemm_plan *p, size_t k) {
-    size_t shared;
-    return iso_mul_overflows(&shared, p->shared, k) ||
-                   iso_mul_overflows(floats, p->task_floats, p->tasks) ||
-                   __builtin_add_overflow(*floats, shared, floats)
-               ? ISOBIT_E_OVERFLOW
-               : ISOBIT_OK;
+iso_status iso_gemm_plan_floats(size_t *floats, const struct iso_gemm_plan *p) {
+    return iso_mul_overflows(floats, p->task_floats, p->tasks) ? ISOBIT_E_OVERFLOW : ISOBIT_OK;
 }
 
-/* *floats becomes the scratch of this way too, with m rows, if that is more. */
-static iso_status promise_also(size_t *floats, enum iso_gemm_way way, size_t m, size_t shared,
-                               const struct iso_gemm_shape *s, const struct iso_kernels *kernels,
-                               int sums) {
-    const size_t n = shared ? iso_min_size(s->n, shared) : s->n;
-    const int a_in_place = reads_a_in_place(way, s->trans_a);
-    struct iso_gemm_plan p = {.shared = shared, .tasks = tasks_of(m, n, s->k, s->threads)};
-    p.task_floats =
-        task_floats(way, kernels, m, way == ISO_GEMM_STREAMS ? stream_columns(1, n, p.tasks) : n,
-                    s->k, a_in_place, sums);
-    size_t these;
-    const iso_status status = iso_gemm_plan_floats(&these, &p, s->k);
-    if (!status && these > *floats)
-        *floats = these;
-    return status;
+/* The most rows with which a product of up to s->m rows takes this way, or one that needs no less
+ * scratch; 0: it never does. */
+static size_t promised_rows(enum iso_gemm_way way, const struct iso_gemm_shape *s,
+                            const struct iso_gemm_machine *machine) {
+    const size_t b = s->n * s->k;
+    if (s->panels) /* widened B takes more than that of fewer rows in registers */
+        return way == way_of(s, machine) ? s->m : 0;
+    switch (way) {
+    case ISO_GEMM_IN_PLACE: return s->trans_b ? 0 : s->m;
+    case ISO_GEMM_STREAMS:
+        return s->trans_b || b <= ISO_L2_FLOATS ? 0 : iso_min_size(s->m, ISO_GEMM_STREAM_ROWS);
+    case ISO_GEMM_PACK:
+        return s->m > iso_gemm_rows_in_place(s, machine) &&
+                       (s->trans_b || b > TUNED(machine, floats_in_place))
+                   ? s->m
+                   : 0;
+    case ISO_GEMM_TRANSPOSED_B:
+        return s->trans_b ? iso_min_size(s->m, machine->kernels->rows_in_place_bt) : 0;
+    case ISO_GEMM_TRANSPOSED_C: return s->trans_b ? iso_min_size(s->m, ISO_GEMM_ROW_BLOCK) : 0;
+    default: return 0;
+    }
 }
 
 iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
                             const struct iso_gemm_machine *machine, int sums) {
-    const struct iso_kernels *kernels = machine->kernels;
-    const struct iso_gemm_shape *s = shape;
-    const size_t few = iso_min_size(s->m, ISO_GEMM_ROW_BLOCK);
+    struct iso_gemm_shape s = *shape;
     size_t extent;
-    iso_status status = ISOBIT_OK;
-    *floats = 0;
-    if (s->b16)
-        return promise_also(floats, ISO_GEMM_B16, s->m, 0, s, kernels, sums);
-    if (s->w16 || s->q) {
-        const size_t rows = s->q ? rows_q(s, machine) : TUNED(machine, rows_w16);
-        const size_t most = iso_min_size(s->m, rows);
-        status = promise_also(floats, s->q ? ISO_GEMM_Q : ISO_GEMM_W16, most, 0, s, kernels, sums);
-        return status || s->m == most
-                   ? status
-                   : promise_also(floats, ISO_GEMM_WIDEN, s->m, 0, s, kernels, sums);
-    }
-    if (s->panels)
-        return promise_also(floats, ISO_GEMM_PANELS, s->m, 0, s, kernels, sums);
-    if (iso_mul_overflows(&extent, s->m, s->n) || iso_mul_overflows(&extent, s->m, s->k) ||
-        iso_mul_overflows(&extent, s->n, s->k))
+    if (!s.panels && (iso_mul_overflows(&extent, s.m, s.n) ||
+                      iso_mul_overflows(&extent, s.m, s.k) || iso_mul_overflows(&extent, s.n, s.k)))
         return ISOBIT_E_OVERFLOW; /* matrices that nobody has */
-    /* As if every thread shared what is packed, which takes the most, and rows of B few sets. */
-    struct iso_gemm_shape worst = *s;
-    worst.threads = SIZE_MAX, worst.ldb = 0;
-    const enum iso_gemm_way way = way_of(&worst, machine);
-    const int packs = s->m > rows_in_place(machine, iso_gemm_level_of_b(s, machine), 1) &&
-                      s->n > TUNED(machine, floats_in_place) / s->k;
-    if (way == ISO_GEMM_PACK_SHARED)
-        status = promise_also(floats, way, s->m,
-                              iso_round_up(iso_min_size(s->n, ISO_GEMM_SHARED_COLUMNS), ISO_PANEL),
-                              s, kernels, sums);
-    else if (!s->trans_b && (s->trans_a || sums))
-        status = promise_also(floats, ISO_GEMM_IN_PLACE, s->m, 0, s, kernels, sums);
-    /* With own sums of one block of k more rows, too, have blocks of B of their own. */
-    if (!status && (s->trans_b || packs))
-        status = promise_also(floats, ISO_GEMM_PACK, sums && !s->trans_a ? s->m : few, 0, s,
-                              kernels, sums);
-    if (!status && s->trans_b)
-        status = promise_also(floats, ISO_GEMM_TRANSPOSED_C, few, 0, s, kernels, sums);
-    if (!status && s->trans_b)
-        status = promise_also(floats, ISO_GEMM_TRANSPOSED_B,
-                              iso_min_size(s->m, kernels->rows_in_place_bt), 0, s, kernels, sums);
-    if (!s->trans_b && s->n > ISO_L2_FLOATS / s->k) {
-        const int several = is_far(machine, s->n, s->k) || is_strided(machine, s->n, s->k, 1);
-        const size_t rows = several ? iso_min_size(s->m, stream_rows(machine, s->k)) : 1;
-        worst.threads = 1; /* fewer rows may be too little work for more */
-        if (!status)
-            status = promise_also(floats, ISO_GEMM_STREAMS, rows, 0, &worst, kernels, sums);
-        if (!status)
-            status = promise_also(floats, ISO_GEMM_STREAMS, rows, 0, s, kernels, sums);
+    s.ldb = 0;                    /* as if its rows were aliased: fewer are read in place */
+    *floats = 0;
+    for (enum iso_gemm_way way = 0; way <= ISO_GEMM_WIDEN; way++) {
+        const size_t rows = promised_rows(way, &s, machine);
+        if (rows == 0)
+            continue;
+        const size_t tasks = tasks_of(rows, s.n, s.k, s.threads);
+        const size_t n = way == ISO_GEMM_STREAMS ? s.n / tasks + (size_t)4 * ISO_PANEL : s.n;
+        const struct iso_gemm_plan p = {.tasks = tasks,
+                                        .task_floats =
+                                            task_floats(way, machine->kernels, rows, n, s.k,
+                                                        reads_a_in_place(way, s.trans_a), sums)};
+        size_t these;
+        if (iso_gemm_plan_floats(&these, &p))
+            return ISOBIT_E_OVERFLOW;
+        *floats = these > *floats ? these : *floats;
     }
-    return status;
+    return ISOBIT_OK;
 }
 
 /* --------------------------------------------------------------------------- strips of a block */
@@ -495,7 +379,7 @@ struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
                                        const struct iso_gemm_machine *machine, size_t m, size_t n,
                                        size_t b_floats, int trans_b) {
     const size_t mr = plan->mr;
-    const int panels = plan->way == ISO_GEMM_PANELS || plan->way == ISO_GEMM_PACK_SHARED;
+    const int panels = plan->way == ISO_GEMM_PANELS;
     struct iso_gemm_strips s = {.count = (m + mr - 1) / mr, .columns = n};
     s.rows = (m + s.count - 1) / s.count;
     s.packing = plan->way == ISO_GEMM_PACK && !trans_b && plan->a_in_place && m >= mr &&

@@ -6,42 +6,9 @@
 #ifndef ISOBIT_GEMM_PLAN_H
 #define ISOBIT_GEMM_PLAN_H
 
-#include "../select.h"
+#include "../tuning.h"
 
 #include <isobit/ops.h>
-
-enum {
-#define CONSTANT(name, value, ...) ISO_GEMM_##name = (value),
-#define TUNING(...)
-#include "tuning.def"
-#undef CONSTANT
-#undef TUNING
-};
-
-/* Kinds of cores that need other values. */
-enum iso_gemm_class { ISO_GEMM_SERVER, ISO_GEMM_SMALL_L1, ISO_GEMM_OTHER, ISO_GEMM_CLASSES };
-
-/* For one instruction set. */
-struct iso_gemm_tuning {
-#define CONSTANT(...)
-#define TUNING(name, ...) unsigned name[ISO_GEMM_CLASSES];
-#include "tuning.def"
-#undef CONSTANT
-#undef TUNING
-};
-
-/* What a plan knows of the machine. */
-struct iso_gemm_machine {
-    const struct iso_kernels *kernels;
-    const struct iso_gemm_tuning *tuning;
-    enum iso_gemm_class class;
-};
-#define TUNED(machine, name) ((machine)->tuning->name[(machine)->class])
-
-/* This machine, or another one, with these kernels. */
-struct iso_gemm_machine iso_gemm_this_machine(const struct iso_kernels *kernels);
-struct iso_gemm_machine iso_gemm_machine_of(const struct iso_kernels *kernels,
-                                            enum iso_gemm_class class);
 
 struct iso_gemm_shape {
     size_t m, n, k; /* all > 0 */
@@ -53,6 +20,7 @@ struct iso_gemm_shape {
     int b16;      /* these are BF16, and so is A when it is multiplied: native numerics */
     int q;        /* or 4 or 8, so many, in groups, see iso_pack_q */
     int own_sums; /* sums cannot wait in C, which the epilogue reads */
+    int adds;     /* and that only to add them: alpha and beta are 1, there is nothing else */
 };
 
 enum iso_gemm_way {
@@ -61,7 +29,6 @@ enum iso_gemm_way {
     ISO_GEMM_PREFETCH,     /* the same, prefetched into L2 */
     ISO_GEMM_STREAMS,      /* the same, along its rows, several of them at a time */
     ISO_GEMM_PACK,         /* each task packs the blocks of B that it needs */
-    ISO_GEMM_PACK_SHARED,  /* all tasks pack columns of B, then use them */
     ISO_GEMM_TRANSPOSED_B, /* a transposed B, read where it lies and transposed in registers */
     ISO_GEMM_TRANSPOSED_C, /* a transposed B: C' = B A', which packs A and transposes C */
     ISO_GEMM_W16,          /* B in panels of 16-bit elements, widened in registers */
@@ -75,20 +42,19 @@ struct iso_gemm_plan {
     int a_in_place;       /* a row-major A, read where it lies */
     int strips_in_place;  /* a transposed A, likewise: its rows are the steps of strips */
     int strip_sums;       /* own sums wait for the end of their strip only: k is one block */
-    size_t shared;        /* PACK_SHARED: columns that are packed at a time; else 0 */
+    int adds;             /* tiles add the sums to C, and that is all of the epilogue */
     size_t rows, columns; /* of a block, the unit of work of a task */
     size_t tasks;
     size_t task_floats; /* scratch of each task */
     size_t mr;          /* rows of a strip, at most */
     size_t streams;     /* STREAMS: rows of B at a time */
-    int single;         /* one block without scratch */
 };
 
 struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *shape,
                                    const struct iso_gemm_machine *machine);
 
-/* Scratch of all tasks and the shared columns. */
-iso_status iso_gemm_plan_floats(size_t *floats, const struct iso_gemm_plan *plan, size_t k);
+/* Scratch of all tasks. */
+iso_status iso_gemm_plan_floats(size_t *floats, const struct iso_gemm_plan *plan);
 
 /*
  * The scratch that callers are told to bring, before C and ldb are known: enough for every plan of
@@ -96,6 +62,12 @@ iso_status iso_gemm_plan_floats(size_t *floats, const struct iso_gemm_plan *plan
  */
 iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
                             const struct iso_gemm_machine *machine, int sums);
+
+/* Whether it is one block without scratch. */
+static inline int iso_gemm_is_single(const struct iso_gemm_plan *plan, size_t m, size_t n) {
+    return plan->tasks == 1 && plan->task_floats == 0 && m <= plan->rows && n <= plan->columns &&
+           plan->way != ISO_GEMM_STREAMS;
+}
 
 /* How a block of m rows and n columns is worked off, strip by strip. */
 struct iso_gemm_strips {
@@ -129,7 +101,7 @@ static inline int iso_gemm_is_narrow(const struct iso_kernels *kernels, size_t m
                                      size_t k, int others) {
     return n > 0 && n <= (others ? ISO_GEMM_NARROWEST / 2 : ISO_GEMM_NARROWEST) &&
            2 * n <= kernels->vector_floats && m >= kernels->vector_floats &&
-           (!others || m >= ISO_GEMM_NARROW_FLOATS / k);
+           (!others || m * k >= ISO_GEMM_NARROW_FLOATS);
 }
 
 /*

@@ -63,10 +63,6 @@ void iso_product_narrow(const struct iso_product *t, size_t i, size_t m, size_t 
 /* Runs the plan, in the caller's workspace or in memory of its own. */
 iso_status iso_product_run(const iso_context *context, struct iso_product *t);
 
-/* Packs n columns of B, element (p, j) at b[j * bj + p * bp], into panels, in `tasks` tasks. */
-void iso_pack_panels(const iso_context *context, const struct iso_kernels *kernels, float *panels,
-                     const float *b, size_t bj, size_t bp, size_t n, size_t k, size_t tasks);
-
 /* Arguments that the entry points share. */
 iso_status iso_check_epilogue(float *c, size_t ldc, size_t m, size_t n,
                               const struct iso_epilogue *e);

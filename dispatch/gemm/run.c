@@ -70,24 +70,6 @@ static void run_all(const iso_context *context, struct iso_product *t) {
     iso_parallel(context, t->plan.tasks, run_blocks, t);
 }
 
-static void run_shared(const iso_context *context, const struct iso_product *t) {
-    float *panels = t->scratch + t->plan.tasks * t->plan.task_floats;
-    const size_t bj = t->trans_b ? t->bps : 1, bp = t->trans_b ? 1 : t->bs;
-    for (size_t j = 0; j < t->n; j += t->plan.shared) {
-        struct iso_product some = *t;
-        struct iso_epilogue e = *t->e;
-        some.n = iso_min_size(t->n - j, t->plan.shared);
-        iso_pack_panels(context, t->machine.kernels, panels, t->b + j * bj, bj, bp, some.n, t->k,
-                        t->plan.tasks);
-        some.b = panels, some.bs = ISO_PANEL, some.bps = t->k * ISO_PANEL, some.trans_b = 0;
-        some.c = t->c + j;
-        e.bias = e.bias ? e.bias + j : NULL;
-        e.residual = e.residual ? e.residual + j : NULL;
-        some.e = &e;
-        run_all(context, &some);
-    }
-}
-
 /* Not in iso_product_run, so that small products do not set up its stack. */
 static __attribute__((noinline)) iso_status run_with_scratch(const iso_context *context,
                                                              struct iso_product *t) {
@@ -95,21 +77,18 @@ static __attribute__((noinline)) iso_status run_with_scratch(const iso_context *
     void *owned = NULL;
     size_t floats;
     t->scratch = local;
-    iso_status status = iso_gemm_plan_floats(&floats, &t->plan, t->k);
+    iso_status status = iso_gemm_plan_floats(&floats, &t->plan);
     if (!status && (floats > ISO_LOCAL_SCRATCH || (context && context->workspace)))
         status = iso_scratch(&t->scratch, &owned, context, floats);
     if (status)
         return status;
-    if (t->plan.shared)
-        run_shared(context, t);
-    else
-        run_all(context, t);
+    run_all(context, t);
     free(owned);
     return ISOBIT_OK;
 }
 
 iso_status iso_product_run(const iso_context *context, struct iso_product *t) {
-    if (!t->plan.single)
+    if (!iso_gemm_is_single(&t->plan, t->m, t->n))
         return run_with_scratch(context, t);
     iso_product_block(t, 0, t->m, 0, t->n, NULL);
     return ISOBIT_OK;
@@ -123,27 +102,4 @@ iso_status iso_check_workspace(const iso_context *context, const struct iso_gemm
     const iso_status status = iso_gemm_promise(&floats, shape, machine, sums);
     return !status && context->workspace_bytes < iso_scratch_bytes(floats) ? ISOBIT_E_WORKSPACE
                                                                            : status;
-}
-
-struct packing {
-    const struct iso_kernels *kernels;
-    float *panels;
-    const float *b;
-    size_t bj, bp, n, k, tasks;
-};
-
-static void pack_some(void *arg, size_t task) {
-    const struct packing *t = arg;
-    const size_t panels = (t->n + ISO_PANEL - 1) / ISO_PANEL;
-    const size_t first = panels * task / t->tasks, end = panels * (task + 1) / t->tasks;
-    if (first < end)
-        t->kernels->gemm_pack(
-            t->panels + first * ISO_PANEL * t->k, t->b + first * ISO_PANEL * t->bj, t->bj, t->bp,
-            iso_min_size(t->n, end * ISO_PANEL) - first * ISO_PANEL, t->k, ISO_PANEL);
-}
-
-void iso_pack_panels(const iso_context *context, const struct iso_kernels *kernels, float *panels,
-                     const float *b, size_t bj, size_t bp, size_t n, size_t k, size_t tasks) {
-    struct packing t = {kernels, panels, b, bj, bp, n, k, tasks};
-    iso_parallel(context, tasks, pack_some, &t);
 }

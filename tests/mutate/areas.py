@@ -21,9 +21,9 @@ KERNELS += ["kernels/avx2/transpose.h", "kernels/avx512_bf16/b16_tile.h"]
 KERNELS += ["kernels/avx512_amx/%s.h" % name for name in ("b16_tiles", "s8_tiles", "shapes")]
 DISPATCH = ["dispatch/" + name for name in
             ("attention.c", "check.h", "cpu.c", "embed_rows.c", "gemm.c", "gemm/block.c",
-             "gemm/narrow.c", "gemm/plan.c", "gemm/run.c", "gemm/streams.c", "gemm/text.c", "gemm/transposed_c.c",
-             "gemv.c", "info.c", "kv16.c", "linear.c", "parts.c", "pool.c", "q.c", "q_s8.c", "rows.c",
-             "s8.c", "select.c", "status.c", "threads.c", "verbose.c", "w16.c")]
+             "gemm/narrow.c", "gemm/plan.c", "gemm/run.c", "gemm/streams.c", "gemm/transposed_c.c",
+             "gemv.c", "info.c", "kv16.c", "linear.c", "parts.c", "plan_text.c", "pool.c", "q.c", "q_s8.c", "rows.c",
+             "s8.c", "select.c", "status.c", "threads.c", "tuning.c", "verbose.c", "w16.c")]
 LOADER = ["model/" + name + ".c" for name in
           ("bin", "blocks", "checkpoint", "config", "config_quantized", "config_reader", "config_rope",
            "config_search", "dense", "families", "families/bart", "families/bert", "families/gpt", "families/t5",
@@ -141,7 +141,7 @@ def stages(path):
         units = ["dispatch/%s.c" % name for name in ("gemm", "rows", "attention")] \
             if path.endswith(".h") else [path]
         own = [test for program in OWN.get(path[len("dispatch/"):], []) for test in each_test(program)]
-        if path in ("dispatch/gemm/plan.c", "dispatch/gemm/text.c"):
+        if path in ("dispatch/gemm/plan.c", "dispatch/plan_text.c", "dispatch/tuning.c"):
             own = [PLAN]
         if path == "dispatch/linear.c":
             own.append(["test_ops", "--quick"])

@@ -46,18 +46,6 @@ void gemm_refuses(void **state) {
     refuses(ISOBIT_E_LD, GEMM(ec, EN, ea, EK, eb, EK - 1, EM, EN, EK));
     refuses(ISOBIT_E_ALIAS, GEMM(ec + 9 * EN + EK - 10, EN, ea, EK, ec, 9, EM, EN, EK));
     assert_ok(GEMM(ec + 9 * EN + EK - 9, EN, ea, EK, ec, 9, EM, EN, EK));
-#if SIZE_MAX > UINT32_MAX
-    /* The operands fit into memory, but not the packed columns of B with what tasks need. */
-    static float rc[129 * 129];
-    const size_t k = ((size_t)1 << 61) / 136, r = 129;
-    o.trans_a = 1; /* else one thread packs a block at a time */
-    for (size_t w = 0; w < isa_ways; w++) {
-        x.isa = ways[w].context.isa;
-        refuses(ISOBIT_E_OVERFLOW, GEMM(rc, r, rc + r * r, r, rc + r * r, k, r, r, k));
-    }
-    o.trans_a = 0;
-    x.isa = NULL;
-#endif
     o.trans_b = 0;
     o.residual = er;
     o.ldr = EN - 1;

@@ -140,7 +140,7 @@ void scratch_of_all_threads_may_overflow(void **state) {
     float *a = random_floats(N * N), *b = random_floats(N * N), *c = floats(N * N);
     const iso_packed w = pack(b, N, N, N, 0, NULL);
     const iso_linear_options l = {.size = sizeof l, .residual = c, .ldr = N};
-    const iso_gemm_options g = {.size = sizeof g, .alpha = 1, .beta = 1};
+    const iso_gemm_options g = {.size = sizeof g, .alpha = 1, .beta = 0.5F};
     size_t bytes = 7;
     for (size_t i = 0; i < N * N; i++)
         c[i] = CANARY;

@@ -346,7 +346,7 @@ static int some_ways(void) {
     bad |= product(16, 16, 16, 0, 0, 0, &x) != 0;
     bad |= product(0, 16, 16, 0, 0, 0, &x) != 0;
     bad |= product(16, 16, 0, 0, 0, 0, &x) != 0;
-    bad |= product(1, 100, 10, 0, 0, 0, &x) != 0;
+    bad |= product(1, 200, 100, 0, 0, 0, &x) != 0;
     bad |= product(1, 1100, 2048, 0, 0, 0, &x) != 0;
     bad |= product(130, 700, 400, 0, 0, 0, &x) != 0;
     bad |= product(130, 700, 400, 1, 0, 0, &x) != 0;
@@ -355,7 +355,7 @@ static int some_ways(void) {
     bad |= product(300, 100, 300, 0, 1, 0, &x) != 0;
     x.executor = iso_pool_executor(pool);
     bad |= product(130, 700, 400, 0, 0, 0, &x) != 0;
-    bad |= product(4, 70, 30, 0, 0, 0, &x) != 0;
+    bad |= product(4, 200, 30, 0, 0, 0, &x) != 0;
     bad |= iso_pack_f32(&p, big[2], BIG * sizeof(float), big[1], 300, 200, 300, 0, &x) != 0;
     bad |= iso_linear_f32(big[0], 200, big[1], 300, &p, 100, NULL, &x) != 0;
     bad |= iso_linear_f32(big[0], 200, big[1], 300, &p, 1, NULL, &x) != 0;
@@ -394,13 +394,13 @@ void ways_are_told(void **state) {
         {"gemm_f32,%s,m16n16k16:nn:lda16:ldb16:ldc16,thr1", "tiny"},
         {"gemm_f32,%s,m0n16k16:nn:lda16:ldb16:ldc16,thr1", "no product"},
         {"gemm_f32,%s,m16n16k0:nn:lda0:ldb16:ldc16,thr1", "no product"},
-        {"gemm_f32,%s,m1n100k10:nn:lda10:ldb100:ldc100,thr1", "B in place; tasks 1; ..."},
+        {"gemm_f32,%s,m1n200k100:nn:lda100:ldb200:ldc200,thr1", "B in place; tasks 1; ..."},
         {"gemm_f32,%s,m1n1100k2048:nn:lda2048:ldb1100:ldc1100,thr1",
          "along rows of B; tasks 1; ..."},
         {"gemm_f32,%s,m130n700k400:nn:lda400:ldb700:ldc700,thr1",
          "packs B by blocks; tasks 1; ..."},
         {"gemm_f32,%s,m130n700k400:tn:lda130:ldb700:ldc700,thr1",
-         "packs B for all tasks; tasks 1; ..."},
+         "packs B by blocks; tasks 1; ..."},
         {"gemm_f32,%s,m1n200k100:nt:lda100:ldb100:ldc200,thr1",
          "transposed B in registers; tasks 1; ..."},
         {"gemm_f32,%s,m32n512k512:nt:lda512:ldb512:ldc512,thr1",
@@ -409,7 +409,7 @@ void ways_are_told(void **state) {
          "packs B by blocks; tasks 1; ..."},
         {"gemm_f32,%s,m130n700k400:nn:lda400:ldb700:ldc700,thr2",
          "packs B by blocks; tasks 2; ..."},
-        {"gemm_f32,%s,m4n70k30:nn:lda30:ldb70:ldc70,thr2", "B in place; tasks 1; ..."},
+        {"gemm_f32,%s,m4n200k30:nn:lda30:ldb200:ldc200,thr2", "B in place; tasks 1; ..."},
         {"pack_f32,%s,n200k300:n:ldw300,thr2", "-"},
         {"linear_f32,%s,m100n200k300:ldx300:ldy200,thr2", "packed B; tasks 2; ..."},
         {"linear_f32,%s,m1n200k300:ldx300:ldy200,thr2", "packed B; tasks 1; ..."},

@@ -2,7 +2,7 @@
  *
  * A plan in words, for ISOBIT_VERBOSE=2, `isobit explain` and the golden plans of the tests.
  */
-#include "text.h"
+#include "plan_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +14,6 @@ static const char *way_text(enum iso_gemm_way way, int q) {
     case ISO_GEMM_PREFETCH: return "B in place and prefetched";
     case ISO_GEMM_STREAMS: return "along rows of B";
     case ISO_GEMM_PACK: return "packs B by blocks";
-    case ISO_GEMM_PACK_SHARED: return "packs B for all tasks";
     case ISO_GEMM_TRANSPOSED_B: return "transposed B in registers";
     case ISO_GEMM_W16: return "packed 16-bit B in registers";
     case ISO_GEMM_B16: return "packed BF16 B and rounded A, native";
@@ -53,10 +52,10 @@ static void add_strips(struct iso_text *t, const struct iso_gemm_strips *s,
 
 static void add_block(struct iso_text *t, const struct iso_gemm_shape *shape,
                       const struct iso_gemm_plan *plan, const struct iso_gemm_machine *machine) {
-    const size_t n = plan->shared ? iso_min_size(shape->n, plan->shared) : shape->n;
-    const size_t m = iso_min_size(shape->m, plan->rows), columns = iso_min_size(n, plan->columns);
+    const size_t n = shape->n, columns = iso_min_size(n, plan->columns);
+    const size_t m = iso_min_size(shape->m, plan->rows);
     const struct iso_gemm_strips s =
-        iso_gemm_strips(plan, machine, m, columns, n * shape->k, shape->trans_b && !plan->shared);
+        iso_gemm_strips(plan, machine, m, columns, n * shape->k, shape->trans_b);
     if (plan->way != ISO_GEMM_B16) {
         add(t, "; strips of rows");
         add_strips(t, &s, plan, machine, m);
@@ -67,6 +66,8 @@ static void add_block(struct iso_text *t, const struct iso_gemm_shape *shape,
         add(t, "; in vectors half as wide");
     if (s.packing)
         add(t, "; the first strip packs");
+    if (plan->adds)
+        add(t, "; tiles add to C");
     if (s.prefetching)
         add(t, "; %zu of them prefetch", s.prefetching);
 }
@@ -75,15 +76,13 @@ void iso_gemm_plan_text(struct iso_text *t, const struct iso_gemm_shape *shape,
                         const struct iso_gemm_plan *plan, const struct iso_gemm_machine *machine) {
     const struct iso_kernels *kernels = machine->kernels;
     add(t, "%s; tasks %zu", way_text(plan->way, shape->q), plan->tasks);
-    if (plan->shared)
-        add(t, "; %zu columns packed at a time", plan->shared);
     if (plan->way == ISO_GEMM_TRANSPOSED_C)
         add(t, "; blocks of %zu columns; %zu rows of A in lanes", plan->columns,
             iso_gemm_rows_in_lanes(kernels, shape->m, shape->ldb));
     else if (plan->way == ISO_GEMM_STREAMS)
         add(t, "; blocks of %zu columns; strips of %zu rows; %zu rows of B side by side",
             plan->columns, plan->mr, plan->streams);
-    else if (!plan->single)
+    else if (!iso_gemm_is_single(plan, shape->m, shape->n))
         add(t, "; blocks of %zu x %zu", plan->rows, plan->columns);
     if (plan->way != ISO_GEMM_TRANSPOSED_C && plan->way != ISO_GEMM_STREAMS)
         add_block(t, shape, plan, machine);
@@ -129,11 +128,6 @@ static void add_why(struct iso_text *t, const struct iso_gemm_shape *s,
     case ISO_GEMM_STREAMS: add(t, "; few rows of A read it in long runs"); break;
     case ISO_GEMM_PACK:
         add(t, "; packing it pays for more than %zu row%s of A", most, plural);
-        break;
-    case ISO_GEMM_PACK_SHARED:
-        add(t, s->trans_a || s->own_sums
-                   ? "; a transposed A or an epilogue that reads C uses it more than once"
-                   : "; each thread has few columns of its own");
         break;
     case ISO_GEMM_TRANSPOSED_C: add(t, "; A and C are small beside it"); break;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef ISOBIT_GEMM_TEXT_H
-#define ISOBIT_GEMM_TEXT_H
+#ifndef ISOBIT_PLAN_TEXT_H
+#define ISOBIT_PLAN_TEXT_H
 
-#include "plan.h"
+#include "gemm/plan.h"
 
 /* A text that grows in a buffer; `used` is how long it is, or would be. */
 struct iso_text {
