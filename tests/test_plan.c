@@ -329,6 +329,9 @@ static void check_plans(void) {
             iso_gemm_promise(&promised, &asked, &machine, s.own_sums))
             require(false, "status", &s, &machine);
         require(floats <= promised, "no more scratch than promised", &s, &machine);
+        asked.ldb = s.ldb; /* which is not known yet when callers ask */
+        (void)iso_gemm_promise(&fewer, &asked, &machine, s.own_sums);
+        require(fewer == promised, "the same with any ldb", &s, &machine);
         asked.m = 1 + below(s.m);
         (void)iso_gemm_promise(&fewer, &asked, &machine, s.own_sums);
         require(fewer <= promised, "fewer rows need no more", &s, &machine);
@@ -363,6 +366,17 @@ static void check_edges(void) {
         require(iso_gemm_plan_floats(&floats, &none) == ISOBIT_E_OVERFLOW, "scratch beyond memory",
                 &s, &machine);
         require(iso_gemm_plan(&s, &machine).tasks == 4, "much work is for all", &s, &machine);
+        struct iso_gemm_shape all = {.m = 1000, .n = 1000, .k = 1000, .threads = SIZE_MAX / 8};
+        require(iso_gemm_promise(&floats, &all, &machine, 1) == ISOBIT_E_OVERFLOW,
+                "scratch of all threads beyond memory", &all, &machine);
+        /* Exactly what L2 has, and what few rows read in place. */
+        const struct iso_gemm_shape l2 = {
+            .m = 1, .n = 256, .k = 1024, .ldb = 1024, .threads = 1, .trans_b = 1};
+        require(iso_gemm_plan(&l2, &machine).columns == 256, "all columns of L2", &l2, &machine);
+        const struct iso_gemm_shape few = {
+            .m = 2, .n = 16513, .k = 127, .ldb = 16513, .threads = 1};
+        require(iso_gemm_plan(&few, &machine).way == ISO_GEMM_IN_PLACE, "few floats in place", &few,
+                &machine);
         s.panels = 1;
         require(iso_gemm_plan(&s, &machine).tasks == 4, "much work is for all", &s, &machine);
         s.w16 = 1;
