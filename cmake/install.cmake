@@ -47,7 +47,7 @@ if(ISOBIT_CPUID)
 endif()
 
 set(isobit_core_headers isobit ops)
-set(isobit_model_headers model)
+set(isobit_model_headers generate model text)
 set(isobit_blas_headers cblas)
 set(isobit_check_headers check)
 set(isobit_core_pc isobit)

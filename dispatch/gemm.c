@@ -107,7 +107,7 @@ static int maybe_refused(const iso_context *context) {
     return context && context->workspace && context->workspace_bytes < TINY_WORKSPACE;
 }
 
-/* A product of tiny matrices, if nothing about it is unusual; else 0, and nothing is done. In line,
+/* A product of a tiny size, if nothing about it is unusual; else 0, and nothing is done. In line,
  * although there are several callers: one of them counts. */
 static inline __attribute__((always_inline)) int
 run_tiny(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t ldb, size_t m,
@@ -116,16 +116,17 @@ run_tiny(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_
     const struct iso_kernels *kernels;
     const size_t a_rows = trans_a ? k : m, a_columns = trans_a ? m : k;
     const size_t b_rows = trans_b ? n : k, b_columns = trans_b ? k : n;
-    if (m - 1 >= TINY_ROWS || n - 1 >= ISO_GEMM_COLUMN_BLOCK || k - 1 >= ISO_K_BLOCK ||
-        n * k > TINY_B || m * n * k >= TINY_WORK || (lda | ldb | ldc) >> 24 || lda < a_columns ||
-        ldb < b_columns || ldc < n || !a || !b || !c)
+    if ((lda | ldb | ldc) >> 24 || lda < a_columns || ldb < b_columns || ldc < n || !a || !b || !c)
+        return 0;
+    if (m * n * k >= TINY_WORK && iso_context_threads(context) > 1)
         return 0;
     const uintptr_t c_end = end_of(c, m, n, ldc);
     if ((end_of(a, a_rows, a_columns, lda) > (uintptr_t)c && (uintptr_t)a < c_end) ||
         (end_of(b, b_rows, b_columns, ldb) > (uintptr_t)c && (uintptr_t)b < c_end) ||
         iso_context_kernels(&kernels, context) ||
         (trans_b && iso_round_up(n, ISO_PANEL) * k > ISO_LOCAL_SCRATCH) ||
-        ((trans_a || trans_b || add || own) && maybe_refused(context)))
+        ((trans_a || trans_b || add || (e && (e->beta != 0.0f || e->residual))) &&
+         maybe_refused(context)))
         return 0;
     if (trans_a && !iso_gemm_reads_strips(kernels, m, k, lda, kernels->mr))
         return 0;
@@ -167,9 +168,11 @@ static __attribute__((noinline)) int run_tiny_with_epilogue(float *c, size_t ldc
 static inline __attribute__((always_inline)) int
 try_tiny(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t ldb, size_t m,
          size_t n, size_t k, const iso_gemm_options *options, const iso_context *context) {
+    if (m - 1 >= TINY_ROWS || n - 1 >= ISO_GEMM_COLUMN_BLOCK || k - 1 >= ISO_K_BLOCK ||
+        n * k > TINY_B || m * n * k >= 2 * TINY_WORK)
+        return 0;
     if (!is_plain(options))
-        return m < TINY_ROWS && n < TINY_ROWS &&
-               run_tiny_with_epilogue(c, ldc, a, lda, b, ldb, m, n, k, options, context);
+        return run_tiny_with_epilogue(c, ldc, a, lda, b, ldb, m, n, k, options, context);
     const int trans_b = options && options->trans_b;
     return options && options->trans_a
                ? run_tiny_transposed(c, ldc, a, lda, b, ldb, m, n, k, trans_b, context)

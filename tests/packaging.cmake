@@ -6,7 +6,7 @@
 # Headers, as a later version may have them: each struct that begins with its size has one member
 # more. With them a library, and programs that are older and newer than a library.
 set(grown ${CMAKE_CURRENT_BINARY_DIR}/grown)
-foreach(header isobit ops model)
+foreach(header isobit ops generate model text)
   file(READ ${PROJECT_SOURCE_DIR}/include/isobit/${header}.h text)
   string(REGEX REPLACE "(\n} (iso_[a-z]+_options|iso_context|iso_profile);)"
          "\n    const void *grown;\\1" text "${text}")

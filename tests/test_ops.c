@@ -372,6 +372,7 @@ int main(int argc, char **argv) {
         TEST(nothing_to_do_is_success),
         TEST(scratch_of_all_threads_may_overflow),
         TEST(workspace_covers_a_residual_in_place),
+        TEST(workspace_is_asked_for_whatever_the_epilogue),
         TEST(workspace_is_enough),
         TEST(gemv_takes_the_workspace_of_a_product),
         TEST(workspace_for_more_rows_is_enough),

@@ -153,6 +153,7 @@ void gemv_takes_the_workspace_of_a_product(void **state);
 void workspace_for_more_rows_is_enough(void **state);
 void scratch_of_all_threads_may_overflow(void **state);
 void workspace_covers_a_residual_in_place(void **state);
+void workspace_is_asked_for_whatever_the_epilogue(void **state);
 void workspace_is_enough(void **state);
 void rows_never_allocate(void **state);
 void context_members_are_checked(void **state);

@@ -230,6 +230,7 @@ int main(void) {
         cmocka_unit_test(wrong_values_are_told),
         cmocka_unit_test(the_time_is_that_of_the_call),
         cmocka_unit_test(ways_are_told),
+        cmocka_unit_test(small_products_are_told),
         cmocka_unit_test(refused_calls_are_told),
         cmocka_unit_test(wrong_isa_is_told),
         cmocka_unit_test(lines_are_appended_to_a_file),

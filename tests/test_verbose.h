@@ -47,6 +47,9 @@ void wrong_values_are_told(void **state);
 void the_time_is_that_of_the_call(void **state);
 void ways_are_told(void **state);
 
+/* small.c */
+void small_products_are_told(void **state);
+
 /* files.c */
 void refused_calls_are_told(void **state);
 void wrong_isa_is_told(void **state);

@@ -51,7 +51,7 @@ isobit_test(consumer_readme_page sh ${CMAKE_CURRENT_SOURCE_DIR}/consumers/readme
 if(ISOBIT_SANITIZE)
   return()
 endif()
-foreach(header isobit ops model cblas check)
+foreach(header isobit ops generate model text cblas check)
   foreach(standard c11 c17 c++11 c++20)
     set(language c)
     if(standard MATCHES "\\+\\+")

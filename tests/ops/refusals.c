@@ -57,6 +57,9 @@ void gemm_refuses(void **state) {
     o.ldr = EN + 1;
     refuses(ISOBIT_E_ALIAS, GEMM(ec, EN, ea, EK, eb, EN, EM, EN, EK));
     o.residual = NULL;
+    o.bias = ec + EN - 1;
+    refuses(ISOBIT_E_ALIAS, GEMM(ec, EN, ea, EK, eb, EN, EM, EN, EK));
+    o.bias = NULL;
     o.act = (iso_activation)77;
     refuses(ISOBIT_E_OPTION, GEMM(ec, EN, ea, EK, eb, EN, EM, EN, EK));
     o.act = (iso_activation)-1;

@@ -182,6 +182,43 @@ void workspace_covers_a_residual_in_place(void **state) {
     }
 }
 
+void workspace_is_asked_for_whatever_the_epilogue(void **state) {
+    (void)state;
+    static const size_t shapes[][3] = {{16, 16, 16}, {8, 96, 16}, {100, 64, 64}, {130, 90, 513}};
+    enum { BETA, HALF, RESIDUAL, KINDS };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (size_t w = 0; w < isa_ways; w++)
+            for (int kind = BETA; kind < KINDS; kind++) {
+                struct gemm_args g = {.m = shapes[i][0], .n = shapes[i][1], .k = shapes[i][2]};
+                g.a = random_floats(g.m * g.k), g.b = random_floats(g.k * g.n);
+                g.c = random_floats(g.m * g.n);
+                g.o = (iso_gemm_options){.size = sizeof g.o,
+                                         .alpha = 1,
+                                         .beta = kind == BETA   ? 1
+                                                 : kind == HALF ? 0.5F
+                                                                : 0,
+                                         .residual =
+                                             kind == RESIDUAL ? random_floats(g.m * g.n) : NULL,
+                                         .ldr = g.n};
+                float *before = floats(g.m * g.n), *expect = floats(g.m * g.n);
+                memcpy(before, g.c, g.m * g.n * sizeof *before);
+                assert_ok(call_gemm(&g, NULL));
+                memcpy(expect, g.c, g.m * g.n * sizeof *expect);
+                memcpy(g.c, before, g.m * g.n * sizeof *before);
+                size_t bytes = 0;
+                assert_ok(
+                    iso_gemm_f32_workspace_bytes(&bytes, g.m, g.n, g.k, &g.o, &ways[w].context));
+                assert_true(bytes > 0);
+                const iso_context less = with_workspace(&ways[w].context, bytes - 1);
+                assert_int_equal(call_gemm(&g, &less), ISOBIT_E_WORKSPACE);
+                assert_memory_equal(g.c, before, g.m * g.n * sizeof *before);
+                const iso_context enough = with_workspace(&ways[w].context, bytes);
+                assert_ok(call_gemm(&g, &enough));
+                assert_memory_equal(g.c, expect, g.m * g.n * sizeof *expect);
+                release(NULL);
+            }
+}
+
 void workspace_is_enough(void **state) {
     (void)state;
     static const size_t shapes[][3] = {
