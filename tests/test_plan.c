@@ -377,6 +377,10 @@ static void check_edges(void) {
             .m = 2, .n = 16513, .k = 127, .ldb = 16513, .threads = 1};
         require(iso_gemm_plan(&few, &machine).way == ISO_GEMM_IN_PLACE, "few floats in place", &few,
                 &machine);
+        const struct iso_gemm_shape aliased = {
+            .m = 8, .n = 1024, .k = 256, .ldb = 1024, .threads = 1};
+        require(iso_gemm_plan(&aliased, &machine).way != ISO_GEMM_STREAMS, "no streams of L2",
+                &aliased, &machine);
         s.panels = 1;
         require(iso_gemm_plan(&s, &machine).tasks == 4, "much work is for all", &s, &machine);
         s.w16 = 1;

@@ -222,8 +222,8 @@ void workspace_is_asked_for_whatever_the_epilogue(void **state) {
 void workspace_is_enough(void **state) {
     (void)state;
     static const size_t shapes[][3] = {
-        {1, 40, 30},      {9, 17, 33},    {65, 130, 70}, {30, 600, 5}, {200, 33, 513},
-        {130, 300, 1030}, {28, 150, 520}, {10, 20, 32},  {64, 16, 64}, {64, 64, 16}};
+        {1, 40, 30},    {9, 17, 33},  {65, 130, 70}, {30, 600, 5}, {200, 33, 513}, {130, 300, 1030},
+        {28, 150, 520}, {10, 20, 32}, {64, 16, 64},  {64, 64, 16}, {127, 16, 500}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         if (quick && shapes[i][2] > 500)
             continue;
