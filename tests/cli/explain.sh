@@ -19,8 +19,8 @@ fails 2 'causal is for attention' 'a causal product' "$@" explain gemm 1x16x16 -
 fails 2 'causal is for attention' 'more queries than keys' "$@" explain attention 1x1x9x8x4 --causal
 fails 2 'scalar' 'explain on an unknown instruction set' "$@" explain gemm 1x16x16 --isa sse9
 fails 1 "$work/nowhere" 'no place for lines' env TMPDIR="$work/nowhere" "$@" explain gemm 2x2x2
-works 'explain gemm' "$@" explain gemm 130x100x70 --threads 1 --isa scalar --seconds 0.001
-says 'gemm 130x100x70: scalar, 1 thread' 'explain gemm'
+works 'explain gemm' "$@" explain gemm 200x100x70 --threads 1 --isa scalar --seconds 0.001
+says 'gemm 200x100x70: scalar, 1 thread' 'explain gemm'
 grep -q '^  why     B of 27 KiB from L2' "$work/out" || problem 'explain: no reason'
 grep -q '^  here    [0-9.e-]* ms, ' "$work/out" || problem 'explain: no time'
 works 'explain of a larger product' "$@" explain gemm 2x1024x1024 --threads 1 --isa scalar \
