@@ -51,7 +51,6 @@ static int only_adds(const struct iso_epilogue *e) {
 #define TINY_WORK ISO_GEMM_SMALL_WORK
 #define TINY_ROWS 1024
 #define TINY_B 32768             /* floats */
-#define TINY_STRIP 16            /* rows of a strip, at most */
 #define TINY_SUMS 1536           /* floats on the stack */
 #define TINY_WORKSPACE (1 << 19) /* bytes: more than is promised for any tiny product */
 
@@ -70,12 +69,14 @@ static inline __attribute__((always_inline)) void
 tiny_product(const struct iso_kernels *kernels, float *c, size_t ldc, const float *a, size_t lda,
              const float *b, size_t bs, size_t bps, size_t m, size_t n, size_t k, int trans_a,
              int add, const struct iso_epilogue *e, float *own) {
-    const size_t mr = trans_a ? kernels->mr : iso_gemm_direct_rows(kernels, n);
+    size_t mr = trans_a ? kernels->mr : iso_gemm_direct_rows(kernels, n);
+    if (own) /* which has TINY_SUMS */
+        mr = iso_min_size(mr, TINY_SUMS / n);
     for (size_t i = 0; i < m;) { /* even heights at the end, 20 rows as 8 + 6 + 6: all is in L1 */
         const size_t left = m - i;
         const size_t rows = left <= mr ? left : left < 2 * mr ? (left + 1) / 2 : mr;
-        float *sums = e && own ? own : c + i * ldc;
-        const size_t ld = e && own ? n : ldc;
+        float *sums = own ? own : c + i * ldc;
+        const size_t ld = own ? n : ldc;
         if (trans_a)
             kernels->gemm_strip(sums, ld, a + i, lda, b, bs, bps, rows, n, k,
                                 add ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
@@ -159,8 +160,6 @@ static __attribute__((noinline)) int run_tiny_with_epilogue(float *c, size_t ldc
         e.alpha == 0.0f)
         return 0;
     const int adds = only_adds(&e), waits = !adds && iso_needs_own_sums(&e, c);
-    if (waits && n * TINY_STRIP > TINY_SUMS)
-        return 0;
     return run_tiny(c, ldc, a, lda, b, ldb, m, n, k, trans_a, trans_b, adds, adds ? NULL : &e,
                     waits ? own : NULL, context);
 }

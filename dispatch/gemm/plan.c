@@ -206,7 +206,7 @@ static size_t columns_of(const struct iso_gemm_plan *p, const struct iso_gemm_sh
         return iso_min_size(iso_round_up(iso_min_size(part, s->n), ISO_PANEL),
                             ISO_GEMM_STREAM_FLOATS / s->m / ISO_PANEL * ISO_PANEL);
     }
-    if (s->own_sums && !p->strip_sums && p->way != ISO_GEMM_TRANSPOSED_C)
+    if (s->own_sums && !ends_with_strip(p->way, s->k) && p->way != ISO_GEMM_TRANSPOSED_C)
         return s->w16 || s->q ? ISO_GEMM_PART_COLUMNS : ISO_GEMM_COLUMN_BLOCK;
     /* All blocks of k for some columns at a time, of a B from beyond L2: what the hardware
      * prefetches beyond a block of k is the next one. */
@@ -272,28 +272,23 @@ static size_t streams_of(const struct iso_gemm_shape *s, const struct iso_gemm_m
     return s->k > ISO_K_BLOCK ? most / 2 : most;
 }
 
-struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *shape,
+struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *s,
                                    const struct iso_gemm_machine *machine) {
-    const struct iso_gemm_shape *s = shape;
     struct iso_gemm_plan p = {.way = way_of(s, machine)};
-    struct iso_gemm_shape adding = *s;
-    adding.own_sums = 0;
-    p.adds = s->adds && s->k <= ISO_K_BLOCK && p.way != ISO_GEMM_STREAMS &&
-             p.way != ISO_GEMM_TRANSPOSED_C;
-    if (p.adds)
-        s = &adding;
+    p.adds = s->adds && ends_with_strip(p.way, s->k) && p.way != ISO_GEMM_STREAMS;
+    const int own_sums = s->own_sums && !p.adds;
     p.a_in_place = reads_a_in_place(p.way, s->trans_a);
     p.mr = strip_mr(&p, s, machine);
     p.strips_in_place = s->trans_a && p.way != ISO_GEMM_TRANSPOSED_C && p.way != ISO_GEMM_STREAMS &&
                         iso_gemm_reads_strips(machine->kernels, s->m, s->k, s->lda, p.mr);
-    p.strip_sums = s->own_sums && ends_with_strip(p.way, s->k);
+    p.strip_sums = own_sums && ends_with_strip(p.way, s->k);
     if (p.way == ISO_GEMM_STREAMS)
         p.streams = streams_of(s, machine);
     p.tasks = tasks_of(s->m, s->n, s->k, s->threads);
     set_blocks(&p, s, machine->kernels);
     p.task_floats =
         task_floats(p.way, machine->kernels, s->m, p.way == ISO_GEMM_STREAMS ? p.columns : s->n,
-                    s->k, p.a_in_place || p.strips_in_place, s->own_sums);
+                    s->k, p.a_in_place || p.strips_in_place, own_sums);
     return p;
 }
 
