@@ -3,10 +3,10 @@
  * Products with packed weights, of floats, of 16 bits and in groups; packing of floats (that of the
  * others is in w16.c and q.c).
  */
-#include "gemm/product.h"
 #include "plan_text.h"
 #include "q.h"
 #include "verbose.h"
+#include "weights.h"
 
 iso_status iso_pack_f32_bytes(size_t *bytes, size_t n, size_t k) {
     size_t floats;
@@ -71,35 +71,24 @@ iso_status iso_pack_f32(iso_packed *p, void *packed, size_t packed_bytes, const 
     return status;
 }
 
-/* Weights of any kind. */
-struct weights {
-    const void *data;
-    size_t n, k;
-    int w16, q; /* as in a plan's shape */
-    int type;   /* of w16 or q, as kernels have it */
-};
-
-/* The set of a call, and in native numerics the level that multiplies these weights, or NULL. */
-struct sets {
-    const struct iso_kernels *kernels, *native;
-};
-
-static iso_status sets_of(struct sets *sets, const struct weights *w, const iso_context *context) {
+/* The kernels of a call, and in native numerics those that multiply these weights. */
+static iso_status kernels_of(const struct iso_kernels **kernels, struct iso_weights *w,
+                             const iso_context *context) {
     const struct iso_isa *isa;
     const iso_status status = iso_context_isa(&isa, context);
     if (status)
         return status;
-    *sets = (struct sets){isa->kernels, NULL};
+    *kernels = isa->kernels;
     if (w->w16 && w->type == ISO_W16_BF16) {
         const int native = iso_numerics_are_native();
         if (native < 0)
             return ISOBIT_E_OPTION;
-        sets->native = native && isa->s8->gemm_b16 ? iso_isa_s8(isa) : NULL;
+        w->native = native && isa->s8->gemm_b16 ? iso_isa_s8(isa) : NULL;
     }
     return ISOBIT_OK;
 }
 
-static struct iso_gemm_shape shape_of(const struct weights *w, size_t m, const struct sets *sets,
+static struct iso_gemm_shape shape_of(const struct iso_weights *w, size_t m,
                                       const iso_context *context) {
     return (struct iso_gemm_shape){.m = m,
                                    .n = w->n,
@@ -107,18 +96,18 @@ static struct iso_gemm_shape shape_of(const struct weights *w, size_t m, const s
                                    .threads = iso_context_threads(context),
                                    .panels = 1,
                                    .w16 = w->w16,
-                                   .b16 = sets->native != NULL,
+                                   .b16 = w->native != NULL,
                                    .q = w->q};
 }
 
-static iso_status workspace_bytes(size_t *bytes, const struct weights *w, size_t m,
+static iso_status workspace_bytes(size_t *bytes, struct iso_weights *w, size_t m,
                                   const iso_context *context) {
-    struct sets sets;
+    const struct iso_kernels *kernels;
     size_t floats = 0;
-    iso_status status = sets_of(&sets, w, context);
+    iso_status status = kernels_of(&kernels, w, context);
     if (!status && m && w->n && w->k) {
-        const struct iso_gemm_machine machine = iso_gemm_this_machine(sets.kernels);
-        const struct iso_gemm_shape shape = shape_of(w, m, &sets, context);
+        const struct iso_gemm_machine machine = iso_gemm_this_machine(kernels);
+        const struct iso_gemm_shape shape = shape_of(w, m, context);
         status = iso_gemm_promise(&floats, &shape, &machine, 1);
     }
     if (!status)
@@ -127,10 +116,10 @@ static iso_status workspace_bytes(size_t *bytes, const struct weights *w, size_t
 }
 
 static iso_status linear_call(float *y, size_t ldy, const float *x, size_t ldx,
-                              const struct weights *w, size_t m, const iso_linear_options *options,
+                              struct iso_weights *w, size_t m, const iso_linear_options *options,
                               const iso_context *context) {
     struct iso_epilogue e = {.alpha = 1.0f};
-    struct sets sets;
+    const struct iso_kernels *kernels;
     iso_linear_options own;
     if (options) {
         if (!(options = ISO_OPTIONS(options, own, ldr)))
@@ -141,17 +130,14 @@ static iso_status linear_call(float *y, size_t ldy, const float *x, size_t ldx,
     const size_t n = w->n, k = w->k;
     iso_status status = iso_check_epilogue(y, ldy, m, n, &e);
     if (!status)
-        status = sets_of(&sets, w, context);
+        status = kernels_of(&kernels, w, context);
     if (status || m == 0 || n == 0)
         return status;
     if ((status = iso_check_matrix(x, m, k, ldx)) || (status = iso_check_matrix(w->data, k, n, n)))
         return status;
     if (iso_overlap(y, m, n, ldy, x, m, k, ldx))
         return ISOBIT_E_ALIAS;
-    const size_t panel = w->q     ? k / iso_q_block(w->type) * iso_q_words(w->type)
-                         : w->w16 ? k * ISO_WIDE_PANEL
-                                  : k * ISO_PANEL;
-    struct iso_product t = {.machine = iso_gemm_this_machine(sets.kernels),
+    struct iso_product t = {.machine = iso_gemm_this_machine(kernels),
                             .m = m,
                             .n = n,
                             .k = k,
@@ -162,18 +148,14 @@ static iso_status linear_call(float *y, size_t ldy, const float *x, size_t ldx,
                             .ap = 1,
                             .b = w->w16 || w->q ? NULL : w->data,
                             .bs = ISO_PANEL,
-                            .bps = panel,
-                            .b16 = w->w16 ? w->data : NULL,
-                            .type16 = w->type,
-                            .native = sets.native,
-                            .bq = w->q ? w->data : NULL,
-                            .type_q = w->type,
+                            .bps = iso_weights_panel(w),
+                            .w = w,
                             .e = &e};
     if (k == 0) {
         iso_finish_zeros(&t);
         return ISOBIT_OK;
     }
-    struct iso_gemm_shape shape = shape_of(w, m, &sets, context);
+    struct iso_gemm_shape shape = shape_of(w, m, context);
     if ((status = iso_check_workspace(context, &shape, &t.machine, 1)))
         return status;
     shape.own_sums = iso_needs_own_sums(&e, y);
@@ -182,21 +164,21 @@ static iso_status linear_call(float *y, size_t ldy, const float *x, size_t ldx,
 }
 
 /* The plan in words. */
-static void say_plan(char *text, size_t bytes, const float *y, const struct weights *w, size_t m,
+static void say_plan(char *text, size_t bytes, const float *y, struct iso_weights *w, size_t m,
                      const iso_linear_options *o, const iso_context *context) {
     const struct iso_epilogue e = {.alpha = 1.0f, .residual = o->residual};
-    struct sets sets;
-    if (sets_of(&sets, w, context))
+    const struct iso_kernels *kernels;
+    if (kernels_of(&kernels, w, context))
         return;
-    const struct iso_gemm_machine machine = iso_gemm_this_machine(sets.kernels);
-    struct iso_gemm_shape shape = shape_of(w, m, &sets, context);
+    const struct iso_gemm_machine machine = iso_gemm_this_machine(kernels);
+    struct iso_gemm_shape shape = shape_of(w, m, context);
     shape.own_sums = iso_needs_own_sums(&e, y);
     iso_gemm_say(text, bytes, &shape, &machine);
 }
 
 /* With a line about it, if that is asked for; `status` is what was found out about w. */
 static iso_status linear(const char *name, iso_status status, float *y, size_t ldy, const float *x,
-                         size_t ldx, const struct weights *w, size_t m,
+                         size_t ldx, struct iso_weights *w, size_t m,
                          const iso_linear_options *options, const iso_context *context) {
     const uint64_t begin = iso_verbose_begin();
     if (!status)
@@ -216,66 +198,67 @@ static iso_status linear(const char *name, iso_status status, float *y, size_t l
     return status;
 }
 
-static struct weights weights_of(const iso_packed *w) {
-    return w ? (struct weights){w->data, w->n, w->k, 0, 0, 0} : (struct weights){.n = 0};
+static struct iso_weights weights_of(const iso_packed *w) {
+    return w ? (struct iso_weights){w->data, w->n, w->k, 0, 0, 0, NULL}
+             : (struct iso_weights){.n = 0};
 }
 
 iso_status iso_linear_f32(float *y, size_t ldy, const float *x, size_t ldx, const iso_packed *w,
                           size_t m, const iso_linear_options *options, const iso_context *context) {
-    const struct weights of = weights_of(w);
+    struct iso_weights of = weights_of(w);
     return linear("linear_f32", w ? ISOBIT_OK : ISOBIT_E_NULL, y, ldy, x, ldx, &of, m, options,
                   context);
 }
 
 iso_status iso_linear_f32_workspace_bytes(size_t *bytes, const iso_packed *w, size_t m,
                                           const iso_context *context) {
-    const struct weights of = weights_of(w);
+    struct iso_weights of = weights_of(w);
     return bytes && w ? workspace_bytes(bytes, &of, m, context) : ISOBIT_E_NULL;
 }
 
-static iso_status weights_of_16(struct weights *of, const iso_packed_w16 *w) {
-    *of = (struct weights){.n = 0};
+static iso_status weights_of_16(struct iso_weights *of, const iso_packed_w16 *w) {
+    *of = (struct iso_weights){.n = 0};
     if (!w)
         return ISOBIT_E_NULL;
-    *of = (struct weights){w->data, w->n, w->k, 1, 0, (int)w->type};
+    *of = (struct iso_weights){w->data, w->n, w->k, 1, 0, (int)w->type, NULL};
     return iso_is_w16(w->type) ? ISOBIT_OK : ISOBIT_E_OPTION;
 }
 
 iso_status iso_linear_w16(float *y, size_t ldy, const float *x, size_t ldx, const iso_packed_w16 *w,
                           size_t m, const iso_linear_options *options, const iso_context *context) {
-    struct weights of;
+    struct iso_weights of;
     const iso_status status = weights_of_16(&of, w);
     return linear("linear_w16", status, y, ldy, x, ldx, &of, m, options, context);
 }
 
 iso_status iso_linear_w16_workspace_bytes(size_t *bytes, const iso_packed_w16 *w, size_t m,
                                           const iso_context *context) {
-    struct weights of;
+    struct iso_weights of;
     const iso_status status = bytes ? weights_of_16(&of, w) : ISOBIT_E_NULL;
     return status ? status : workspace_bytes(bytes, &of, m, context);
 }
 
-static iso_status weights_of_q(struct weights *of, const iso_packed_q *w) {
-    *of = (struct weights){.n = 0};
+static iso_status weights_of_q(struct iso_weights *of, const iso_packed_q *w) {
+    *of = (struct iso_weights){.n = 0};
     if (!w)
         return ISOBIT_E_NULL;
     const int type = iso_q_type(&w->format);
     if (type < 0)
         return ISOBIT_E_OPTION;
-    *of = (struct weights){w->data, w->n, w->k, 0, (int)w->format.bits, type};
+    *of = (struct iso_weights){w->data, w->n, w->k, 0, (int)w->format.bits, type, NULL};
     return w->k % iso_q_block(type) ? ISOBIT_E_DIM : ISOBIT_OK;
 }
 
 iso_status iso_linear_q(float *y, size_t ldy, const float *x, size_t ldx, const iso_packed_q *w,
                         size_t m, const iso_linear_options *options, const iso_context *context) {
-    struct weights of;
+    struct iso_weights of;
     const iso_status status = weights_of_q(&of, w);
     return linear("linear_q", status, y, ldy, x, ldx, &of, m, options, context);
 }
 
 iso_status iso_linear_q_workspace_bytes(size_t *bytes, const iso_packed_q *w, size_t m,
                                         const iso_context *context) {
-    struct weights of;
+    struct iso_weights of;
     const iso_status status = bytes ? weights_of_q(&of, w) : ISOBIT_E_NULL;
     return status ? status : workspace_bytes(bytes, &of, m, context);
 }

@@ -4,6 +4,8 @@
  */
 #include "plan_text.h"
 
+#include "strips.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 

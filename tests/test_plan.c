@@ -11,6 +11,7 @@
 #include "plan_text.h"
 
 #include "check.h"
+#include "strips.h"
 
 #include <stdbool.h>
 #include <stdio.h>

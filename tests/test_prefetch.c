@@ -6,7 +6,8 @@
  */
 #include "few_bits.h"
 
-#include "gemm/product.h"
+#include "strips.h"
+#include "weights.h"
 
 #include <stdbool.h>
 
@@ -240,9 +241,8 @@ static void check_product(const struct kind *s, const struct iso_gemm_machine *m
                           size_t threads) {
     const struct iso_epilogue e = {.alpha = 1};
     const bool packs = s->way == ISO_GEMM_PACK;
-    const size_t panel = s->q     ? s->k / iso_q_block(s->type) * iso_q_words(s->type)
-                         : s->w16 ? s->k * ISO_WIDE_PANEL
-                                  : s->k * ISO_PANEL;
+    struct iso_weights w = {NULL, s->n, s->k, s->w16, s->q, s->type, NULL};
+    const size_t panel = iso_weights_panel(&w);
     const size_t size = s->w16 ? sizeof(uint16_t) : sizeof(float);
     /* Another block of rows, or two panels more: what may be prefetched for nothing. */
     const size_t bytes =
@@ -261,6 +261,7 @@ static void check_product(const struct kind *s, const struct iso_gemm_machine *m
     char *b = aligned_alloc(LINE, iso_round_up(bytes, LINE));
     float *c = malloc(s->m * s->n * sizeof *c), *a = malloc(s->m * s->k * sizeof *a);
     float *scratch = malloc((plan.task_floats + 1) * sizeof *scratch);
+    w.data = b;
     const struct iso_product t = {.machine = *machine,
                                   .plan = plan,
                                   .m = s->m,
@@ -274,10 +275,7 @@ static void check_product(const struct kind *s, const struct iso_gemm_machine *m
                                   .b = s->q || s->w16 ? NULL : (const float *)(const void *)b,
                                   .bs = packs ? s->ldb : ISO_PANEL,
                                   .bps = packs ? ISO_PANEL : panel,
-                                  .b16 = s->w16 ? (const uint16_t *)(const void *)b : NULL,
-                                  .type16 = s->type,
-                                  .bq = s->q ? (const uint32_t *)(const void *)b : NULL,
-                                  .type_q = s->type,
+                                  .w = &w,
                                   .e = &e};
     const size_t m = iso_min_size(s->m, plan.rows);
     block.t = &t, block.b = b, block.lines = bytes / LINE, block.unaligned = s->ldb % ISO_PANEL;
@@ -289,7 +287,7 @@ static void check_product(const struct kind *s, const struct iso_gemm_machine *m
         memset(block.part, 0, block.lines * sizeof *block.part);
         for (int again = 0; again < 2; again++) {
             block.now = 0, block.row = SIZE_MAX, block.column = j, block.again = again;
-            iso_product_block(&t, 0, m, j, n, scratch);
+            iso_product_by_way(&t, 0, m, j, n, scratch, 0);
             block.last = block.now;
         }
         if (block.now)

@@ -6,8 +6,8 @@
  */
 #include "few_bits.h"
 
-#include "gemm/product.h"
 #include "sanitized.h"
+#include "weights.h"
 
 /* ------------------------------------------------------------------------------------- formats */
 
@@ -374,6 +374,7 @@ static void all_ways_have_the_same_bits(void **unused) {
                 const struct iso_epilogue e = {
                     .alpha = 1, .bias = bias, .act = (int)ISOBIT_ACT_RELU};
                 const int type = some[of].type;
+                const struct iso_weights few = {w.packed.data, N, K, 0, (int)f->bits, type, NULL};
                 assert_ok(iso_context_kernels(&kernels, &ways[v]));
                 struct iso_product t = {
                     .machine = iso_gemm_machine_of(kernels, (enum iso_gemm_class)(i % 3)),
@@ -386,9 +387,8 @@ static void all_ways_have_the_same_bits(void **unused) {
                     .ai = K,
                     .ap = 1,
                     .bs = ISO_PANEL,
-                    .bps = K / iso_q_block(type) * iso_q_words(type),
-                    .bq = w.packed.data,
-                    .type_q = type,
+                    .bps = iso_weights_panel(&few),
+                    .w = &few,
                     .e = &e};
                 struct iso_gemm_shape s = {.m = t.m,
                                            .n = N,

@@ -6,7 +6,7 @@
  */
 #include "few_bits.h"
 
-#include "gemm/product.h"
+#include "weights.h"
 
 /* ------------------------------------------------------------------------------------- numbers */
 
@@ -140,6 +140,7 @@ static void all_ways_have_the_same_bits(void **unused) {
                 const struct iso_epilogue e = {
                     .alpha = 1, .bias = bias, .act = (int)ISOBIT_ACT_RELU};
                 assert_ok(iso_context_kernels(&kernels, &ways[v]));
+                const struct iso_weights few = {w.packed.data, N, K, 1, 0, type, NULL};
                 struct iso_product t = {
                     .machine = iso_gemm_machine_of(kernels, (enum iso_gemm_class)(i % 3)),
                     .m = rows[i / 3],
@@ -151,9 +152,8 @@ static void all_ways_have_the_same_bits(void **unused) {
                     .ai = K,
                     .ap = 1,
                     .bs = ISO_PANEL,
-                    .bps = (size_t)K * ISO_WIDE_PANEL,
-                    .b16 = w.packed.data,
-                    .type16 = type,
+                    .bps = iso_weights_panel(&few),
+                    .w = &few,
                     .e = &e};
                 const struct iso_gemm_shape s = {.m = t.m,
                                                  .n = N,

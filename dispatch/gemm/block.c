@@ -4,7 +4,8 @@
  * canonical order) -> columns of B -> strips of rows (whose A stays in L1) -> tiles, in the
  * kernels. A partial sum over k waits in C itself, or where C is needed in the end, in scratch.
  */
-#include "product.h"
+#include "../strips.h"
+#include "../weights.h"
 
 /* A block, and where its operands are for the block of k at hand. */
 struct block {
@@ -24,66 +25,27 @@ struct part_of_b {
     size_t j, n, p, k;
 };
 
-/* Where it is, if its elements have 16 bits, or if they are in groups. */
-static const uint16_t *wide_panels(const struct iso_product *t, const struct part_of_b *part) {
-    return t->b16 + part->j / ISO_WIDE_PANEL * t->bps + part->p * ISO_WIDE_PANEL;
-}
-static const uint32_t *group_panels(const struct iso_product *t, const struct part_of_b *part) {
-    return t->bq + part->j / ISO_PANEL * t->bps +
-           part->p / iso_q_block(t->type_q) * iso_q_words(t->type_q);
-}
-
-/* ------------------------------------------------------------------------------------ prefetch */
-
 /* Where a row does not begin at a line, the first of 16 columns lie in the last line of those
  * before, which is there already. */
 #define LAST_OF_PANEL (ISO_PANEL - 1)
 
-/* A part of B in shares that the tiles of gemm_linear prefetch one after the other: of all packed
- * panels where they follow each other, or each in one panel; or what will be a panel, a line of
- * each row. */
-struct shares {
-    const float *from; /* the next run of lines */
-    size_t runs, next; /* so many are left, with this stride in floats */
-    size_t each, done; /* shares of a run, and how many of them are done */
-    size_t floats, ld; /* of a share; between lines, if they do not follow each other */
-};
-
-static struct shares shares_of(const struct iso_product *t, const struct part_of_b *next,
-                               size_t tiles) {
-    const size_t width = t->b16 ? ISO_WIDE_PANEL : ISO_PANEL;
-    size_t floats = next->k * ISO_PANEL; /* of a panel, whatever its elements are */
-    struct shares s = {.runs = (next->n + width - 1) / width, .next = t->bps};
+/* What so many tiles prefetch of it: packed panels, or what will be one, a line of each row. */
+static struct iso_shares shares_of(const struct iso_product *t, const struct part_of_b *next,
+                                   size_t tiles) {
+    const size_t panels = (next->n + ISO_PANEL - 1) / ISO_PANEL;
     if (next->k == 0 || tiles == 0)
-        return (struct shares){.runs = 0};
-    if (t->plan.way == ISO_GEMM_PACK) {
-        s.from = t->b + next->j + next->p * t->bs + LAST_OF_PANEL;
-        s.next = ISO_PANEL, s.each = 1, s.ld = t->bs;
-        return s;
-    }
-    if (t->bq) {
-        s.from = (const float *)(const void *)group_panels(t, next);
-        floats = next->k / iso_q_block(t->type_q) * iso_q_words(t->type_q);
-    } else if (t->b16) {
-        s.from = (const float *)(const void *)wide_panels(t, next), s.next = t->bps / 2;
-    } else {
-        s.from = t->b + next->j / ISO_PANEL * t->bps + next->p * ISO_PANEL;
-    }
-    if (next->k == t->k) /* panels follow each other */
-        floats *= s.runs, s.runs = 1;
-    const size_t most = tiles > s.runs ? tiles / s.runs : 1;
-    s.floats = iso_round_up((floats + most - 1) / most, ISO_LINE);
-    s.each = (floats + s.floats - 1) / s.floats;
-    return s;
-}
-
-static const float *next_share(struct shares *s) {
-    if (s->runs == 0)
-        return NULL;
-    const float *share = s->from + s->done * s->floats;
-    if (++s->done == s->each)
-        s->done = 0, s->from += s->next, s->runs--;
-    return share;
+        return (struct iso_shares){.runs = 0};
+    if (t->plan.way == ISO_GEMM_PACK)
+        return (struct iso_shares){.from = t->b + next->j + next->p * t->bs + LAST_OF_PANEL,
+                                   .runs = panels,
+                                   .next = ISO_PANEL,
+                                   .each = 1,
+                                   .ld = t->bs};
+    if (!t->b)
+        return iso_weights_shares(t, next->j, next->n, next->p, next->k, tiles);
+    const float *b = t->b + next->j / ISO_PANEL * t->bps + next->p * ISO_PANEL;
+    return next->k == t->k ? iso_shares_of(b, 1, 0, panels * t->bps, tiles)
+                           : iso_shares_of(b, panels, t->bps, next->k * ISO_PANEL, tiles);
 }
 
 /* -------------------------------------------------------------------------------------- strips */
@@ -93,13 +55,13 @@ static float *sums_of(const struct block *w, const struct part_of_b *here, size_
 }
 
 /*
- * Rows i .. i+m of C, a strip, with the packed panels b of `here`. Prefetches in a burst would wait
- * for each other, and the product for them; a tile, that takes some thousand cycles, has time for
- * some lines of the next part. Sums take their biases along, and ReLU, where a later pass over C
- * would cost a hundredth of the product.
+ * Rows i .. i+m of C, a strip, with the packed panels b of `here`; tiles prefetch the next part.
+ * Sums take their biases along, and ReLU, where a later pass over C would cost a hundredth of the
+ * product.
  */
-static void linear_strip(const struct block *w, const struct part_of_b *here, struct shares *shares,
-                         const float *b, size_t bps, size_t i, size_t m) {
+static void linear_strip(const struct block *w, const struct part_of_b *here,
+                         struct iso_shares *shares, const float *b, size_t bps, size_t i,
+                         size_t m) {
     const struct iso_product *t = w->t;
     const struct iso_kernels *kernels = t->machine.kernels;
     const size_t k = here->k;
@@ -121,7 +83,7 @@ static void linear_strip(const struct block *w, const struct part_of_b *here, st
         const int any = shares->runs > 0;
         const float *share[ISO_GEMM_COLUMN_BLOCK / ISO_LINEAR_COLUMNS];
         for (size_t tile = 0; tile < tiles && any; tile++)
-            share[tile] = next_share(shares);
+            share[tile] = iso_next_share(shares);
         kernels->gemm_linear(c, w->ld, a, w->next, b, bps, done, k, w->add,
                              bias ? bias + here->j : NULL, relu, any ? share : NULL,
                              shares->floats * sizeof(float), shares->ld,
@@ -148,16 +110,7 @@ static void strip(const struct block *w, const struct part_of_b *here, const flo
     if (packed)
         kernels->gemm_packing(c, w->ld, a, w->next, t->b + here->j + here->p * t->bs, t->bs,
                               w->own_b, packed, k, w->strips.packing_mode | add);
-    if (t->plan.way == ISO_GEMM_B16)
-        t->native->gemm_b16(c, w->ld, (const uint16_t *)(const void *)a, iso_gemm_b16_ld(t->k),
-                            wide_panels(t, here), t->bps, m, n, k, add | w->strips.direct_mode);
-    else if (t->plan.way == ISO_GEMM_W16)
-        kernels->gemm_w16(c, w->ld, a, w->next, wide_panels(t, here), t->bps, m, n, k, t->type16,
-                          add | (i == 0 ? w->strips.direct_mode : 0));
-    else if (t->plan.way == ISO_GEMM_Q)
-        kernels->gemm_q(c, w->ld, a, w->next, group_panels(t, here), t->bps, m, n, k, t->type_q,
-                        add | (i == 0 ? w->strips.direct_mode : 0));
-    else if (t->plan.a_in_place)
+    if (t->plan.a_in_place)
         kernels->gemm_direct(c + packed, w->ld, a, w->next, b + packed / ISO_PANEL * bps, bs, bps,
                              m, n - packed, k, w->strips.direct_mode | add);
     else if (t->plan.way == ISO_GEMM_TRANSPOSED_B)
@@ -175,31 +128,23 @@ static void part(const struct block *w, const struct part_of_b *here,
                  const struct part_of_b *after) {
     const struct iso_product *t = w->t;
     const struct iso_gemm_strips *s = &w->strips;
-    const size_t k = here->k;
-    const float *b =
-        !t->b ? w->own_b
-              : t->b + (t->trans_b ? here->j : here->j / ISO_PANEL) * t->bps + here->p * t->bs;
-    size_t bs = t->bs, bps = t->bps, packed = 0;
-    if (t->plan.way == ISO_GEMM_WIDEN) {
-        if (t->bq)
-            t->machine.kernels->gemm_dequantise(w->own_b, group_panels(t, here), t->bps, here->n, k,
-                                                t->type_q);
-        else
-            t->machine.kernels->gemm_widen(w->own_b, wide_panels(t, here), t->bps, here->n, k,
-                                           t->type16);
-        bs = ISO_PANEL, bps = k * ISO_PANEL;
-    }
-    if (t->plan.way == ISO_GEMM_PACK) {
+    const struct iso_kernels *kernels = t->machine.kernels;
+    const int widens = t->plan.way == ISO_GEMM_WIDEN, packs = t->plan.way == ISO_GEMM_PACK;
+    const size_t k = here->k, packed = s->packing ? here->n - here->n % ISO_LINEAR_COLUMNS : 0;
+    const size_t bs = widens || packs ? ISO_PANEL : t->bs;
+    const size_t bps = widens || packs ? k * ISO_PANEL : t->bps;
+    const float *b = w->own_b;
+    if (widens) {
+        iso_weights_widen(t, w->own_b, here->j, here->n, here->p, k);
+    } else if (packs) {
         const size_t bj = t->trans_b ? t->bps : 1, bp = t->trans_b ? 1 : t->bs;
-        if (s->packing)
-            packed = here->n - here->n % ISO_LINEAR_COLUMNS;
-        t->machine.kernels->gemm_pack(w->own_b + packed * k,
-                                      t->b + (here->j + packed) * bj + here->p * bp, bj, bp,
-                                      here->n - packed, k, ISO_PANEL);
-        b = w->own_b, bs = ISO_PANEL, bps = k * ISO_PANEL;
+        kernels->gemm_pack(w->own_b + packed * k, t->b + (here->j + packed) * bj + here->p * bp, bj,
+                           bp, here->n - packed, k, ISO_PANEL);
+    } else {
+        b = t->b + (t->trans_b ? here->j : here->j / ISO_PANEL) * t->bps + here->p * t->bs;
     }
     const size_t tiles = s->prefetching * (here->n / ISO_LINEAR_COLUMNS);
-    struct shares shares = shares_of(t, after, tiles);
+    struct iso_shares shares = shares_of(t, after, tiles);
     for (size_t i = 0, rows; i < w->m; i += rows) {
         rows = iso_gemm_strip_rows(s, &t->plan, &t->machine, w->m, w->m - i);
         if (s->packing && i == 0)
@@ -211,16 +156,12 @@ static void part(const struct block *w, const struct part_of_b *here,
     }
 }
 
-/* Steps p .. p+k of the block's rows of A: as they lie, packed in strips, or rounded. */
+/* Steps p .. p+k of the block's rows of A: as they lie, or packed in strips. */
 static void take_a(struct block *w, size_t p, size_t k) {
     const struct iso_product *t = w->t;
     w->a = t->a + w->i0 * t->ai + p * t->ap;
     w->width = w->strips.rows, w->next = k, w->add = p != 0 || t->plan.adds;
-    if (t->plan.way == ISO_GEMM_B16) { /* all rows are one strip */
-        t->native->round_b16((uint16_t *)(void *)w->strips_of_a, iso_gemm_b16_ld(t->k), w->a, t->ai,
-                             w->m, k);
-        w->a = w->strips_of_a;
-    } else if (t->plan.a_in_place) {
+    if (t->plan.a_in_place) {
         w->next = t->ai;
     } else if (w->m == 1 || t->plan.strips_in_place) {
         w->width = t->ap, w->next = 1;
@@ -241,9 +182,7 @@ void iso_product_block(const struct iso_product *t, size_t i0, size_t m, size_t 
     w.strips_of_a = scratch;
     if (iso_needs_own_sums(t->e, t->c)) {
         w.sums = scratch;
-        if (t->plan.way == ISO_GEMM_B16)
-            w.sums += m * iso_gemm_b16_ld(t->k) / 2;
-        else if (!t->plan.a_in_place && !t->plan.strips_in_place)
+        if (!t->plan.a_in_place && !t->plan.strips_in_place)
             w.sums += iso_round_up(m, t->plan.mr) * iso_min_size(t->k, ISO_K_BLOCK);
         w.ld = t->plan.strip_sums ? iso_min_size(n, ISO_GEMM_STRIP_COLUMNS) : n;
     } else {

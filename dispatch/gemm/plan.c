@@ -158,7 +158,7 @@ static size_t task_floats(enum iso_gemm_way way, const struct iso_kernels *kerne
                  (k > ISO_K_BLOCK ? iso_min_size(m * n, ISO_GEMM_STREAM_FLOATS) : 0);
     } else { /* a packed block of A, sums, a packed block of B */
         const size_t rows = iso_round_up(iso_min_size(m, most_rows(way)), kernels->mr);
-        const size_t of_a = way == ISO_GEMM_B16 ? iso_gemm_b16_ld(k) / 2 : a_in_place ? 0 : steps;
+        const size_t of_a = way == ISO_GEMM_B16 ? iso_b16_ld(k) / 2 : a_in_place ? 0 : steps;
         floats = rows * of_a + (sums ? sums_floats(way, kernels, rows, n, k) : 0);
         floats += iso_gemm_own_floats(way, n, k);
     }
@@ -236,6 +236,8 @@ static void set_blocks(struct iso_gemm_plan *p, const struct iso_gemm_shape *s,
         p->columns = iso_min_size(iso_round_up((s->n + chunks - 1) / chunks, least), p->columns);
     }
     p->columns = iso_round_up(p->columns, s->w16 ? ISO_WIDE_PANEL : ISO_PANEL);
+    if (p->way == ISO_GEMM_STREAMS || p->way == ISO_GEMM_TRANSPOSED_C)
+        p->rows = s->m; /* they run all of them */
 }
 
 /* Rows of a strip, at most. */
@@ -344,78 +346,4 @@ iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
         *floats = these > *floats ? these : *floats;
     }
     return ISOBIT_OK;
-}
-
-/* --------------------------------------------------------------------------- strips of a block */
-
-/* Full strips can prefetch what comes next, those of a few rows are slow: 9 rows are 5 + 4, but 12
- * are 8 + 4. Where B comes from beyond L2 a single full strip cannot prefetch as fast as it reads,
- * so 12 are 6 + 6. But with half as wide vectors one or two rows have the more panels side by side:
- * there 8 are 6 + 2. */
-static size_t uneven_rows(const struct iso_gemm_strips *s, const struct iso_gemm_machine *machine,
-                          size_t mr, size_t m, size_t left) {
-    const int wide = machine->kernels->vector_floats == ISO_PANEL;
-    if (left <= mr)
-        return left;
-    if (s->beyond_l2 && m < 2 * mr)
-        return wide ? (left + 1) / 2 : mr;
-    if (s->beyond_l2 && !wide && left - mr >= 2)
-        return mr;
-    return left >= 2 * mr || left - mr >= mr / 2 ? mr : (left + 1) / 2;
-}
-
-size_t iso_gemm_strip_rows(const struct iso_gemm_strips *s, const struct iso_gemm_plan *plan,
-                           const struct iso_gemm_machine *machine, size_t m, size_t left) {
-    return s->linear || s->packing ? uneven_rows(s, machine, plan->mr, m, left)
-                                   : iso_min_size(left, s->rows);
-}
-
-struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
-                                       const struct iso_gemm_machine *machine, size_t m, size_t n,
-                                       size_t b_floats, int trans_b) {
-    const size_t mr = plan->mr;
-    const int panels = plan->way == ISO_GEMM_PANELS;
-    struct iso_gemm_strips s = {.count = (m + mr - 1) / mr, .columns = n};
-    s.rows = (m + s.count - 1) / s.count;
-    s.packing = plan->way == ISO_GEMM_PACK && !trans_b && plan->a_in_place && m >= mr &&
-                TUNED(machine, packs_in_strip);
-    s.linear = s.count > 1 && b_floats > ISO_GEMM_CACHED_FLOATS && panels && plan->a_in_place;
-    /* Where L1 has few misses at a time, lines from beyond L2 are prefetched into L2 first. */
-    const int via_l2 = b_floats >= ISO_L2_FLOATS && machine->class == ISO_GEMM_SMALL_L1;
-    s.packing_mode = via_l2 ? ISO_DIRECT_BEYOND_L2 : 0;
-    s.direct_mode = panels || plan->way == ISO_GEMM_PREFETCH ? s.packing_mode : 0;
-    s.beyond_l2 = s.linear && via_l2 && b_floats > ISO_L2_FLOATS;
-    if (plan->way == ISO_GEMM_WIDEN) /* panels come from L2, the next part from anywhere */
-        s.linear = 1;
-    while (m - s.full * mr >= mr && uneven_rows(&s, machine, mr, m, m - s.full * mr) == mr)
-        s.full++;
-    s.linear &= s.full > 0;
-    if ((plan->way == ISO_GEMM_W16 || plan->way == ISO_GEMM_B16 || plan->way == ISO_GEMM_Q) &&
-        b_floats > ISO_L2_FLOATS)
-        s.direct_mode = ISO_DIRECT_BEYOND_L2;
-    /* With one row and several tasks blocks are tiles, and what comes next is another task's. */
-    if (plan->way == ISO_GEMM_TRANSPOSED_B && b_floats > ISO_L2_FLOATS &&
-        (m > 1 || plan->tasks == 1)) {
-        s.direct_mode = ISO_DIRECT_NEXT;
-        s.half = machine->kernels->half && m <= TUNED(machine, half_rows);
-    }
-    if (plan->way == ISO_GEMM_WIDEN)
-        s.columns = ISO_GEMM_PART_COLUMNS;
-    else if (plan->way == ISO_GEMM_B16)
-        s.columns = m > ISO_GEMM_B16_ROWS ? ISO_GEMM_B16_COLUMNS : n;
-    else if (plan->way == ISO_GEMM_PACK || s.count > 1 || plan->strip_sums)
-        s.columns = ISO_GEMM_COLUMN_BLOCK;
-    if (s.linear && b_floats > ISO_GEMM_CACHED_FLOATS)
-        s.prefetching = s.full;
-    else if (s.packing && s.full > 0)
-        s.prefetching = s.full - 1;
-    return s;
-}
-
-/* The last parts that gemm_linear has are long enough for its tiles to prefetch the next one. */
-size_t iso_gemm_part_columns(const struct iso_gemm_strips *s, size_t left) {
-    const size_t most = s->columns;
-    if (!s->linear || most != ISO_GEMM_COLUMN_BLOCK || left >= 2 * most)
-        return iso_min_size(left, most);
-    return left < most + ISO_LINEAR_COLUMNS ? left : 2 * ISO_LINEAR_COLUMNS;
 }

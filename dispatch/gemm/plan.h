@@ -65,32 +65,8 @@ iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
 
 /* Whether it is one block without scratch. */
 static inline int iso_gemm_is_single(const struct iso_gemm_plan *plan, size_t m, size_t n) {
-    return plan->tasks == 1 && plan->task_floats == 0 && m <= plan->rows && n <= plan->columns &&
-           plan->way != ISO_GEMM_STREAMS;
+    return plan->tasks == 1 && plan->task_floats == 0 && m <= plan->rows && n <= plan->columns;
 }
-
-/* How a block of m rows and n columns is worked off, strip by strip. */
-struct iso_gemm_strips {
-    size_t count, rows;            /* of even height */
-    size_t full;                   /* strips of `mr` rows, where they are not even */
-    size_t columns;                /* of B that stay in L2 meanwhile */
-    size_t prefetching;            /* strips whose tiles prefetch the part of B that comes next */
-    int linear;                    /* gemm_linear runs the full strips */
-    int packing;                   /* the first strip packs B as it goes */
-    int beyond_l2;                 /* panels come from there, and L1 has few misses at a time */
-    int half;                      /* with vectors half as wide */
-    int direct_mode, packing_mode; /* ISO_DIRECT_BEYOND_L2, _NEXT or 0 */
-};
-struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
-                                       const struct iso_gemm_machine *machine, size_t m, size_t n,
-                                       size_t b_floats, int trans_b);
-
-/* Rows of the next of these strips, where so many of the block's m rows are left. */
-size_t iso_gemm_strip_rows(const struct iso_gemm_strips *s, const struct iso_gemm_plan *plan,
-                           const struct iso_gemm_machine *machine, size_t m, size_t left);
-
-/* Columns of the next part of these strips' B, where so many are left. */
-size_t iso_gemm_part_columns(const struct iso_gemm_strips *s, size_t left);
 
 /*
  * Whether n columns are so few that vectors along them would be half empty, or more, and the rows
@@ -140,11 +116,5 @@ static inline size_t iso_min_size(size_t a, size_t b) { return a < b ? a : b; }
  * does. */
 size_t iso_gemm_own_floats(enum iso_gemm_way way, size_t n, size_t k);
 size_t iso_gemm_stream_floats(size_t m, size_t k);
-
-/* B16: from a row of rounded A to the next. A line more than there is, so that rows do not alias.
- */
-static inline size_t iso_gemm_b16_ld(size_t k) {
-    return iso_b16_padded(iso_min_size(k, ISO_K_BLOCK)) + ISO_B16_STEPS;
-}
 
 #endif

@@ -24,11 +24,7 @@ struct iso_product {
     const float *b; /* column j at b[j/16 * bps + j%16], next p bs further; [n][bps] if trans_b */
     size_t bs, bps;
     int trans_b;
-    const uint16_t *b16;              /* instead of b: wide panels, bps elements each */
-    int type16;                       /* ISO_W16_... */
-    const struct iso_kernels *native; /* of gemm_b16 */
-    const uint32_t *bq;               /* or panels of groups, bps words each */
-    int type_q;                       /* ISO_Q_... */
+    const struct iso_weights *w; /* instead of b, if they have fewer bits: ../weights.h */
     const struct iso_epilogue *e;
     float *scratch; /* of all tasks */
     size_t owners;  /* block i belongs to owner i % owners, who has taken so many of its own: */
@@ -48,12 +44,15 @@ void iso_finish(const struct iso_product *t, const struct iso_epilogue *e, const
 /* C = epilogue of zeros: alpha or k is 0, so A and B are not read. */
 void iso_finish_zeros(const struct iso_product *t);
 
-/* The ways: rows i .. i+m, columns j .. j+n of C, for all k. */
+/* Rows i .. i+m, columns j .. j+n of C, for all k; `packed`: A is there from the block before. */
+void iso_product_by_way(const struct iso_product *t, size_t i, size_t m, size_t j, size_t n,
+                        float *scratch, int packed);
 void iso_product_block(const struct iso_product *t, size_t i, size_t m, size_t j, size_t n,
                        float *scratch);
-/* All rows of these columns. */
+void iso_product_weights(const struct iso_product *t, size_t i, size_t m, size_t j, size_t n,
+                         float *scratch);
+/* All rows. */
 void iso_product_streams(const struct iso_product *t, size_t j, size_t n, float *scratch);
-/* The same; `packed`: A is there from the block before. */
 void iso_product_transposed_c(const struct iso_product *t, size_t j, size_t n, float *scratch,
                               int packed);
 /* Columns for which iso_gemm_is_narrow; scratch: n floats for each of a block of k. */

@@ -26,6 +26,18 @@ void iso_finish_zeros(const struct iso_product *t) {
         iso_finish(t, t->e, zeros, 0, 0, j, t->m, iso_min_size(t->n - j, ISO_GEMM_COLUMN_BLOCK));
 }
 
+void iso_product_by_way(const struct iso_product *t, size_t i, size_t m, size_t j, size_t n,
+                        float *scratch, int packed) {
+    switch (t->plan.way) {
+    case ISO_GEMM_STREAMS: iso_product_streams(t, j, n, scratch); break;
+    case ISO_GEMM_TRANSPOSED_C: iso_product_transposed_c(t, j, n, scratch, packed); break;
+    case ISO_GEMM_W16:
+    case ISO_GEMM_B16:
+    case ISO_GEMM_Q: iso_product_weights(t, i, m, j, n, scratch); break;
+    default: iso_product_block(t, i, m, j, n, scratch);
+    }
+}
+
 /*
  * A task has its own blocks, mostly the same columns, so that this part of B stays in its cache.
  * When it has done them it takes what the others have not begun: a thread that comes late, or
@@ -33,9 +45,7 @@ void iso_finish_zeros(const struct iso_product *t) {
  */
 static void run_blocks(void *arg, size_t task) {
     const struct iso_product *t = arg;
-    const size_t rows = t->plan.way == ISO_GEMM_STREAMS || t->plan.way == ISO_GEMM_TRANSPOSED_C
-                            ? t->m
-                            : t->plan.rows;
+    const size_t rows = t->plan.rows;
     const size_t chunks = (t->n + t->plan.columns - 1) / t->plan.columns;
     const size_t blocks = (t->m + rows - 1) / rows * chunks;
     float *scratch = t->scratch ? t->scratch + task * t->plan.task_floats : NULL;
@@ -50,12 +60,7 @@ static void run_blocks(void *arg, size_t task) {
             const size_t i = at / chunks * rows, j = at % chunks * t->plan.columns;
             const size_t m = iso_min_size(t->m - i, rows);
             const size_t n = iso_min_size(t->n - j, t->plan.columns);
-            if (t->plan.way == ISO_GEMM_TRANSPOSED_C)
-                iso_product_transposed_c(t, j, n, scratch, packed);
-            else if (t->plan.way == ISO_GEMM_STREAMS)
-                iso_product_streams(t, j, n, scratch);
-            else
-                iso_product_block(t, i, m, j, n, scratch);
+            iso_product_by_way(t, i, m, j, n, scratch, packed);
             packed = 1;
         }
     }
@@ -90,7 +95,7 @@ static __attribute__((noinline)) iso_status run_with_scratch(const iso_context *
 iso_status iso_product_run(const iso_context *context, struct iso_product *t) {
     if (!iso_gemm_is_single(&t->plan, t->m, t->n))
         return run_with_scratch(context, t);
-    iso_product_block(t, 0, t->m, 0, t->n, NULL);
+    iso_product_by_way(t, 0, t->m, 0, t->n, NULL, 0);
     return ISOBIT_OK;
 }
 

@@ -23,7 +23,7 @@ DISPATCH = ["dispatch/" + name for name in
             ("attention.c", "check.h", "cpu.c", "embed_rows.c", "gemm.c", "gemm/block.c",
              "gemm/narrow.c", "gemm/plan.c", "gemm/run.c", "gemm/streams.c", "gemm/transposed_c.c",
              "gemv.c", "info.c", "kv16.c", "linear.c", "parts.c", "plan_text.c", "pool.c", "q.c", "q_s8.c", "rows.c",
-             "s8.c", "select.c", "status.c", "threads.c", "tuning.c", "verbose.c", "w16.c")]
+             "s8.c", "select.c", "status.c", "strips.c", "threads.c", "tuning.c", "verbose.c", "w16.c", "weights.c")]
 LOADER = ["model/" + name + ".c" for name in
           ("bin", "blocks", "checkpoint", "config", "config_quantized", "config_reader", "config_rope",
            "config_search", "dense", "families", "families/bart", "families/bert", "families/gpt", "families/t5",

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The strips of a block of a product: how many rows of A a kernel multiplies at a time, with which
+ * columns of B, and which of them prefetch or pack.
+ */
+#ifndef ISOBIT_STRIPS_H
+#define ISOBIT_STRIPS_H
+
+#include "gemm/plan.h"
+
+/* How a block of m rows and n columns is worked off, strip by strip. */
+struct iso_gemm_strips {
+    size_t count, rows;            /* of even height */
+    size_t full;                   /* strips of `mr` rows, where they are not even */
+    size_t columns;                /* of B that stay in L2 meanwhile */
+    size_t prefetching;            /* strips whose tiles prefetch the part of B that comes next */
+    int linear;                    /* gemm_linear runs the full strips */
+    int packing;                   /* the first strip packs B as it goes */
+    int beyond_l2;                 /* panels come from there, and L1 has few misses at a time */
+    int half;                      /* with vectors half as wide */
+    int direct_mode, packing_mode; /* ISO_DIRECT_BEYOND_L2, _NEXT or 0 */
+};
+struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
+                                       const struct iso_gemm_machine *machine, size_t m, size_t n,
+                                       size_t b_floats, int trans_b);
+
+/* Rows of the next of these strips, where so many of the block's m rows are left. */
+size_t iso_gemm_strip_rows(const struct iso_gemm_strips *s, const struct iso_gemm_plan *plan,
+                           const struct iso_gemm_machine *machine, size_t m, size_t left);
+
+/* Columns of the next part of these strips' B, where so many are left. */
+size_t iso_gemm_part_columns(const struct iso_gemm_strips *s, size_t left);
+
+#endif
