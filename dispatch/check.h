@@ -18,6 +18,7 @@
 #define ISO_LINE 16
 
 static inline size_t iso_round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
+static inline size_t iso_min_size(size_t a, size_t b) { return a < b ? a : b; }
 
 /*
  * The options to read: those of the caller, or, where its header was older and its struct shorter,
@@ -94,6 +95,10 @@ static inline int iso_bytes_overlap(const void *a, size_t bytes_a, const void *b
            (uintptr_t)b < (uintptr_t)a + bytes_a;
 }
 
+/* What is done with the sums of a product, which become c. */
+iso_status iso_check_epilogue(float *c, size_t ldc, size_t m, size_t n,
+                              const struct iso_epilogue *e);
+
 /* What weights are packed into: room for `bytes`, which the caller says there is; w, of `w_bytes`,
  * lies elsewhere. The kernels of the context, though packing may need none: the same rules. */
 static inline iso_status iso_check_packed(const struct iso_kernels **kernels, const void *packed,
@@ -125,6 +130,13 @@ static inline size_t iso_scratch_bytes(size_t floats) {
     return floats ? floats * sizeof(float) + ISO_LINE * sizeof(float) : 0;
 }
 
+/* A workspace that is smaller than promised is refused, also where less would do. */
+static inline iso_status iso_check_workspace(const iso_context *context, size_t floats) {
+    return context && context->workspace && context->workspace_bytes < iso_scratch_bytes(floats)
+               ? ISOBIT_E_WORKSPACE
+               : ISOBIT_OK;
+}
+
 static inline iso_status iso_scratch(float **scratch, void **owned, const iso_context *context,
                                      size_t floats) {
     *scratch = NULL, *owned = NULL;
@@ -132,9 +144,9 @@ static inline iso_status iso_scratch(float **scratch, void **owned, const iso_co
         return ISOBIT_OK;
     if (floats > (PTRDIFF_MAX - 64) / sizeof(float))
         return ISOBIT_E_OVERFLOW;
+    if (iso_check_workspace(context, floats))
+        return ISOBIT_E_WORKSPACE;
     if (context && context->workspace) {
-        if (context->workspace_bytes < iso_scratch_bytes(floats))
-            return ISOBIT_E_WORKSPACE;
         *scratch = (float *)iso_round_up((uintptr_t)context->workspace, ISO_LINE * sizeof(float));
         return ISOBIT_OK;
     }

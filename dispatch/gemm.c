@@ -8,25 +8,6 @@
 
 #include <stdio.h>
 
-#define ACTIVATION(NAME, ...)                                                                      \
-    _Static_assert((int)ISO_UNARY_##NAME == (int)ISOBIT_ACT_##NAME, "numbers of activations");
-#include "activations.def"
-#undef ACTIVATION
-
-iso_status iso_check_epilogue(float *c, size_t ldc, size_t m, size_t n,
-                              const struct iso_epilogue *e) {
-    if ((unsigned)e->act >= ISO_ACTIVATIONS)
-        return ISOBIT_E_OPTION;
-    iso_status status = iso_check_matrix(c, m, n, ldc);
-    if (!status && e->residual)
-        status = iso_check_matrix(e->residual, m, n, e->ldr);
-    if (!status && iso_overlap_partly(c, m, n, ldc, e->residual, e->ldr))
-        status = ISOBIT_E_ALIAS;
-    if (!status && iso_overlap(c, m, n, ldc, e->bias, 1, n, n))
-        status = ISOBIT_E_ALIAS;
-    return status;
-}
-
 static iso_status gemm_options(struct iso_epilogue *e, int *trans_a, int *trans_b,
                                const iso_gemm_options *o) {
     *e = (struct iso_epilogue){.alpha = 1.0f};
@@ -248,9 +229,13 @@ run_gemm(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_
         return ISOBIT_E_ALIAS;
 
     struct iso_gemm_shape shape = shape_of(m, n, k, lda, ldb, trans_a, trans_b, context);
-    status = iso_check_workspace(context, &shape, &t.machine, e.beta != 0.0f || e.residual);
-    if (status)
-        return status;
+    if (context && context->workspace) {
+        size_t floats;
+        if ((status =
+                 iso_gemm_promise(&floats, &shape, &t.machine, e.beta != 0.0f || e.residual)) ||
+            (status = iso_check_workspace(context, floats)))
+            return status;
+    }
     shape.own_sums = iso_needs_own_sums(&e, c), shape.adds = only_adds(&e);
     t.plan = iso_gemm_plan(&shape, &t.machine);
     if (t.plan.adds)

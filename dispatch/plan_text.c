@@ -44,7 +44,7 @@ static void add_strips(struct iso_text *t, const struct iso_gemm_strips *s,
                        size_t m) {
     size_t height = 0, count = 0;
     for (size_t i = 0, rows; i < m; i += rows) {
-        rows = i == 0 && s->packing ? plan->mr : iso_gemm_strip_rows(s, plan, machine, m, m - i);
+        rows = iso_gemm_strip_rows(s, plan, machine, m, m - i);
         if (rows != height && count)
             add(t, count > 1 ? " %zux%zu" : " %.0zu%zu", count > 1 ? count : 0, height);
         count = rows == height ? count + 1 : 1, height = rows;

@@ -3,9 +3,10 @@
  * Weights of 4 or 8 bits in groups times rows of int8 in blocks. Some rows at a time, whose
  * integers stay in L2, become integers; then the columns are shared out.
  */
-#include "gemm/product.h"
+#include "check.h"
 #include "parts.h"
 #include "q.h"
+#include "tuning.h"
 #include "verbose.h"
 
 #include <isobit/ops.h>

@@ -5,8 +5,9 @@
  * With rows enough for each thread, each takes some through both steps, a block at a time that
  * stays in L2 as integers. Fewer rows become integers first, then the columns are shared out.
  */
-#include "gemm/product.h"
+#include "check.h"
 #include "parts.h"
+#include "tuning.h"
 #include "verbose.h"
 
 #include <isobit/ops.h>

@@ -19,6 +19,8 @@ static size_t uneven_rows(const struct iso_gemm_strips *s, const struct iso_gemm
 
 size_t iso_gemm_strip_rows(const struct iso_gemm_strips *s, const struct iso_gemm_plan *plan,
                            const struct iso_gemm_machine *machine, size_t m, size_t left) {
+    if (s->packing && left == m) /* the first one packs */
+        return plan->mr;
     return s->linear || s->packing ? uneven_rows(s, machine, plan->mr, m, left)
                                    : iso_min_size(left, s->rows);
 }

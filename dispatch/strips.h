@@ -30,5 +30,7 @@ size_t iso_gemm_strip_rows(const struct iso_gemm_strips *s, const struct iso_gem
 
 /* Columns of the next part of these strips' B, where so many are left. */
 size_t iso_gemm_part_columns(const struct iso_gemm_strips *s, size_t left);
+/* At most, of a strip whose sums wait for its end. */
+#define ISO_GEMM_STRIP_COLUMNS (ISO_GEMM_COLUMN_BLOCK + ISO_LINEAR_COLUMNS)
 
 #endif

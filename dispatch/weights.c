@@ -9,6 +9,17 @@ size_t iso_weights_panel(const struct iso_weights *w) {
                     : w->k * ISO_PANEL;
 }
 
+enum iso_gemm_way iso_weights_way(const struct iso_gemm_shape *s,
+                                  const struct iso_gemm_machine *machine) {
+    const size_t in_registers = s->w16      ? TUNED(machine, rows_w16)
+                                : s->q == 4 ? TUNED(machine, rows_q4)
+                                            : TUNED(machine, rows_q8);
+    return s->b16                ? ISO_GEMM_B16
+           : s->m > in_registers ? ISO_GEMM_WIDEN
+           : s->w16              ? ISO_GEMM_W16
+                                 : ISO_GEMM_Q;
+}
+
 /* Column j, step p. */
 static const uint16_t *wide_panels(const struct iso_product *t, size_t j, size_t p) {
     return (const uint16_t *)t->w->data + j / ISO_WIDE_PANEL * t->bps + p * ISO_WIDE_PANEL;
@@ -59,7 +70,7 @@ void iso_product_weights(const struct iso_product *t, size_t i0, size_t m, size_
     float *sums = t->c + i0 * t->ldc + j0;
     size_t ld = t->ldc;
     if (iso_needs_own_sums(t->e, t->c)) {
-        sums = scratch + (native ? m * iso_b16_ld(t->k) / 2 : 0);
+        sums = scratch + t->plan.a_floats;
         ld = strip_sums ? iso_min_size(n, ISO_GEMM_STRIP_COLUMNS) : n;
     }
     for (size_t p = 0; p < t->k; p += ISO_K_BLOCK) {

@@ -20,6 +20,14 @@ struct iso_weights {
 /* From a panel to the next: floats, elements of 16 bits or words. */
 size_t iso_weights_panel(const struct iso_weights *w);
 
+/* How weights of fewer bits are multiplied: many rows widen them once, block by block. */
+enum iso_gemm_way iso_weights_way(const struct iso_gemm_shape *shape,
+                                  const struct iso_gemm_machine *machine);
+
+/* W16, B16 and Q: rows i .. i+m, columns j .. j+n of C, for all k. */
+void iso_product_weights(const struct iso_product *t, size_t i, size_t m, size_t j, size_t n,
+                         float *scratch);
+
 /* Those of fewer bits, columns j .. j+n, steps p .. p+k: made floats, in panels, */
 void iso_weights_widen(const struct iso_product *t, float *panels, size_t j, size_t n, size_t p,
                        size_t k);

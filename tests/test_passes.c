@@ -315,6 +315,7 @@ static void narrow_products(void **unused) {
         struct iso_kernels counting = *sets[i / COUNT(ks) / 2];
         counting.gemm_pack = pack, counting.gemm_direct = direct, counting.gemm_strip_bt = strip_bt;
         counting.gemm_strip = strip, counting.gemm_epilogue = epilogue;
+        counting.vector_floats = ISO_PANEL; /* beside which N is narrow */
         const size_t k = ks[i / 2 % COUNT(ks)], trans = i % 2;
         memset(&seen, 0, sizeof seen);
         seen.a_floats = M * k, seen.b_floats = ISO_PANEL * k;
@@ -337,7 +338,7 @@ static void narrow_products(void **unused) {
                                       .trans_b = (int)trans,
                                       .e = &plain};
         assert_true(a && b && c);
-        iso_product_narrow(&t, 0, M, 0, N, scratch);
+        assert_int_equal(iso_product_narrow(&t, 0, M, 0, N, scratch), N);
         /* columns of a transposed B become a strip: once, or for each 64 rows where there are
          * several for one k */
         assert_int_equal(seen.packed_b, trans ? N * k * (k > ISO_K_BLOCK ? (M + 63) / 64 : 1) : 0);

@@ -11,7 +11,7 @@
 struct block {
     const struct iso_product *t;
     struct iso_gemm_strips strips;
-    size_t i0, m, j0, n;
+    size_t i0, m, j0;
     float *sums; /* of all of it, or of one strip and part after the other */
     size_t ld;
     float *own_b, *strips_of_a; /* scratch */
@@ -76,8 +76,7 @@ static void linear_strip(const struct block *w, const struct part_of_b *here,
     if (last && rest.alpha == 1.0f && rest.beta == 0.0f) {
         bias = rest.bias, rest.bias = NULL;
         relu = rest.act == ISOBIT_ACT_RELU;
-        if (relu)
-            rest.act = ISOBIT_ACT_NONE;
+        rest.act = relu ? ISOBIT_ACT_NONE : rest.act;
     }
     if (tiles) {
         const int any = shares->runs > 0;
@@ -104,21 +103,20 @@ static void strip(const struct block *w, const struct part_of_b *here, const flo
     const struct iso_product *t = w->t;
     const struct iso_kernels *kernels = t->machine.kernels;
     const size_t n = here->n, k = here->k;
-    const int add = w->add;
     const float *a = w->a + i * w->next;
     float *c = sums_of(w, here, i);
     if (packed)
         kernels->gemm_packing(c, w->ld, a, w->next, t->b + here->j + here->p * t->bs, t->bs,
-                              w->own_b, packed, k, w->strips.packing_mode | add);
+                              w->own_b, packed, k, w->strips.packing_mode | w->add);
     if (t->plan.a_in_place)
         kernels->gemm_direct(c + packed, w->ld, a, w->next, b + packed / ISO_PANEL * bps, bs, bps,
-                             m, n - packed, k, w->strips.direct_mode | add);
+                             m, n - packed, k, w->strips.direct_mode | w->add);
     else if (t->plan.way == ISO_GEMM_TRANSPOSED_B)
         (w->strips.half ? kernels->half : kernels)
-            ->gemm_strip_bt(c, w->ld, a, w->width, b, bps, m, n, k, add | w->strips.direct_mode);
+            ->gemm_strip_bt(c, w->ld, a, w->width, b, bps, m, n, k, w->strips.direct_mode | w->add);
     else
         kernels->gemm_strip(c, w->ld, a, w->width, b, bs, bps, m, n, k,
-                            add ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
+                            w->add ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
     if (here->p + k == t->k)
         iso_finish(t, t->e, c, w->ld, w->i0 + i, here->j, m, n);
 }
@@ -147,8 +145,6 @@ static void part(const struct block *w, const struct part_of_b *here,
     struct iso_shares shares = shares_of(t, after, tiles);
     for (size_t i = 0, rows; i < w->m; i += rows) {
         rows = iso_gemm_strip_rows(s, &t->plan, &t->machine, w->m, w->m - i);
-        if (s->packing && i == 0)
-            rows = t->plan.mr;
         if (s->linear || (s->packing && i > 0))
             linear_strip(w, here, &shares, b, bps, i, rows);
         else
@@ -173,28 +169,14 @@ static void take_a(struct block *w, size_t p, size_t k) {
 
 void iso_product_block(const struct iso_product *t, size_t i0, size_t m, size_t j0, size_t n,
                        float *scratch) {
-    struct block w = {.t = t, .i0 = i0, .m = m, .j0 = j0, .n = n, .own_b = scratch};
+    struct block w = {t, .i0 = i0, .m = m, .j0 = j0, .sums = t->c + i0 * t->ldc + j0, .ld = t->ldc};
     w.strips = iso_gemm_strips(&t->plan, &t->machine, m, n, t->n * t->k, t->trans_b);
-    w.sums = t->c + i0 * t->ldc + j0, w.ld = t->ldc;
-    const size_t own = iso_gemm_own_floats(t->plan.way, n, t->k);
-    if (own > 0) /* else there may be no scratch at all */
-        scratch += own;
-    w.strips_of_a = scratch;
+    w.own_b = scratch, w.strips_of_a = scratch + t->plan.b_floats;
     if (iso_needs_own_sums(t->e, t->c)) {
-        w.sums = scratch;
-        if (!t->plan.a_in_place && !t->plan.strips_in_place)
-            w.sums += iso_round_up(m, t->plan.mr) * iso_min_size(t->k, ISO_K_BLOCK);
+        w.sums = w.strips_of_a + t->plan.a_floats;
         w.ld = t->plan.strip_sums ? iso_min_size(n, ISO_GEMM_STRIP_COLUMNS) : n;
-    } else {
-        const struct iso_kernels *kernels = t->machine.kernels;
-        const size_t last =
-            t->plan.way == ISO_GEMM_TRANSPOSED_B ? n : n & (kernels->vector_floats - 1);
-        if (t->b && iso_gemm_is_narrow(kernels, m, last, t->k, last < n)) {
-            n -= last;
-            iso_product_narrow(t, i0, m, j0 + n, last, w.own_b);
-            if (n == 0)
-                return;
-        }
+    } else if ((n -= iso_product_narrow(t, i0, m, j0, n, w.own_b)) == 0) {
+        return;
     }
     for (size_t p = 0; p < t->k; p += ISO_K_BLOCK) {
         const size_t k = iso_min_size(t->k - p, ISO_K_BLOCK);

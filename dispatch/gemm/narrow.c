@@ -20,8 +20,14 @@ static void chain(const struct iso_product *t, float *sums, const float *a, cons
                             add ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
 }
 
-void iso_product_narrow(const struct iso_product *t, size_t i0, size_t m, size_t j0, size_t n,
-                        float *scratch) {
+size_t iso_product_narrow(const struct iso_product *t, size_t i0, size_t m, size_t j, size_t all,
+                          float *scratch) {
+    const struct iso_kernels *kernels = t->machine.kernels;
+    const size_t n =
+        t->plan.way == ISO_GEMM_TRANSPOSED_B ? all : all & (kernels->vector_floats - 1);
+    if (!t->b || !iso_gemm_is_narrow(kernels, m, n, t->k, n < all))
+        return 0;
+    const size_t j0 = j + all - n;
     const int packs = t->trans_b && t->ap == 1; /* columns of B into a strip */
     const float *b = t->b + (t->trans_b ? j0 * t->bps : j0 / ISO_PANEL * t->bps + j0 % ISO_PANEL);
     float sums[ISO_GEMM_NARROWEST * ROWS];
@@ -31,15 +37,16 @@ void iso_product_narrow(const struct iso_product *t, size_t i0, size_t m, size_t
             const size_t k = iso_min_size(t->k - p, ISO_K_BLOCK);
             const float *strip = b + p * t->bs;
             if (packs && (i == i0 || t->k > ISO_K_BLOCK)) /* else it is there from before */
-                t->machine.kernels->gemm_pack(scratch, strip, t->bps, 1, n, k, n);
+                kernels->gemm_pack(scratch, strip, t->bps, 1, n, k, n);
             chain(t, sums, t->a + i * t->ai + p * t->ap, packs ? scratch : strip, packs ? n : t->bs,
                   n, rows, k, p != 0);
         }
         for (size_t r = 0; r < rows; r++)
-            for (size_t j = 0; j < n; j++) {
-                float *c = t->c + (i + r) * t->ldc + j0 + j;
-                *c = t->plan.adds ? *c + sums[j * ROWS + r] : sums[j * ROWS + r];
+            for (size_t l = 0; l < n; l++) {
+                float *c = t->c + (i + r) * t->ldc + j0 + l;
+                *c = t->plan.adds ? *c + sums[l * ROWS + r] : sums[l * ROWS + r];
             }
     }
     iso_finish(t, t->e, t->c + i0 * t->ldc + j0, t->ldc, i0, j0, m, n);
+    return n;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "plan.h"
-
-#include "../check.h"
+#include "../strips.h"
+#include "../weights.h"
 
 /* ------------------------------------------------------------------------ where B comes from */
 
@@ -17,20 +16,17 @@ static int is_aliased(const struct iso_gemm_shape *s, const struct iso_gemm_mach
     return s->ldb % machine->kernels->aliased == 0;
 }
 
-static size_t rows_in_place(const struct iso_gemm_machine *machine, enum iso_gemm_level level,
-                            int aliased) {
+size_t iso_gemm_rows_in_place(const struct iso_gemm_shape *s,
+                              const struct iso_gemm_machine *machine) {
+    const enum iso_gemm_level level = iso_gemm_level_of_b(s, machine);
+    const int aliased = is_aliased(s, machine);
+    if (s->trans_b)
+        return machine->kernels->rows_in_place_bt;
     if (level == ISO_GEMM_NEAR)
         return aliased ? TUNED(machine, rows_near_aliased) : TUNED(machine, rows_near);
     const size_t rows =
         level == ISO_GEMM_L3 ? TUNED(machine, rows_l3) : TUNED(machine, rows_memory);
     return aliased ? iso_min_size(rows, TUNED(machine, rows_aliased)) : rows;
-}
-
-size_t iso_gemm_rows_in_place(const struct iso_gemm_shape *s,
-                              const struct iso_gemm_machine *machine) {
-    return s->trans_b
-               ? machine->kernels->rows_in_place_bt
-               : rows_in_place(machine, iso_gemm_level_of_b(s, machine), is_aliased(s, machine));
 }
 
 /* ------------------------------------------------------------------------------------ the way */
@@ -41,7 +37,7 @@ static enum iso_gemm_way row_major_way(const struct iso_gemm_shape *s,
     const enum iso_gemm_level level = iso_gemm_level_of_b(s, machine);
     const int aliased = is_aliased(s, machine), few = m <= ISO_GEMM_FEW_ROWS;
     const int in_place =
-        m <= rows_in_place(machine, level, aliased) || b <= TUNED(machine, floats_in_place);
+        m <= iso_gemm_rows_in_place(s, machine) || b <= TUNED(machine, floats_in_place);
     /* Where L1 has few misses at a time, and vectors are as wide as a line: one strip reads a B
      * from beyond L2 in place, once, prefetches its rows into L2, and has its sums in registers. */
     if (TUNED(machine, prefetched) && in_place && level != ISO_GEMM_NEAR && !s->trans_a && !few &&
@@ -79,24 +75,10 @@ static int transposes_c(const struct iso_gemm_shape *s, const struct iso_kernels
            !(s->k > ISO_K_BLOCK && s->own_sums);
 }
 
-/* Rows, at most, that widen or dequantise a packed B in registers. */
-static size_t rows_in_registers(const struct iso_gemm_shape *s,
-                                const struct iso_gemm_machine *machine) {
-    return s->w16      ? TUNED(machine, rows_w16)
-           : s->q == 4 ? TUNED(machine, rows_q4)
-                       : TUNED(machine, rows_q8);
-}
-
 static enum iso_gemm_way way_of(const struct iso_gemm_shape *s,
                                 const struct iso_gemm_machine *machine) {
-    if (s->b16)
-        return ISO_GEMM_B16;
-    if (s->w16 || s->q)
-        return s->m > rows_in_registers(s, machine) ? ISO_GEMM_WIDEN
-               : s->w16                             ? ISO_GEMM_W16
-                                                    : ISO_GEMM_Q;
     if (s->panels)
-        return ISO_GEMM_PANELS;
+        return s->w16 || s->q ? iso_weights_way(s, machine) : ISO_GEMM_PANELS;
     if (!s->trans_b)
         return row_major_way(s, machine);
     return s->m <= machine->kernels->rows_in_place_bt ? ISO_GEMM_TRANSPOSED_B
@@ -125,52 +107,40 @@ static int ends_with_strip(enum iso_gemm_way way, size_t k) {
     return k <= ISO_K_BLOCK && way != ISO_GEMM_B16 && way != ISO_GEMM_TRANSPOSED_C;
 }
 
-static size_t sums_floats(enum iso_gemm_way way, const struct iso_kernels *kernels, size_t rows,
-                          size_t n, size_t k) {
-    const size_t mr = kernels->mr > kernels->direct_mr ? kernels->mr : kernels->direct_mr;
-    return ends_with_strip(way, k)
-               ? iso_min_size(rows, mr) * iso_min_size(n, ISO_GEMM_STRIP_COLUMNS)
-               : rows * iso_min_size(n, ISO_GEMM_COLUMN_BLOCK);
-}
-
-size_t iso_gemm_own_floats(enum iso_gemm_way way, size_t n, size_t k) {
-    const size_t most = way == ISO_GEMM_WIDEN ? ISO_GEMM_PART_COLUMNS : ISO_GEMM_COLUMN_BLOCK;
-    return has_own_b(way)
-               ? iso_round_up(iso_min_size(n, most), ISO_PANEL) * iso_min_size(k, ISO_K_BLOCK)
-               : 0;
-}
-
-size_t iso_gemm_stream_floats(size_t m, size_t k) {
-    return m > 1 ? ISO_GEMM_STREAM_ROWS * 5 / 4 * iso_min_size(k, ISO_K_BLOCK) : 0;
-}
-
-/* Scratch of a task: a bound that never falls when m, n or k grow. */
-static size_t task_floats(enum iso_gemm_way way, const struct iso_kernels *kernels, size_t m,
-                          size_t n, size_t k, int a_in_place, int sums) {
+/* Bounds that never fall when m, n or k grow. */
+static void set_scratch(struct iso_gemm_plan *p, const struct iso_kernels *kernels, size_t m,
+                        size_t n, size_t k, int a_in_place, int sums) {
     const size_t steps = iso_min_size(k, ISO_K_BLOCK);
-    size_t floats;
-    if (way == ISO_GEMM_TRANSPOSED_C) { /* panels and a strip of A, sums twice */
+    size_t floats = 0;
+    if (p->way == ISO_GEMM_TRANSPOSED_C) { /* panels and a strip of A; sums twice */
         const size_t most = iso_round_up(m, ISO_PANEL);
-        floats = (most + kernels->vector_floats) * steps + 2 * ISO_GEMM_PART_COLUMNS * most;
-    } else if (way == ISO_GEMM_STREAMS) { /* a strip of A, own sums, sums of a second block of k */
-        floats = iso_gemm_stream_floats(m, k) +
-                 (sums ? iso_min_size(n, ISO_GEMM_STREAM_FLOATS) : 0) +
+        p->a_floats = (most + kernels->vector_floats) * steps;
+        floats = 2 * ISO_GEMM_PART_COLUMNS * most;
+    } else if (p->way == ISO_GEMM_STREAMS) { /* own sums, and those of a second block of k */
+        /* 4 rows at least in a strip may have one more than there is; one row lies as a strip. */
+        p->a_floats = m > 1 ? ISO_GEMM_STREAM_ROWS * 5 / 4 * steps : 0;
+        floats = (sums ? iso_min_size(n, ISO_GEMM_STREAM_FLOATS) : 0) +
                  (k > ISO_K_BLOCK ? iso_min_size(m * n, ISO_GEMM_STREAM_FLOATS) : 0);
-    } else { /* a packed block of A, sums, a packed block of B */
-        const size_t rows = iso_round_up(iso_min_size(m, most_rows(way)), kernels->mr);
-        const size_t of_a = way == ISO_GEMM_B16 ? iso_b16_ld(k) / 2 : a_in_place ? 0 : steps;
-        floats = rows * of_a + (sums ? sums_floats(way, kernels, rows, n, k) : 0);
-        floats += iso_gemm_own_floats(way, n, k);
+    } else {
+        const size_t rows = iso_round_up(iso_min_size(m, most_rows(p->way)), kernels->mr);
+        const size_t mr = kernels->mr > kernels->direct_mr ? kernels->mr : kernels->direct_mr;
+        const size_t columns =
+            p->way == ISO_GEMM_WIDEN ? ISO_GEMM_PART_COLUMNS : ISO_GEMM_COLUMN_BLOCK;
+        p->a_floats = rows * (p->way == ISO_GEMM_B16 ? iso_b16_ld(k) / 2 : a_in_place ? 0 : steps);
+        if (has_own_b(p->way))
+            p->b_floats = iso_round_up(iso_min_size(n, columns), ISO_PANEL) * steps;
+        if (sums)
+            floats = ends_with_strip(p->way, k)
+                         ? iso_min_size(rows, mr) * iso_min_size(n, ISO_GEMM_STRIP_COLUMNS)
+                         : rows * iso_min_size(n, ISO_GEMM_COLUMN_BLOCK);
     }
-    return iso_round_up(floats, ISO_LINE);
+    p->task_floats = iso_round_up(p->b_floats + p->a_floats + floats, ISO_LINE);
 }
 
 /* Fewer where there is too little work. One row waits for B and takes as long as two. */
 static size_t tasks_of(size_t m, size_t n, size_t k, size_t threads) {
-    size_t work;
-    const int small = !__builtin_mul_overflow(m == 1 ? 2 : m, n, &work) &&
-                      !__builtin_mul_overflow(work, k, &work) && work < ISO_GEMM_SMALL_WORK;
-    return small ? 1 : threads;
+    const double work = (double)(m == 1 ? 2 : m) * (double)n * (double)k; /* size_t may overflow */
+    return work < ISO_GEMM_SMALL_WORK ? 1 : threads;
 }
 
 /* PACK: columns that a task packs and uses up at a time, so that all have as many. A vector next to
@@ -288,60 +258,43 @@ struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *s,
         p.streams = streams_of(s, machine);
     p.tasks = tasks_of(s->m, s->n, s->k, s->threads);
     set_blocks(&p, s, machine->kernels);
-    p.task_floats =
-        task_floats(p.way, machine->kernels, s->m, p.way == ISO_GEMM_STREAMS ? p.columns : s->n,
-                    s->k, p.a_in_place || p.strips_in_place, own_sums);
+    set_scratch(&p, machine->kernels, s->m, p.way == ISO_GEMM_STREAMS ? p.columns : s->n, s->k,
+                p.a_in_place || p.strips_in_place, own_sums);
     return p;
-}
-
-iso_status iso_gemm_plan_floats(size_t *floats, const struct iso_gemm_plan *p) {
-    return iso_mul_overflows(floats, p->task_floats, p->tasks) ? ISOBIT_E_OVERFLOW : ISOBIT_OK;
-}
-
-/* The most rows with which a product of up to s->m rows takes this way, or one that needs no less
- * scratch; 0: it never does. */
-static size_t promised_rows(enum iso_gemm_way way, const struct iso_gemm_shape *s,
-                            const struct iso_gemm_machine *machine) {
-    const size_t b = s->n * s->k;
-    if (s->panels) /* widened B takes more than that of fewer rows in registers */
-        return way == way_of(s, machine) ? s->m : 0;
-    switch (way) {
-    case ISO_GEMM_IN_PLACE: return s->trans_b ? 0 : s->m;
-    case ISO_GEMM_STREAMS:
-        return s->trans_b || b <= ISO_L2_FLOATS ? 0 : iso_min_size(s->m, ISO_GEMM_STREAM_ROWS);
-    case ISO_GEMM_PACK:
-        return s->m > iso_gemm_rows_in_place(s, machine) &&
-                       (s->trans_b || b > TUNED(machine, floats_in_place))
-                   ? s->m
-                   : 0;
-    case ISO_GEMM_TRANSPOSED_B:
-        return s->trans_b ? iso_min_size(s->m, machine->kernels->rows_in_place_bt) : 0;
-    case ISO_GEMM_TRANSPOSED_C: return s->trans_b ? iso_min_size(s->m, ISO_GEMM_ROW_BLOCK) : 0;
-    default: return 0;
-    }
 }
 
 iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
                             const struct iso_gemm_machine *machine, int sums) {
     struct iso_gemm_shape s = *shape;
-    size_t extent;
+    size_t extent, b = 0;
     if (!s.panels && (iso_mul_overflows(&extent, s.m, s.n) ||
-                      iso_mul_overflows(&extent, s.m, s.k) || iso_mul_overflows(&extent, s.n, s.k)))
+                      iso_mul_overflows(&extent, s.m, s.k) || iso_mul_overflows(&b, s.n, s.k)))
         return ISOBIT_E_OVERFLOW; /* matrices that nobody has */
     s.ldb = 0;                    /* as if its rows were aliased: fewer are read in place */
+    /* The most rows with which it takes a way, or one that needs no less scratch; 0: it never does.
+     */
+    size_t rows[ISO_GEMM_WIDEN + 1] = {0};
+    if (s.panels) /* widened B takes more than that of fewer rows in registers */
+        rows[way_of(&s, machine)] = s.m;
+    else if (s.m > iso_gemm_rows_in_place(&s, machine) &&
+             (s.trans_b || b > TUNED(machine, floats_in_place)))
+        rows[ISO_GEMM_PACK] = s.m;
+    if (s.trans_b) {
+        rows[ISO_GEMM_TRANSPOSED_B] = iso_min_size(s.m, machine->kernels->rows_in_place_bt);
+        rows[ISO_GEMM_TRANSPOSED_C] = iso_min_size(s.m, ISO_GEMM_ROW_BLOCK);
+    } else if (!s.panels) {
+        rows[ISO_GEMM_IN_PLACE] = s.m;
+        rows[ISO_GEMM_STREAMS] = b > ISO_L2_FLOATS ? iso_min_size(s.m, ISO_GEMM_STREAM_ROWS) : 0;
+    }
     *floats = 0;
     for (enum iso_gemm_way way = 0; way <= ISO_GEMM_WIDEN; way++) {
-        const size_t rows = promised_rows(way, &s, machine);
-        if (rows == 0)
-            continue;
-        const size_t tasks = tasks_of(rows, s.n, s.k, s.threads);
+        const size_t tasks = tasks_of(rows[way], s.n, s.k, s.threads);
         const size_t n = way == ISO_GEMM_STREAMS ? s.n / tasks + (size_t)4 * ISO_PANEL : s.n;
-        const struct iso_gemm_plan p = {.tasks = tasks,
-                                        .task_floats =
-                                            task_floats(way, machine->kernels, rows, n, s.k,
-                                                        reads_a_in_place(way, s.trans_a), sums)};
-        size_t these;
-        if (iso_gemm_plan_floats(&these, &p))
+        struct iso_gemm_plan p = {.way = way};
+        size_t these = 0;
+        set_scratch(&p, machine->kernels, rows[way], n, s.k, reads_a_in_place(way, s.trans_a),
+                    sums);
+        if (rows[way] && iso_mul_overflows(&these, tasks, p.task_floats))
             return ISOBIT_E_OVERFLOW;
         *floats = these > *floats ? these : *floats;
     }

@@ -6,6 +6,7 @@
 #ifndef ISOBIT_GEMM_PLAN_H
 #define ISOBIT_GEMM_PLAN_H
 
+#include "../check.h"
 #include "../tuning.h"
 
 #include <isobit/ops.h>
@@ -45,16 +46,14 @@ struct iso_gemm_plan {
     int adds;             /* tiles add the sums to C, and that is all of the epilogue */
     size_t rows, columns; /* of a block, the unit of work of a task */
     size_t tasks;
-    size_t task_floats; /* scratch of each task */
-    size_t mr;          /* rows of a strip, at most */
-    size_t streams;     /* STREAMS: rows of B at a time */
+    size_t task_floats; /* scratch of each task: what it packs of B, what it packs of A, sums */
+    size_t b_floats, a_floats;
+    size_t mr;      /* rows of a strip, at most */
+    size_t streams; /* STREAMS: rows of B at a time */
 };
 
 struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *shape,
                                    const struct iso_gemm_machine *machine);
-
-/* Scratch of all tasks. */
-iso_status iso_gemm_plan_floats(size_t *floats, const struct iso_gemm_plan *plan);
 
 /*
  * The scratch that callers are told to bring, before C and ldb are known: enough for every plan of
@@ -68,32 +67,6 @@ static inline int iso_gemm_is_single(const struct iso_gemm_plan *plan, size_t m,
     return plan->tasks == 1 && plan->task_floats == 0 && m <= plan->rows && n <= plan->columns;
 }
 
-/*
- * Whether n columns are so few that vectors along them would be half empty, or more, and the rows
- * many enough for vectors along those. Next to other columns they share a tile with a full vector,
- * which is faster unless they are fewer, and the product is not tiny.
- */
-static inline int iso_gemm_is_narrow(const struct iso_kernels *kernels, size_t m, size_t n,
-                                     size_t k, int others) {
-    return n > 0 && n <= (others ? ISO_GEMM_NARROWEST / 2 : ISO_GEMM_NARROWEST) &&
-           2 * n <= kernels->vector_floats && m >= kernels->vector_floats &&
-           (!others || m * k >= ISO_GEMM_NARROW_FLOATS);
-}
-
-/*
- * Whether strips of up to mr rows read a transposed A [k][lda] where it lies. Where its rows alias,
- * each step of a tile is an L1 miss for the next strip: only one of wide vectors takes long enough
- * for that, and only as long as L2 has room for the rows.
- */
-static inline int iso_gemm_reads_strips(const struct iso_kernels *kernels, size_t m, size_t k,
-                                        size_t lda, size_t mr) {
-    return m <= mr || lda % kernels->aliased != 0 ||
-           (kernels->vector_floats == ISO_PANEL && k <= ISO_GEMM_ALIASED_STEPS);
-}
-
-/* Columns of strip_sums, at most: of a part, see iso_gemm_part_columns. */
-#define ISO_GEMM_STRIP_COLUMNS (ISO_GEMM_COLUMN_BLOCK + ISO_LINEAR_COLUMNS)
-
 /* What a text about a plan says: where B comes from, and most rows of A that read it in place. */
 enum iso_gemm_level { ISO_GEMM_NEAR, ISO_GEMM_L3, ISO_GEMM_MEMORY };
 enum iso_gemm_level iso_gemm_level_of_b(const struct iso_gemm_shape *shape,
@@ -103,18 +76,5 @@ size_t iso_gemm_rows_in_place(const struct iso_gemm_shape *shape,
 
 /* TRANSPOSED_C: of m rows so many go into lanes. */
 size_t iso_gemm_rows_in_lanes(const struct iso_kernels *kernels, size_t m, size_t ldb);
-
-/* Most rows of gemm_direct with n columns. */
-static inline size_t iso_gemm_direct_rows(const struct iso_kernels *kernels, size_t n) {
-    return n <= kernels->vector_floats ? kernels->direct_tall : kernels->direct_mr;
-}
-
-static inline size_t iso_min_size(size_t a, size_t b) { return a < b ? a : b; }
-
-/* Scratch for the columns of B that a task packs or widens at a time, and for A in streams: 4 rows
- * at least in a strip may have a row more than there is to each of them; one row lies as a strip
- * does. */
-size_t iso_gemm_own_floats(enum iso_gemm_way way, size_t n, size_t k);
-size_t iso_gemm_stream_floats(size_t m, size_t k);
 
 #endif

@@ -6,7 +6,6 @@
 #ifndef ISOBIT_GEMM_PRODUCT_H
 #define ISOBIT_GEMM_PRODUCT_H
 
-#include "../check.h"
 #include "plan.h"
 
 #include <stdatomic.h>
@@ -31,8 +30,7 @@ struct iso_product {
     atomic_size_t *taken;
 };
 
-/* Whether the epilogue reads something that lies where the sums would: then they wait in scratch.
- */
+/* Whether the epilogue reads what lies where the sums would: then they wait in scratch. */
 static inline int iso_needs_own_sums(const struct iso_epilogue *e, const float *c) {
     return e->beta != 0.0f || (e->residual && e->residual == c);
 }
@@ -49,25 +47,16 @@ void iso_product_by_way(const struct iso_product *t, size_t i, size_t m, size_t 
                         float *scratch, int packed);
 void iso_product_block(const struct iso_product *t, size_t i, size_t m, size_t j, size_t n,
                        float *scratch);
-void iso_product_weights(const struct iso_product *t, size_t i, size_t m, size_t j, size_t n,
-                         float *scratch);
 /* All rows. */
 void iso_product_streams(const struct iso_product *t, size_t j, size_t n, float *scratch);
 void iso_product_transposed_c(const struct iso_product *t, size_t j, size_t n, float *scratch,
                               int packed);
-/* Columns for which iso_gemm_is_narrow; scratch: n floats for each of a block of k. */
-void iso_product_narrow(const struct iso_product *t, size_t i, size_t m, size_t j, size_t n,
-                        float *scratch);
+/* The last of these columns, where iso_gemm_is_narrow says so, with n floats of scratch for each of
+ * a block of k. Returns how many. */
+size_t iso_product_narrow(const struct iso_product *t, size_t i, size_t m, size_t j, size_t n,
+                          float *scratch);
 
 /* Runs the plan, in the caller's workspace or in memory of its own. */
 iso_status iso_product_run(const iso_context *context, struct iso_product *t);
-
-/* Arguments that the entry points share. */
-iso_status iso_check_epilogue(float *c, size_t ldc, size_t m, size_t n,
-                              const struct iso_epilogue *e);
-/* Refuses a workspace that is smaller than promised (see iso_gemm_promise), also where less would
- * do. */
-iso_status iso_check_workspace(const iso_context *context, const struct iso_gemm_shape *shape,
-                               const struct iso_gemm_machine *machine, int sums);
 
 #endif

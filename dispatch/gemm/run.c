@@ -2,7 +2,7 @@
  *
  * From a plan to tasks. Work is cut by rows and columns of C only, never by k.
  */
-#include "product.h"
+#include "../weights.h"
 
 #define MOST_OWNERS 64
 
@@ -66,28 +66,25 @@ static void run_blocks(void *arg, size_t task) {
     }
 }
 
-static void run_all(const iso_context *context, struct iso_product *t) {
-    atomic_size_t taken[MOST_OWNERS];
-    t->owners = iso_min_size(t->plan.tasks, MOST_OWNERS);
-    for (size_t i = 0; i < t->owners; i++)
-        atomic_init(&taken[i], 0);
-    t->taken = taken;
-    iso_parallel(context, t->plan.tasks, run_blocks, t);
-}
-
 /* Not in iso_product_run, so that small products do not set up its stack. */
 static __attribute__((noinline)) iso_status run_with_scratch(const iso_context *context,
                                                              struct iso_product *t) {
     float local[ISO_LOCAL_SCRATCH] __attribute__((aligned(64)));
+    atomic_size_t taken[MOST_OWNERS];
     void *owned = NULL;
     size_t floats;
+    iso_status status = ISOBIT_OK;
+    if (iso_mul_overflows(&floats, t->plan.task_floats, t->plan.tasks))
+        return ISOBIT_E_OVERFLOW;
     t->scratch = local;
-    iso_status status = iso_gemm_plan_floats(&floats, &t->plan);
-    if (!status && (floats > ISO_LOCAL_SCRATCH || (context && context->workspace)))
+    if (floats > ISO_LOCAL_SCRATCH || (context && context->workspace))
         status = iso_scratch(&t->scratch, &owned, context, floats);
     if (status)
         return status;
-    run_all(context, t);
+    t->owners = iso_min_size(t->plan.tasks, MOST_OWNERS), t->taken = taken;
+    for (size_t i = 0; i < t->owners; i++)
+        atomic_init(&taken[i], 0);
+    iso_parallel(context, t->plan.tasks, run_blocks, t);
     free(owned);
     return ISOBIT_OK;
 }
@@ -95,16 +92,6 @@ static __attribute__((noinline)) iso_status run_with_scratch(const iso_context *
 iso_status iso_product_run(const iso_context *context, struct iso_product *t) {
     if (!iso_gemm_is_single(&t->plan, t->m, t->n))
         return run_with_scratch(context, t);
-    iso_product_by_way(t, 0, t->m, 0, t->n, NULL, 0);
+    iso_product_by_way(t, 0, t->m, 0, t->n, t->c, 0); /* which is no scratch: there is none */
     return ISOBIT_OK;
-}
-
-iso_status iso_check_workspace(const iso_context *context, const struct iso_gemm_shape *shape,
-                               const struct iso_gemm_machine *machine, int sums) {
-    size_t floats;
-    if (!context || !context->workspace)
-        return ISOBIT_OK;
-    const iso_status status = iso_gemm_promise(&floats, shape, machine, sums);
-    return !status && context->workspace_bytes < iso_scratch_bytes(floats) ? ISOBIT_E_WORKSPACE
-                                                                           : status;
 }

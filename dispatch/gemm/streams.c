@@ -10,8 +10,7 @@ void iso_product_streams(const struct iso_product *t, size_t j0, size_t n, float
     const size_t mr = t->plan.mr, strips = (t->m + mr - 1) / mr;
     const size_t rows = (t->m + strips - 1) / strips, streams = t->plan.streams;
     const int own = iso_needs_own_sums(t->e, t->c); /* of one row */
-    /* With nothing to wait there may be no scratch at all. */
-    float *waiting = t->m > 1 ? scratch + iso_gemm_stream_floats(t->m, t->k) : scratch; /* sums */
+    float *waiting = scratch + t->plan.a_floats;    /* sums */
     float *c = own ? waiting : t->c + j0, *later_sums = own ? waiting + n : waiting;
     const size_t ldc = own ? n : t->ldc;
     for (size_t p0 = 0; p0 < t->k; p0 += ISO_K_BLOCK) {

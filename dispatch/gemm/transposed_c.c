@@ -15,13 +15,6 @@ struct lanes {
     float *transposed;       /* [wide][columns] */
 };
 
-static void pack_a(const struct iso_product *t, const struct lanes *l, const float *a, size_t k) {
-    const struct iso_kernels *kernels = t->machine.kernels;
-    kernels->gemm_pack(l->panels, a, t->ai, t->ap, l->rows, k, ISO_PANEL);
-    if (l->rest)
-        kernels->gemm_pack(l->strip, a + l->rows * t->ai, t->ai, t->ap, l->rest, k, l->rest);
-}
-
 /* Columns j .. j+n of one block of k. */
 static void columns_of_c(const struct iso_product *t, const struct lanes *l, size_t j, size_t n,
                          size_t p0, size_t k) {
@@ -64,8 +57,12 @@ void iso_product_transposed_c(const struct iso_product *t, size_t j0, size_t n, 
     l.transposed = l.sums + ISO_GEMM_PART_COLUMNS * l.wide;
     for (size_t p0 = 0; p0 < t->k; p0 += ISO_K_BLOCK) {
         const size_t k = iso_min_size(t->k - p0, ISO_K_BLOCK);
-        if (!packed || t->k > ISO_K_BLOCK)
-            pack_a(t, &l, t->a + p0 * t->ap, k);
+        const float *a = t->a + p0 * t->ap;
+        if (!packed || t->k > ISO_K_BLOCK) {
+            kernels->gemm_pack(l.panels, a, t->ai, t->ap, l.rows, k, ISO_PANEL);
+            if (l.rest)
+                kernels->gemm_pack(l.strip, a + l.rows * t->ai, t->ai, t->ap, l.rest, k, l.rest);
+        }
         for (size_t j = j0; j < j0 + n; j += ISO_GEMM_PART_COLUMNS)
             columns_of_c(t, &l, j, iso_min_size(j0 + n - j, ISO_GEMM_PART_COLUMNS), p0, k);
     }

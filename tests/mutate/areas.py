@@ -20,7 +20,7 @@ KERNELS += ["kernels/%s/%s.h" % (isa, name) for isa in ("avx2_vnni", "avx512_vnn
 KERNELS += ["kernels/avx2/transpose.h", "kernels/avx512_bf16/b16_tile.h"]
 KERNELS += ["kernels/avx512_amx/%s.h" % name for name in ("b16_tiles", "s8_tiles", "shapes")]
 DISPATCH = ["dispatch/" + name for name in
-            ("attention.c", "check.h", "cpu.c", "embed_rows.c", "gemm.c", "gemm/block.c",
+            ("attention.c", "check.c", "check.h", "cpu.c", "embed_rows.c", "gemm.c", "gemm/block.c",
              "gemm/narrow.c", "gemm/plan.c", "gemm/run.c", "gemm/streams.c", "gemm/transposed_c.c",
              "gemv.c", "info.c", "kv16.c", "linear.c", "parts.c", "plan_text.c", "pool.c", "q.c", "q_s8.c", "rows.c",
              "s8.c", "select.c", "status.c", "strips.c", "threads.c", "tuning.c", "verbose.c", "w16.c", "weights.c")]
@@ -84,7 +84,8 @@ def each_test(program):
 # Programs of tests for one file of dispatch/, whose tests come before those for all.
 OWN = {"embed_rows.c": ["test_w16", "test_q"], "kv16.c": ["test_kv16"], "linear.c": ["test_w16", "test_q"],
        "parts.c": ["test_parts", "test_s8", "test_q"], "q.c": ["test_q"], "q_s8.c": ["test_parts", "test_q"],
-       "s8.c": ["test_s8"], "w16.c": ["test_w16"]}
+       "s8.c": ["test_s8"], "w16.c": ["test_w16"],
+       "weights.c": ["test_w16", "test_q", "test_prefetch"]}
 TOKENIZERS = ["gpt2", "roberta", "prefix-space", "llama3", "qwen2", "bert", "bert-cased",
               "sequence", "bart", "nllb", "nllb-json", "mbart", "mbart50", "mbart50-json", "t5",
               "t5-bpe", "pegasus", "llama", "llama-json", "marian", "m2m_100"]
@@ -141,10 +142,12 @@ def stages(path):
         units = ["dispatch/%s.c" % name for name in ("gemm", "rows", "attention")] \
             if path.endswith(".h") else [path]
         own = [test for program in OWN.get(path[len("dispatch/"):], []) for test in each_test(program)]
-        if path in ("dispatch/gemm/plan.c", "dispatch/plan_text.c", "dispatch/tuning.c"):
+        if path in ("dispatch/gemm/plan.c", "dispatch/plan_text.c", "dispatch/strips.c", "dispatch/tuning.c"):
             own = [PLAN]
         if path == "dispatch/linear.c":
             own.append(["test_ops", "--quick"])
+        if path == "dispatch/weights.c":
+            own += [PLAN, ["test_b16", "native"]]
         if own or path == "dispatch/verbose.c":
             own.append(["test_verbose"])
         quick = [["test_dispatch"], ["test_ops", "--quick"], ["fuzz_ops", "@"], ["test_verbose"]]
