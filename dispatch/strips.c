@@ -56,9 +56,8 @@ struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
     }
     if (plan->way == ISO_GEMM_WIDEN)
         s.columns = ISO_GEMM_PART_COLUMNS;
-    else if (plan->way == ISO_GEMM_B16)
-        s.columns = m > ISO_GEMM_B16_ROWS ? ISO_GEMM_B16_COLUMNS : n;
-    else if (plan->way == ISO_GEMM_PACK || s.count > 1 || plan->strip_sums)
+    else if (plan->way == ISO_GEMM_PACK || s.count > 1 || plan->strip_sums ||
+             (plan->way == ISO_GEMM_B16 && m > ISO_GEMM_B16_ROWS))
         s.columns = ISO_GEMM_COLUMN_BLOCK;
     if (s.linear && b_floats > ISO_GEMM_CACHED_FLOATS)
         s.prefetching = s.full;

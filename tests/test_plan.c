@@ -324,6 +324,8 @@ static void check_plans(void) {
                         iso_min_size(s.m, rows_of_sums) *
                             iso_min_size(s.n, iso_min_size(columns_of_sums, p.columns)),
                 "room for the sums", &s, &machine);
+        require((p.way != ISO_GEMM_STREAMS && p.way != ISO_GEMM_TRANSPOSED_C) || p.rows == s.m,
+                "all rows, where the way runs them", &s, &machine);
         require(p.b_floats % ISO_LINE == 0 && p.b_floats + p.a_floats <= p.task_floats,
                 "room for what is packed", &s, &machine);
         struct iso_gemm_shape asked = s;
