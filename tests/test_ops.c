@@ -361,6 +361,7 @@ int main(int argc, char **argv) {
         TEST(rope_tables_are_right_every_way),
         TEST(the_active_set_is_used),
         TEST(gemm_refuses),
+        TEST(gemm_refuses_threads),
         TEST(pack_and_linear_refuse),
         TEST(softmax_refuses),
         TEST(norms_refuse),

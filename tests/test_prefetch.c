@@ -315,12 +315,14 @@ static void check_kinds(const struct kind *kinds, size_t count) {
 
 static void packed_weights(void **unused) {
     (void)unused;
-    static const struct kind kinds[] = {{ISO_GEMM_PANELS, 0, 0, 0, 100, 1000, 600, 0},
-                                        {ISO_GEMM_PANELS, 0, 0, 0, 33, 480, 1100, 0},
-                                        {ISO_GEMM_PANELS, 0, 0, 0, 24, 1000, 300, 0},
-                                        {ISO_GEMM_PANELS, 0, 0, 0, 17, 720, 1024, 0},
-                                        {ISO_GEMM_PANELS, 0, 0, 0, 128, 300, 512, 0},
-                                        {ISO_GEMM_PANELS, 0, 0, 0, 128, 1168, 325, 0}};
+    static const struct kind kinds[] = {
+        {ISO_GEMM_PANELS, 0, 0, 0, 100, 1000, 600, 0},
+        {ISO_GEMM_PANELS, 0, 0, 0, 33, 480, 1100, 0},
+        {ISO_GEMM_PANELS, 0, 0, 0, 24, 1000, 300, 0},
+        {ISO_GEMM_PANELS, 0, 0, 0, 24, 401, 400, 0}, /* a panel of one */
+        {ISO_GEMM_PANELS, 0, 0, 0, 17, 720, 1024, 0},
+        {ISO_GEMM_PANELS, 0, 0, 0, 128, 300, 512, 0},
+        {ISO_GEMM_PANELS, 0, 0, 0, 128, 1168, 325, 0}};
     check_kinds(kinds, COUNT(kinds));
 }
 

@@ -96,6 +96,25 @@ void gemm_refuses(void **state) {
 #undef GEMM
 }
 
+static void fail_to_run(void *user, size_t n, void (*run)(void *arg, size_t i), void *arg) {
+    (void)user, (void)n, (void)run, (void)arg;
+    fail();
+}
+
+/* Scratch for more threads than memory has room for, a multiple of 16 floats each, which wraps to
+ * 0: nothing runs, nothing is lost. */
+void gemm_refuses_threads(void **state) {
+    (void)state;
+    enum { N = 128 };
+    float *a = random_floats(N * N), *c = random_floats(N * N), *before = floats(N * N);
+    const iso_executor all = {.parallel_for = fail_to_run, .max_threads = SIZE_MAX / 16 + 1};
+    const iso_context x = {.size = sizeof x, .executor = &all};
+    const iso_gemm_options o = {.size = sizeof o, .alpha = 1, .beta = 2};
+    memcpy(before, c, N * N * sizeof *c);
+    refuses(ISOBIT_E_OVERFLOW, iso_gemm_f32(c, N, a, N, a, N, N, N, N, &o, &x));
+    assert_memory_equal(before, c, N * N * sizeof *c);
+}
+
 void pack_and_linear_refuse(void **state) {
     (void)state;
     fill_error_operands();
