@@ -6,7 +6,7 @@
 #include "plan_text.h"
 #include "q.h"
 #include "verbose.h"
-#include "weights.h"
+#include "packed_weights.h"
 
 iso_status iso_pack_f32_bytes(size_t *bytes, size_t n, size_t k) {
     size_t floats;

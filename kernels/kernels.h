@@ -280,8 +280,7 @@ enum { ISO_DIRECT_ADD = 1, ISO_DIRECT_BEYOND_L2 = 2, ISO_DIRECT_NEXT = 4 };
 static inline size_t iso_b16_padded(size_t k) {
     return (k + ISO_B16_STEPS - 1) / ISO_B16_STEPS * ISO_B16_STEPS;
 }
-/* From a row of rounded A to the next: a line more than a block of k has, so that rows do not alias.
- */
+/* From a row of rounded A to the next: a line more than there is, so that rows do not alias. */
 static inline size_t iso_b16_ld(size_t k) {
     return iso_b16_padded(k < ISO_K_BLOCK ? k : ISO_K_BLOCK) + ISO_B16_STEPS;
 }

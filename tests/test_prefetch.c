@@ -7,7 +7,7 @@
 #include "few_bits.h"
 
 #include "strips.h"
-#include "weights.h"
+#include "packed_weights.h"
 
 #include <stdbool.h>
 

@@ -7,7 +7,7 @@
 #include "few_bits.h"
 
 #include "sanitized.h"
-#include "weights.h"
+#include "packed_weights.h"
 
 /* ------------------------------------------------------------------------------------- formats */
 

@@ -6,7 +6,7 @@
  */
 #include "few_bits.h"
 
-#include "weights.h"
+#include "packed_weights.h"
 
 /* ------------------------------------------------------------------------------------- numbers */
 

@@ -5,7 +5,7 @@
  * kernels. A partial sum over k waits in C itself, or where C is needed in the end, in scratch.
  */
 #include "../strips.h"
-#include "../weights.h"
+#include "../packed_weights.h"
 
 /* A block, and where its operands are for the block of k at hand. */
 struct block {

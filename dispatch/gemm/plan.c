@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "../strips.h"
-#include "../weights.h"
+#include "../packed_weights.h"
 
 /* ------------------------------------------------------------------------ where B comes from */
 

@@ -23,7 +23,7 @@ struct iso_product {
     const float *b; /* column j at b[j/16 * bps + j%16], next p bs further; [n][bps] if trans_b */
     size_t bs, bps;
     int trans_b;
-    const struct iso_weights *w; /* instead of b, if they have fewer bits: ../weights.h */
+    const struct iso_weights *w; /* instead of b, if they have fewer bits: ../packed_weights.h */
     const struct iso_epilogue *e;
     float *scratch; /* of all tasks */
     size_t owners;  /* block i belongs to owner i % owners, who has taken so many of its own: */

@@ -2,7 +2,7 @@
  *
  * From a plan to tasks. Work is cut by rows and columns of C only, never by k.
  */
-#include "../weights.h"
+#include "../packed_weights.h"
 
 #define MOST_OWNERS 64
 

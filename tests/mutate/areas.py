@@ -22,8 +22,8 @@ KERNELS += ["kernels/avx512_amx/%s.h" % name for name in ("b16_tiles", "s8_tiles
 DISPATCH = ["dispatch/" + name for name in
             ("attention.c", "check.c", "check.h", "cpu.c", "embed_rows.c", "gemm.c", "gemm/block.c",
              "gemm/narrow.c", "gemm/plan.c", "gemm/run.c", "gemm/streams.c", "gemm/transposed_c.c",
-             "gemv.c", "info.c", "kv16.c", "linear.c", "parts.c", "plan_text.c", "pool.c", "q.c", "q_s8.c", "rows.c",
-             "s8.c", "select.c", "status.c", "strips.c", "threads.c", "tuning.c", "verbose.c", "w16.c", "weights.c")]
+             "gemv.c", "info.c", "kv16.c", "linear.c", "packed_weights.c", "parts.c", "plan_text.c", "pool.c", "q.c", "q_s8.c", "rows.c",
+             "s8.c", "select.c", "status.c", "strips.c", "threads.c", "tuning.c", "verbose.c", "w16.c")]
 LOADER = ["model/" + name + ".c" for name in
           ("bin", "blocks", "checkpoint", "config", "config_quantized", "config_reader", "config_rope",
            "config_search", "dense", "families", "families/bart", "families/bert", "families/gpt", "families/t5",
@@ -85,7 +85,7 @@ def each_test(program):
 OWN = {"embed_rows.c": ["test_w16", "test_q"], "kv16.c": ["test_kv16"], "linear.c": ["test_w16", "test_q"],
        "parts.c": ["test_parts", "test_s8", "test_q"], "q.c": ["test_q"], "q_s8.c": ["test_parts", "test_q"],
        "s8.c": ["test_s8"], "w16.c": ["test_w16"],
-       "weights.c": ["test_w16", "test_q", "test_prefetch"]}
+       "packed_weights.c": ["test_w16", "test_q", "test_prefetch"]}
 TOKENIZERS = ["gpt2", "roberta", "prefix-space", "llama3", "qwen2", "bert", "bert-cased",
               "sequence", "bart", "nllb", "nllb-json", "mbart", "mbart50", "mbart50-json", "t5",
               "t5-bpe", "pegasus", "llama", "llama-json", "marian", "m2m_100"]
@@ -146,7 +146,7 @@ def stages(path):
             own = [PLAN]
         if path == "dispatch/linear.c":
             own.append(["test_ops", "--quick"])
-        if path == "dispatch/weights.c":
+        if path == "dispatch/packed_weights.c":
             own += [PLAN, ["test_b16", "native"]]
         if own or path == "dispatch/verbose.c":
             own.append(["test_verbose"])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "weights.h"
+#include "packed_weights.h"
 
 #include "strips.h"
 

@@ -3,8 +3,8 @@
  * Packed weights as products read them: panels of floats, or of fewer bits, which are widened to
  * floats in registers or block by block.
  */
-#ifndef ISOBIT_WEIGHTS_H
-#define ISOBIT_WEIGHTS_H
+#ifndef ISOBIT_PACKED_WEIGHTS_H
+#define ISOBIT_PACKED_WEIGHTS_H
 
 #include "gemm/product.h"
 #include "prefetch.h"
