@@ -362,6 +362,7 @@ int main(int argc, char **argv) {
         TEST(the_active_set_is_used),
         TEST(gemm_refuses),
         TEST(gemm_refuses_threads),
+        TEST(gemm_has_many_tasks),
         TEST(pack_and_linear_refuse),
         TEST(softmax_refuses),
         TEST(norms_refuse),

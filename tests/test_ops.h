@@ -139,6 +139,7 @@ void rope_tables_are_right_every_way(void **state);
 /* refusals.c */
 void gemm_refuses(void **state);
 void gemm_refuses_threads(void **state);
+void gemm_has_many_tasks(void **state);
 void pack_and_linear_refuse(void **state);
 void softmax_refuses(void **state);
 void norms_refuse(void **state);
