@@ -3,6 +3,7 @@
  * Included once by each <isa>/<isa>.c, after vec.h and gemm_tile.h: the algorithms, and the table
  * that is the only symbol of the translation unit.
  */
+#include "templates/tile.h"
 #include "templates/math.h"
 #include "templates/lanes.h"
 #include "templates/eltwise.h"

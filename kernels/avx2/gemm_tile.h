@@ -8,24 +8,19 @@
  */
 #define GEMM_MR 6
 #define GEMM_GROUP(m) ((m) == 1 ? 5 : (m) == 2 ? 3 : (m) == 3 ? 2 : 1)
-#define GEMM_VECTORS(m) (2 * GEMM_GROUP(m))
 #define GEMM_VECTORS_BT(m) 2
 #define GEMM_W16_MR 6
 #define GEMM_PAIRS(m) ((m) == 1 ? 6 : (m) == 2 ? 2 : 1)
 #define GEMM_Q_MR 4
 #define GEMM_VECTORS_Q(m) ((m) == 1 ? 4 : 2)
-#define GEMM_ROLLED_Q 1
 #define GEMM_KINDS_Q 2
-#define GEMM_HALVES_BT 0
 #define GEMM_LINES_BT 1
 #define GEMM_DIRECT_MR 6
 #define GEMM_DIRECT_TALL 12
 #define GEMM_ALIASED 512
-#define GEMM_INTERLEAVED 0
 #define GEMM_ROWS_ALONG 4
 #define GEMM_ROWS_IN_PLACE_BT 5
 #define GEMM_SUMS 12
-#define GEMM_HALF NULL
 
 static inline __attribute__((always_inline)) void
 gemm_tile(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs, size_t bps,

@@ -9,7 +9,6 @@
  */
 #define GEMM_MR 14
 #define GEMM_GROUP(m) ((m) <= 3 ? 8 : (m) == 4 ? 6 : (m) <= 6 ? 4 : (m) <= 9 ? 3 : 2)
-#define GEMM_VECTORS(m) GEMM_GROUP(m)
 #define GEMM_VECTORS_BT(m) 1
 #define GEMM_W16_MR 6
 #define GEMM_PAIRS(m) ((m) == 1 || (m) == 3 ? 4 : (m) == 4 ? 3 : 2)
@@ -18,10 +17,8 @@
 #define GEMM_ROLLED_Q 0
 #define GEMM_KINDS_Q 1
 #define GEMM_HALVES_BT 4
-#define GEMM_LINES_BT 0
 #define GEMM_DIRECT_MR 8
 #define GEMM_DIRECT_TALL 16
-#define GEMM_ALIASED 1024
 #define GEMM_INTERLEAVED 1
 #define GEMM_ROWS_ALONG 2
 #define GEMM_ROWS_IN_PLACE_BT 12

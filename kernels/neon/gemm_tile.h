@@ -7,24 +7,16 @@
  */
 #define GEMM_MR 6
 #define GEMM_GROUP(m) ((m) == 1 ? 4 : (m) == 2 ? 3 : (m) == 3 ? 2 : 1)
-#define GEMM_VECTORS(m) (4 * GEMM_GROUP(m))
 #define GEMM_VECTORS_BT(m) ((m) <= 3 ? 4 : 2)
 #define GEMM_W16_MR 6
 #define GEMM_PAIRS(m) ((m) == 1 ? 8 : (m) <= 3 ? 4 : 2)
 #define GEMM_Q_MR 4
 #define GEMM_VECTORS_Q(m) 4
-#define GEMM_ROLLED_Q 1
 #define GEMM_KINDS_Q 2
-#define GEMM_HALVES_BT 0
-#define GEMM_LINES_BT 0
 #define GEMM_DIRECT_MR 6
-#define GEMM_DIRECT_TALL GEMM_DIRECT_MR
-#define GEMM_ALIASED 1024
-#define GEMM_INTERLEAVED 0
 #define GEMM_ROWS_ALONG 2
 #define GEMM_ROWS_IN_PLACE_BT 12
 #define GEMM_SUMS 24
-#define GEMM_HALF NULL
 
 /* The FMA by lane needs a constant lane number; the rows are unrolled with constant i. */
 static inline __attribute__((always_inline)) float32x4_t

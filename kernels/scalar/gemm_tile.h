@@ -11,18 +11,11 @@
 #define GEMM_PAIRS(m) ((m) <= 2 ? 2 : 1)
 #define GEMM_Q_MR 4
 #define GEMM_VECTORS_Q(m) ((m) <= 2 ? 4 : 2)
-#define GEMM_ROLLED_Q 1
 #define GEMM_KINDS_Q 0
-#define GEMM_HALVES_BT 0
-#define GEMM_LINES_BT 0
 #define GEMM_DIRECT_MR 4
-#define GEMM_DIRECT_TALL GEMM_DIRECT_MR
-#define GEMM_ALIASED 1024
-#define GEMM_INTERLEAVED 0
 #define GEMM_ROWS_ALONG 0
 #define GEMM_ROWS_IN_PLACE_BT 16
 #define GEMM_SUMS 16
-#define GEMM_HALF NULL
 
 static inline __attribute__((always_inline)) void tile_columns(float *c, size_t ldc, const float *a,
                                                                size_t as, const float *b, size_t bs,

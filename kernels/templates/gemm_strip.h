@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The driver of gemm_strip: cuts the columns into groups of panels that a tile can hold in
- * registers and calls the tile of the instruction set. gemm_tile.h defines, before this file:
+ * registers and calls the tile of the instruction set. gemm_tile.h defines, before this file,
+ * besides what tile.h lists:
  *
- *   GEMM_MR                     rows of the largest tile
- *   GEMM_GROUP(m)               panels of 16 columns that a tile of m rows takes at a time
  *   gemm_tile(m, panels, ...)   always inlined with constant m and panels: full panels
  *   gemm_tile_n(m, n, ...)      the same for one panel of which n < 16 columns exist
  */

@@ -12,7 +12,7 @@ KERNELS = ["kernels/templates/" + name + ".h" for name in
            ("attention", "attention_columns", "attention_w16", "eltwise", "gemm", "gemm_along", "gemm_b16",
             "gemm_bt", "gemm_direct", "gemm_linear", "gemm_q", "gemm_q_s8", "gemm_s8", "gemm_strip", "gemm_w16",
             "gemv", "lanes", "math", "norm", "q_factors", "quantize_blocks", "quantize_s8", "rope",
-            "round_b16", "softmax", "wide_panels")]
+            "round_b16", "softmax", "tile", "wide_panels")]
 KERNELS += ["kernels/%s/%s.h" % (isa, name) for isa in SETS
             for name in ("vec", "gemm_tile", "s8_tile", "q4_tile")]
 KERNELS += ["kernels/%s/%s.h" % (isa, name) for isa in ("avx2_vnni", "avx512_vnni")
