@@ -3,10 +3,10 @@
  * Products with packed weights, of floats, of 16 bits and in groups; packing of floats (that of the
  * others is in w16.c and q.c).
  */
+#include "packed_weights.h"
 #include "plan_text.h"
 #include "q.h"
 #include "verbose.h"
-#include "packed_weights.h"
 
 iso_status iso_pack_f32_bytes(size_t *bytes, size_t n, size_t k) {
     size_t floats;
