@@ -48,7 +48,7 @@ static void run_blocks(void *arg, size_t task) {
     const size_t rows = t->plan.rows;
     const size_t chunks = (t->n + t->plan.columns - 1) / t->plan.columns;
     const size_t blocks = (t->m + rows - 1) / rows * chunks;
-    float *scratch = t->scratch ? t->scratch + task * t->plan.task_floats : NULL;
+    float *scratch = t->scratch + task * t->plan.task_floats;
     int packed = 0;
     for (size_t d = 0; d < t->owners; d++) {
         const size_t owner = (task + d) % t->owners;
@@ -77,7 +77,7 @@ static __attribute__((noinline)) iso_status run_with_scratch(const iso_context *
     if (iso_mul_overflows(&floats, t->plan.task_floats, t->plan.tasks))
         return ISOBIT_E_OVERFLOW;
     t->scratch = local;
-    if (floats > ISO_LOCAL_SCRATCH || (context && context->workspace))
+    if (floats > ISO_LOCAL_SCRATCH || (floats > 0 && context && context->workspace))
         status = iso_scratch(&t->scratch, &owned, context, floats);
     if (status)
         return status;
