@@ -7,6 +7,7 @@ measure.py --child JSON      one process: results of all cases as JSON
 
 import hashlib
 import json
+import math
 import os
 import sys
 import time
@@ -26,12 +27,20 @@ SLOW = 2048  # Debian's default takes seconds from here on; the scalar kernels d
 
 # ------------------------------------------------------------------------------- the child process
 
-def cases(numpy):
-    """(group, name, function, operands): what is computed, in the type of the operands."""
+def cases(numpy, place=4):
+    """(group, name, function, operands): what is computed, in the type of the operands.
+
+    Operands begin `place` floats behind a line. Where NumPy happens to put them, which is no more
+    than a multiple of 4 floats, depends on what else a library has allocated."""
     random = numpy.random.Generator(numpy.random.PCG64(1))
 
     def draw(*shape):
-        return random.standard_normal(shape, numpy.float32)
+        count = math.prod(shape)
+        memory = numpy.empty(count + 32, numpy.float32)
+        first = -(memory.ctypes.data // 4) % 16 + place
+        values = memory[first:first + count].reshape(shape)
+        random.standard_normal(dtype=numpy.float32, out=values)
+        return values
 
     def times(a, b):
         return a @ b
@@ -68,7 +77,7 @@ def child(order):
     """{"seconds": for each case, "skip": sizes from here on, "exact": bool}"""
     import numpy
     results = {}
-    for group, name, function, operands in cases(numpy):
+    for group, name, function, operands in cases(numpy, order.get("place", 4)):
         if group == "A @ B" and max(operands[0].shape) >= order.get("skip", 1 << 30):
             continue
         value = function(*operands)
@@ -123,7 +132,7 @@ def main():
                     continue  # takes long, and has no threads
                 skip = {"skip": SLOW} if key == "reference" else {}
                 for name, result in run(found[key], threads, seconds=0.1 / TURNS,
-                                                **skip).items():
+                                        place=turn % 4 * 4, **skip).items():
                     where = (name, threads, key)
                     seconds[where] = min(seconds.get(where, float("inf")), result["best"])
     for name, threads, key in list(seconds):
