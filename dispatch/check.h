@@ -130,13 +130,6 @@ static inline size_t iso_scratch_bytes(size_t floats) {
     return floats ? floats * sizeof(float) + ISO_LINE * sizeof(float) : 0;
 }
 
-/* A workspace that is smaller than promised is refused, also where less would do. */
-static inline iso_status iso_check_workspace(const iso_context *context, size_t floats) {
-    return context && context->workspace && context->workspace_bytes < iso_scratch_bytes(floats)
-               ? ISOBIT_E_WORKSPACE
-               : ISOBIT_OK;
-}
-
 static inline iso_status iso_scratch(float **scratch, void **owned, const iso_context *context,
                                      size_t floats) {
     *scratch = NULL, *owned = NULL;
@@ -144,9 +137,9 @@ static inline iso_status iso_scratch(float **scratch, void **owned, const iso_co
         return ISOBIT_OK;
     if (floats > (PTRDIFF_MAX - 64) / sizeof(float))
         return ISOBIT_E_OVERFLOW;
-    if (iso_check_workspace(context, floats))
-        return ISOBIT_E_WORKSPACE;
     if (context && context->workspace) {
+        if (context->workspace_bytes < iso_scratch_bytes(floats))
+            return ISOBIT_E_WORKSPACE;
         *scratch = (float *)iso_round_up((uintptr_t)context->workspace, ISO_LINE * sizeof(float));
         return ISOBIT_OK;
     }

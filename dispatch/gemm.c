@@ -229,13 +229,9 @@ run_gemm(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_
         return ISOBIT_E_ALIAS;
 
     struct iso_gemm_shape shape = shape_of(m, n, k, lda, ldb, trans_a, trans_b, context);
-    if (context && context->workspace) {
-        size_t floats;
-        if ((status =
-                 iso_gemm_promise(&floats, &shape, &t.machine, e.beta != 0.0f || e.residual)) ||
-            (status = iso_check_workspace(context, floats)))
-            return status;
-    }
+    status = iso_check_workspace(context, &shape, &t.machine, e.beta != 0.0f || e.residual);
+    if (status)
+        return status;
     shape.own_sums = iso_needs_own_sums(&e, c), shape.adds = only_adds(&e);
     t.plan = iso_gemm_plan(&shape, &t.machine);
     if (t.plan.adds)

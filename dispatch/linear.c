@@ -156,12 +156,8 @@ static iso_status linear_call(float *y, size_t ldy, const float *x, size_t ldx,
         return ISOBIT_OK;
     }
     struct iso_gemm_shape shape = shape_of(w, m, context);
-    if (context && context->workspace) {
-        size_t floats;
-        if ((status = iso_gemm_promise(&floats, &shape, &t.machine, 1)) ||
-            (status = iso_check_workspace(context, floats)))
-            return status;
-    }
+    if ((status = iso_check_workspace(context, &shape, &t.machine, 1)))
+        return status;
     shape.own_sums = iso_needs_own_sums(&e, y);
     t.plan = iso_gemm_plan(&shape, &t.machine);
     return iso_product_run(context, &t);

@@ -49,7 +49,7 @@ struct iso_shares iso_weights_shares(const struct iso_product *t, size_t j, size
                      : iso_shares_of(from, panels, w16 ? t->bps / 2 : t->bps, floats, shares);
 }
 
-/* Rows i .. i+m of the block's A and C, a strip, with columns j .. j+n of B, steps p .. p+k. */
+/* m rows of A and C, a strip, with columns j .. j+n of B, steps p .. p+k. */
 static void strip(const struct iso_product *t, float *c, size_t ldc, const float *a, size_t m,
                   size_t j, size_t n, size_t p, size_t k, int mode) {
     const struct iso_kernels *kernels = t->machine.kernels;

@@ -26,6 +26,14 @@ static inline struct iso_shares iso_shares_of(const void *from, size_t runs, siz
     return s;
 }
 
+/* Of rows with stride ld: what will be panels, a line of each row in a share. Where a row does not
+ * begin at a line, the first of 16 columns lie in the last line of those before, which is there
+ * already. */
+static inline struct iso_shares iso_shares_of_rows(const float *from, size_t panels, size_t ld) {
+    return (struct iso_shares){
+        .from = from + ISO_PANEL - 1, .runs = panels, .next = ISO_PANEL, .each = 1, .ld = ld};
+}
+
 static inline const float *iso_next_share(struct iso_shares *s) {
     if (s->runs == 0)
         return NULL;

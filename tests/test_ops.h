@@ -138,8 +138,6 @@ void rope_tables_are_right_every_way(void **state);
 
 /* refusals.c */
 void gemm_refuses(void **state);
-void gemm_refuses_threads(void **state);
-void gemm_has_many_tasks(void **state);
 void pack_and_linear_refuse(void **state);
 void softmax_refuses(void **state);
 void norms_refuse(void **state);
@@ -154,6 +152,7 @@ void nothing_to_do_is_success(void **state);
 void gemv_takes_the_workspace_of_a_product(void **state);
 void workspace_for_more_rows_is_enough(void **state);
 void scratch_of_all_threads_may_overflow(void **state);
+void there_may_be_many_tasks(void **state);
 void workspace_covers_a_residual_in_place(void **state);
 void workspace_is_asked_for_whatever_the_epilogue(void **state);
 void workspace_is_enough(void **state);

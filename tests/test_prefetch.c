@@ -6,8 +6,8 @@
  */
 #include "few_bits.h"
 
-#include "strips.h"
 #include "packed_weights.h"
+#include "strips.h"
 
 #include <stdbool.h>
 

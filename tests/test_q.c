@@ -6,8 +6,8 @@
  */
 #include "few_bits.h"
 
-#include "sanitized.h"
 #include "packed_weights.h"
+#include "sanitized.h"
 
 /* ------------------------------------------------------------------------------------- formats */
 

@@ -4,8 +4,8 @@
  * canonical order) -> columns of B -> strips of rows (whose A stays in L1) -> tiles, in the
  * kernels. A partial sum over k waits in C itself, or where C is needed in the end, in scratch.
  */
-#include "../strips.h"
 #include "../packed_weights.h"
+#include "../strips.h"
 
 /* A block, and where its operands are for the block of k at hand. */
 struct block {
@@ -25,10 +25,6 @@ struct part_of_b {
     size_t j, n, p, k;
 };
 
-/* Where a row does not begin at a line, the first of 16 columns lie in the last line of those
- * before, which is there already. */
-#define LAST_OF_PANEL (ISO_PANEL - 1)
-
 /* What so many tiles prefetch of it: packed panels, or what will be one, a line of each row. */
 static struct iso_shares shares_of(const struct iso_product *t, const struct part_of_b *next,
                                    size_t tiles) {
@@ -36,11 +32,7 @@ static struct iso_shares shares_of(const struct iso_product *t, const struct par
     if (next->k == 0 || tiles == 0)
         return (struct iso_shares){.runs = 0};
     if (t->plan.way == ISO_GEMM_PACK)
-        return (struct iso_shares){.from = t->b + next->j + next->p * t->bs + LAST_OF_PANEL,
-                                   .runs = panels,
-                                   .next = ISO_PANEL,
-                                   .each = 1,
-                                   .ld = t->bs};
+        return iso_shares_of_rows(t->b + next->j + next->p * t->bs, panels, t->bs);
     if (!t->b)
         return iso_weights_shares(t, next->j, next->n, next->p, next->k, tiles);
     const float *b = t->b + next->j / ISO_PANEL * t->bps + next->p * ISO_PANEL;

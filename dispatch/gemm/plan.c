@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "../strips.h"
 #include "../packed_weights.h"
+#include "../strips.h"
 
 /* ------------------------------------------------------------------------ where B comes from */
 
@@ -271,8 +271,7 @@ iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
                       iso_mul_overflows(&extent, s.m, s.k) || iso_mul_overflows(&b, s.n, s.k)))
         return ISOBIT_E_OVERFLOW; /* matrices that nobody has */
     s.ldb = 0;                    /* as if its rows were aliased: fewer are read in place */
-    /* The most rows with which it takes a way, or one that needs no less scratch; 0: it never does.
-     */
+    /* Most rows with which it takes a way, or one that needs no less scratch; 0: it never does. */
     size_t rows[ISO_GEMM_WIDEN + 1] = {0};
     if (s.panels) /* widened B takes more than that of fewer rows in registers */
         rows[way_of(&s, machine)] = s.m;
@@ -288,13 +287,15 @@ iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
     }
     *floats = 0;
     for (enum iso_gemm_way way = 0; way <= ISO_GEMM_WIDEN; way++) {
+        if (rows[way] == 0)
+            continue;
         const size_t tasks = tasks_of(rows[way], s.n, s.k, s.threads);
         const size_t n = way == ISO_GEMM_STREAMS ? s.n / tasks + (size_t)4 * ISO_PANEL : s.n;
         struct iso_gemm_plan p = {.way = way};
-        size_t these = 0;
+        size_t these;
         set_scratch(&p, machine->kernels, rows[way], n, s.k, reads_a_in_place(way, s.trans_a),
                     sums);
-        if (rows[way] && iso_mul_overflows(&these, tasks, p.task_floats))
+        if (iso_mul_overflows(&these, tasks, p.task_floats))
             return ISOBIT_E_OVERFLOW;
         *floats = these > *floats ? these : *floats;
     }

@@ -46,10 +46,9 @@ struct iso_gemm_plan {
     int adds;             /* tiles add the sums to C, and that is all of the epilogue */
     size_t rows, columns; /* of a block, the unit of work of a task */
     size_t tasks;
-    size_t task_floats; /* scratch of each task: what it packs of B, what it packs of A, sums */
-    size_t b_floats, a_floats;
-    size_t mr;      /* rows of a strip, at most */
-    size_t streams; /* STREAMS: rows of B at a time */
+    size_t task_floats, b_floats, a_floats; /* scratch of each task: for all, packed B, packed A */
+    size_t mr;                              /* rows of a strip, at most */
+    size_t streams;                         /* STREAMS: rows of B at a time */
 };
 
 struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *shape,

@@ -58,5 +58,8 @@ size_t iso_product_narrow(const struct iso_product *t, size_t i, size_t m, size_
 
 /* Runs the plan, in the caller's workspace or in memory of its own. */
 iso_status iso_product_run(const iso_context *context, struct iso_product *t);
+/* Refuses a workspace that is smaller than iso_gemm_promise says, also where less would do. */
+iso_status iso_check_workspace(const iso_context *context, const struct iso_gemm_shape *shape,
+                               const struct iso_gemm_machine *machine, int sums);
 
 #endif

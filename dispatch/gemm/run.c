@@ -45,8 +45,7 @@ void iso_product_by_way(const struct iso_product *t, size_t i, size_t m, size_t 
  */
 static void run_blocks(void *arg, size_t task) {
     const struct iso_product *t = arg;
-    const size_t rows = t->plan.rows;
-    const size_t chunks = (t->n + t->plan.columns - 1) / t->plan.columns;
+    const size_t rows = t->plan.rows, chunks = (t->n + t->plan.columns - 1) / t->plan.columns;
     const size_t blocks = (t->m + rows - 1) / rows * chunks;
     float *scratch = t->scratch + task * t->plan.task_floats;
     int packed = 0;
@@ -94,4 +93,14 @@ iso_status iso_product_run(const iso_context *context, struct iso_product *t) {
         return run_with_scratch(context, t);
     iso_product_by_way(t, 0, t->m, 0, t->n, t->c, 0); /* which is no scratch: there is none */
     return ISOBIT_OK;
+}
+
+iso_status iso_check_workspace(const iso_context *context, const struct iso_gemm_shape *shape,
+                               const struct iso_gemm_machine *machine, int sums) {
+    size_t floats;
+    if (!context || !context->workspace)
+        return ISOBIT_OK;
+    const iso_status status = iso_gemm_promise(&floats, shape, machine, sums);
+    return !status && context->workspace_bytes < iso_scratch_bytes(floats) ? ISOBIT_E_WORKSPACE
+                                                                           : status;
 }

@@ -3,16 +3,17 @@
  * What a set's gemm_tile.h says of its tiles, here with what holds where it says nothing. m is rows
  * of A, a constant wherever these are used. Figures: docs/measured/tried.md.
  *
- *   GEMM_MR                rows of the largest tile of gemm_strip, where a strip of A is [step][m]
+ *   GEMM_MR                rows of the largest tile of gemm_strip, where A is [step][m]
  *   GEMM_GROUP(m)          panels of 16 columns that a tile of m rows has in registers
  *   GEMM_SUMS              registers that hold sums, at most, in any tile
- *   GEMM_DIRECT_MR         rows of gemm_direct, where each row of A takes a register for its
- * address GEMM_VECTORS_BT(m)     vectors of columns of a transposed B, which are rows in memory, at
- * a time GEMM_ROWS_IN_PLACE_BT  rows, at most, that transpose it in registers GEMM_ROWS_ALONG rows,
- * at most, that go along the rows of B, outside of streams GEMM_W16_MR, _Q_MR     rows, at most,
- * that widen 16 bits, or dequantise, in registers GEMM_PAIRS(m)          pairs of vectors that a
- * tile of 16-bit elements has (gemm_w16.h) GEMM_VECTORS_Q(m)      vectors of columns that a tile
- * dequantises GEMM_KINDS_Q           kernels for groups with and without offsets (gemm_q.h)
+ *   GEMM_DIRECT_MR         rows of gemm_direct, each of which takes a register for its address
+ *   GEMM_VECTORS_BT(m)     vectors of columns of a transposed B at a time: rows in memory
+ *   GEMM_ROWS_IN_PLACE_BT  rows, at most, that transpose it in registers
+ *   GEMM_ROWS_ALONG        rows, at most, that go along the rows of B, outside of streams
+ *   GEMM_W16_MR, _Q_MR     rows, at most, that widen 16 bits, or dequantise, in registers
+ *   GEMM_PAIRS(m)          pairs of vectors of a tile of 16-bit elements (gemm_w16.h)
+ *   GEMM_VECTORS_Q(m)      vectors of columns that a tile dequantises
+ *   GEMM_KINDS_Q           kernels for groups with and without offsets (gemm_q.h)
  */
 
 /* The same as GEMM_GROUP, in vectors of columns. */

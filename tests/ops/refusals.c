@@ -4,8 +4,6 @@
  */
 #include "ops/refusals.h"
 
-#include "sanitized.h"
-
 float ea[EX], eb[EX], ec[EX], er[EX];
 static char epacked[16384] __attribute__((aligned(64)));
 
@@ -96,56 +94,6 @@ void gemm_refuses(void **state) {
     o.alpha = 0; /* A and B are not read */
     assert_ok(iso_gemm_f32_workspace_bytes(&bytes, 2, half, half, &o, &x));
 #undef GEMM
-}
-
-static void fail_to_run(void *user, size_t n, void (*run)(void *arg, size_t i), void *arg) {
-    (void)user, (void)n, (void)run, (void)arg;
-    fail();
-}
-
-/* Scratch for more threads than memory has room for, a multiple of 16 floats each, which wraps to
- * 0; and for as many as size_t counts, but no memory has. Nothing runs, nothing is lost. */
-void gemm_refuses_threads(void **state) {
-    (void)state;
-    enum { N = 128 };
-    float *a = random_floats(N * N), *c = random_floats(N * N), *before = floats(N * N);
-    iso_executor all = {.parallel_for = fail_to_run, .max_threads = SIZE_MAX / 16 + 1};
-    const iso_context x = {.size = sizeof x, .executor = &all};
-    const iso_gemm_options o = {.size = sizeof o, .alpha = 1, .beta = 2};
-    iso_status status;
-    memcpy(before, c, N * N * sizeof *c);
-    assert_int_equal(iso_gemm_f32(c, N, a, N, a, N, N, N, N, &o, &x), ISOBIT_E_OVERFLOW);
-    while ((SIZE_MAX >> 31) >> 31 && !SANITIZED && all.max_threads > 1) {
-        all.max_threads /= 2;
-        status = iso_gemm_f32(c, N, a, N, a, N, N, N, N, &o, &x);
-        if (status != ISOBIT_E_OVERFLOW) {
-            assert_int_equal(status, ISOBIT_E_NOMEM);
-            break;
-        }
-    }
-    assert_memory_equal(before, c, N * N * sizeof *c);
-}
-
-/* More tasks than keep blocks of their own: one after the other they do all of them. */
-static void one_by_one(void *user, size_t n, void (*run)(void *arg, size_t i), void *arg) {
-    (void)user;
-    for (size_t i = 0; i < n; i++)
-        run(arg, i);
-}
-
-void gemm_has_many_tasks(void **state) {
-    (void)state;
-    enum { N = 128 };
-    const float *a = random_floats(N * N), *b = random_floats(N * N);
-    float *c = floats(N * N), *expect = floats(N * N);
-    assert_ok(iso_gemm_f32(expect, N, a, N, b, N, N, N, N, NULL, NULL));
-    for (size_t threads = 63; threads < 67; threads++) {
-        const iso_executor all = {.parallel_for = one_by_one, .max_threads = threads};
-        const iso_context x = {.size = sizeof x, .executor = &all};
-        memset(c, 0, N * N * sizeof *c);
-        assert_ok(iso_gemm_f32(c, N, a, N, b, N, N, N, N, NULL, &x));
-        assert_memory_equal(c, expect, N * N * sizeof *c);
-    }
 }
 
 void pack_and_linear_refuse(void **state) {

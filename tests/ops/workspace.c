@@ -2,6 +2,7 @@
  *
  * Workspace and options of a context.
  */
+#include "sanitized.h"
 #include "test_ops.h"
 
 /* A context whose workspace has exactly so many bytes, at an odd address, before a guard page. */
@@ -125,17 +126,17 @@ void workspace_for_more_rows_is_enough(void **state) {
     release(NULL);
 }
 
-static void run_in_turn(void *user, size_t n, void (*fn)(void *arg, size_t i), void *arg) {
-    (void)user;
-    for (size_t i = 0; i < n; i++)
-        fn(arg, i);
+static void fail_to_run(void *user, size_t n, void (*fn)(void *arg, size_t i), void *arg) {
+    (void)user, (void)n, (void)fn, (void)arg;
+    fail();
 }
 
-/* Scratch for each thread of an executor that claims more than there can be. */
+/* Scratch for each thread of an executor that claims more than there can be: also where a multiple
+ * of 16 floats wraps to 0, and where size_t counts as many but no memory has them. */
 void scratch_of_all_threads_may_overflow(void **state) {
     (void)state;
     enum { N = 200 };
-    const iso_executor e = {run_in_turn, NULL, SIZE_MAX};
+    iso_executor e = {fail_to_run, NULL, SIZE_MAX};
     iso_context x = {.size = sizeof x, .executor = &e};
     float *a = random_floats(N * N), *b = random_floats(N * N), *c = floats(N * N);
     const iso_packed w = pack(b, N, N, N, 0, NULL);
@@ -152,7 +153,37 @@ void scratch_of_all_threads_may_overflow(void **state) {
         assert_int_equal(iso_gemm_f32(c, N, a, N, b, N, N, N, N, &g, &x), ISOBIT_E_OVERFLOW);
         x.workspace = a, x.workspace_bytes = N * sizeof *a;
     }
+    iso_status status = ISOBIT_E_OVERFLOW;
+    x.workspace = NULL, e.max_threads = SIZE_MAX / 16 + 1;
+    assert_int_equal(iso_gemm_f32(c, N, a, N, b, N, N, N, N, &g, &x), status);
+    while ((SIZE_MAX >> 31) >> 31 && !SANITIZED && status == ISOBIT_E_OVERFLOW) {
+        e.max_threads /= 2;
+        status = iso_gemm_f32(c, N, a, N, b, N, N, N, N, &g, &x);
+        assert_true(status == ISOBIT_E_OVERFLOW || status == ISOBIT_E_NOMEM);
+    }
     assert_true(all_canaries(c, N * N));
+}
+
+static void run_in_turn(void *user, size_t n, void (*fn)(void *arg, size_t i), void *arg) {
+    (void)user;
+    for (size_t i = 0; i < n; i++)
+        fn(arg, i);
+}
+
+/* More tasks than have blocks of their own: one after the other they do all of them. */
+void there_may_be_many_tasks(void **state) {
+    (void)state;
+    enum { N = 128 };
+    const float *a = random_floats(N * N), *b = random_floats(N * N);
+    float *c = floats(N * N), *expect = floats(N * N);
+    assert_ok(iso_gemm_f32(expect, N, a, N, b, N, N, N, N, NULL, NULL));
+    for (size_t threads = 63; threads < 67; threads++) {
+        const iso_executor e = {run_in_turn, NULL, threads};
+        const iso_context x = {.size = sizeof x, .executor = &e};
+        memset(c, 0, N * N * sizeof *c);
+        assert_ok(iso_gemm_f32(c, N, a, N, b, N, N, N, N, NULL, &x));
+        assert_same("many tasks", c, N, expect, N, N, N);
+    }
 }
 
 /* More rows than a block has, and a residual that is the output: more sums wait than for a C that
