@@ -227,6 +227,26 @@ static void q(float *c, size_t ldc, const float *a, size_t lda, const uint32_t *
     check_mode(c, mode);
 }
 
+/* A last panel of few columns, which goes as a strip over rows of A; no block prefetches it. */
+static void strip_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t ldb,
+                     size_t m, size_t n, size_t k, int mode) {
+    (void)c, (void)ldc, (void)a, (void)as, (void)b, (void)ldb, (void)m, (void)n, (void)k;
+    (void)mode;
+}
+
+/* Those of a set that note what they would do. A set that this CPU lacks has no other to call. */
+static struct iso_kernels noting_kernels(const struct iso_kernels *set) {
+    struct iso_kernels k = *set;
+#define KERNEL(type, name, args) k.name = NULL;
+#include "kernels.def"
+#undef KERNEL
+    k.gemm_linear = linear, k.gemm_direct = direct, k.gemm_strip_bt = strip_bt;
+    k.gemm_widen = widen, k.gemm_dequantise = dequantise;
+    k.gemm_pack = pack, k.gemm_packing = packing;
+    k.gemm_w16 = w16, k.gemm_q = q;
+    return k;
+}
+
 /* -------------------------------------------------------------------------------------- blocks */
 
 struct kind {
@@ -300,11 +320,7 @@ static void check_kinds(const struct kind *kinds, size_t count) {
     block.found = 0;
     for (size_t i = 0; i < count; i++)
         for (size_t x = 0; x < COUNT(sets) * ISO_GEMM_CLASSES; x++) {
-            struct iso_kernels noting = *sets[x / ISO_GEMM_CLASSES];
-            noting.gemm_linear = linear, noting.gemm_direct = direct;
-            noting.gemm_widen = widen, noting.gemm_dequantise = dequantise;
-            noting.gemm_pack = pack, noting.gemm_packing = packing;
-            noting.gemm_w16 = w16, noting.gemm_q = q;
+            const struct iso_kernels noting = noting_kernels(sets[x / ISO_GEMM_CLASSES]);
             const struct iso_gemm_machine machine =
                 iso_gemm_machine_of(&noting, (enum iso_gemm_class)(x % ISO_GEMM_CLASSES));
             check_product(&kinds[i], &machine, 1);
