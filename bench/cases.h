@@ -112,6 +112,7 @@ void bench_name(char *text, size_t bytes, const struct bench_case *spec, const c
 int bench_memory_init(size_t bytes, size_t offset);
 const float *bench_input(void);
 float *bench_output(void);
+size_t bench_output_bytes(void);
 float *bench_other_output(void); /* as large as the output; for peers */
 void bench_memory_free(void);
 

@@ -52,6 +52,7 @@ int bench_memory_init(size_t bytes, size_t offset) {
 
 const float *bench_input(void) { return memory.in; }
 float *bench_output(void) { return memory.out; }
+size_t bench_output_bytes(void) { return memory.out_floats * sizeof(float); }
 float *bench_other_output(void) { return memory.other; }
 
 /* The one that was added last. */
