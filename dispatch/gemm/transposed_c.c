@@ -20,8 +20,9 @@ static void columns_of_c(const struct iso_product *t, const struct lanes *l, siz
                          size_t p0, size_t k) {
     const struct iso_kernels *kernels = t->machine.kernels;
     const size_t most = iso_gemm_direct_rows(kernels, l->wide);
-    const size_t mr =
-        t->bps % ISO_GEMM_ALIASED_BT ? most : iso_min_size(most, ISO_GEMM_ALIASED_ROWS_BT);
+    const size_t mr = t->bps % ISO_GEMM_ALIASED_BT
+                          ? most
+                          : iso_min_size(most, TUNED(&t->machine, aliased_rows_bt));
     const int mode = t->n > TUNED(&t->machine, near_floats) / t->k ? ISO_DIRECT_NEXT : 0;
     const int single = t->k <= ISO_K_BLOCK;
     const float *b = t->b + j * t->bps + p0;

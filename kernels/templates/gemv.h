@@ -7,7 +7,7 @@
 #define GEMV_ROWS (VF_REGS / LANE_REGS >= 16 ? 4 : VF_REGS / LANE_REGS >= 4 ? 3 : 1)
 
 /* A W of more comes from beyond L2, and is read as several streams. */
-#define GEMV_L2_FLOATS (LANE_REGS == 2 ? 1048576 : 4194304)
+#define GEMV_L2_FLOATS (LANE_REGS == 2 ? 1048576 : 524288)
 
 /* Whether loads across two lines are worth avoiding: each second one of vectors half as wide is
  * none. */
