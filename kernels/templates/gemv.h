@@ -22,7 +22,8 @@
 /* Whether one row after the other is faster: it is prefetched best, and cores run far enough ahead
  * to hide the latency of a row's few chains in the next ones. Not from L1, nor with short rows. */
 static inline int gemv_row_by_row(size_t n, size_t k) {
-    return (LANE_REGS == 2 && k >= 128 && n * k > 16384) || (LANE_REGS == 4 && n * k > GEMV_L2_FLOATS);
+    return (LANE_REGS == 2 && k >= 128 && n * k > 16384) ||
+           (LANE_REGS == 4 && n * k > GEMV_L2_FLOATS);
 }
 
 /*
