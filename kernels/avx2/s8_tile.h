@@ -3,15 +3,18 @@
  * Products of int8 on AVX2: widened to 16 bits, whose products are added in pairs as 32 bits, so
  * that nothing saturates. scalar/s8_tile.h documents what each word means. A vector of sums has two
  * for each of 4 columns.
+ *
+ * Register budget of the largest tile: 12 sums + 2 of B + the broadcast of A, which the second of
+ * its products replaces: 15 of 16, with the first product 16.
  */
 #define S8_ROWS 1
 #define S8_PARTS 2
 #define S8_STEP 4
 #define S8_FLIP 0
-#define S8_TALL 4
+#define S8_TALL 6
 #define S8_WIDE 1
-#define S8_SUMS 8
-#define S8_EACH(X) X(4, 1, 1) X(2, 1, 1) X(1, 1, 1)
+#define S8_SUMS 12
+#define S8_EACH(X) X(6, 1, 1) X(4, 1, 1) X(2, 1, 1) X(1, 1, 1)
 
 typedef __m256i s8t, s8w, s8a;
 
@@ -31,8 +34,7 @@ static inline s8a s8_row(const int8_t *a, size_t second) {
     memcpy(&four, a, sizeof four);
     return _mm256_cvtepi8_epi16(_mm_set1_epi32(four));
 }
-/* Rows of A become 16 bits before they are used, S8_PIECE steps at a time: in the inner loop that
- * would take as many shuffles as there are products for. */
+/* Rows of A become 16 bits first, S8_PIECE steps at a time: gemm_s8_widened.h. */
 #define S8_WIDENS 1
 #define S8_PIECE 512
 static inline void s8_widen(int16_t *to, const int8_t *a, size_t n) {
@@ -53,9 +55,15 @@ static inline s8t s8_dot(s8t t, s8w w, s8a a) {
     __asm__("vpaddd %1, %0, %0" : "+x"(t) : "x"(_mm256_madd_epi16(w, a)));
     return t;
 }
-static inline void s8_floats(vf *rows, const s8t *t) {
-    const __m256i sums = _mm256_hadd_epi32(t[0], t[1]); /* columns 0 1 4 5 2 3 6 7 */
-    rows[0] = _mm256_cvtepi32_ps(_mm256_permute4x64_epi64(sums, 0xd8));
+/* A row's sums of a tile, added to integers in memory, and the floats in place of these. */
+static inline void s8_keep(float *sums, const s8t *t) {
+    const __m256i across = _mm256_hadd_epi32(t[0], t[1]); /* columns 0 1 4 5 2 3 6 7 */
+    const __m256i all =
+        s8_add(_mm256_castps_si256(vf_load(sums)), _mm256_permute4x64_epi64(across, 0xd8));
+    vf_store(sums, _mm256_castsi256_ps(all));
+}
+static inline void s8_float(float *sums) {
+    vf_store(sums, _mm256_cvtepi32_ps(_mm256_castps_si256(vf_load(sums))));
 }
 typedef __m256i s8m;
 #define S8_NONE _mm256_setzero_si256()

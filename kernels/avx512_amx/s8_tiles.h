@@ -133,7 +133,7 @@ static void amx_gemm_s8(float *c, size_t ldc, const int8_t *a, size_t lda, const
         amx_rows(&t, tall, m, rest);
     else if (rest > 0)
         for (size_t j = 0; j < n; j += ISO_PANEL)
-            s8_panel(&t, tall, m, j);
+            s8_panels(&t, tall, m, j);
 }
 
 #define AMX_S8_PEAK_OPS AMX_PEAK_OPS(AMX_BYTES)

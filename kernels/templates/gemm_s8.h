@@ -5,7 +5,8 @@
  * panel side by side, chains), most groups first, the last with one. Integer sums are exact, so a
  * sum may be several chains. Rows that fill the first of these tiles take S8_WIDE panels at a time.
  *
- * Panels go outside and rows inside: the panels at hand stay in L1 for all rows.
+ * Panels go outside and rows inside: the panels at hand stay in L1 for all rows. Where rows of A
+ * become 16 bits first (S8_WIDENS), all this is in gemm_s8_widened.h.
  */
 #define S8_CELLS (ISO_PANEL / VF_N) /* of a panel */
 #if VF_N == 1
@@ -31,9 +32,14 @@ struct s8_product {
 /* Group i of A, as DIRECT_A of gemm_direct.h. */
 #define S8_A(i) (four[(i) / 4] + ((i) % 4 == 3 ? three : (i) % 4 * stride))
 
-/* Of a tile of sums [rows][S8_COLUMNS], `columns` columns of which are there: with scales and bias,
- * to C. */
+#if S8_WIDENS
+#define S8_COLUMNS 48 /* of a block: its panels stay in L2 for all rows */
+#else
 #define S8_COLUMNS (S8_WIDE * ISO_PANEL)
+#endif
+
+/* Of a tile or block of sums [rows][S8_COLUMNS], `columns` columns of which are there: with scales
+ * and bias, to C. */
 static ISO_ONE_COPY void s8_finish(const struct s8_product *t, size_t row, size_t column,
                                    size_t rows, size_t columns, const float *sums) {
     const size_t left = t->n - column, n = left < columns ? left : columns;
@@ -49,6 +55,10 @@ static ISO_ONE_COPY void s8_finish(const struct s8_product *t, size_t row, size_
         }
     }
 }
+
+#if S8_WIDENS
+#include "gemm_s8_widened.h"
+#else
 
 #if S8_WIDE > 1
 /* The same for the sums of the widest tile, in registers. -0 is added where there is no bias: that
@@ -96,28 +106,6 @@ ISO_INLINE void s8_tile(const struct s8_product *t, size_t row, size_t column, c
             ISO_UNROLLED (q, cells)
                 *S8_SUM(0, i, q) = s8_start(t->start + column + q * VF_N);
     size_t left = t->k / S8_STEP;
-#if S8_WIDENS
-    int16_t wide[S8_TALL][S8_PIECE];
-    _Static_assert(S8_ROWS == 1, "each group is a row");
-    for (size_t some; left > 0; left -= some) {
-        some = left < S8_PIECE / S8_STEP ? left : S8_PIECE / S8_STEP;
-        ISO_UNROLLED (i, groups)
-            s8_widen(wide[i], S8_A(i), some * S8_STEP);
-        ISO_UNROLLED (i, (groups + 3) / 4)
-            four[i] += some * S8_STEP;
-        const int16_t *at = wide[0];
-        for (size_t step = 0; step < some; step++, b += STEP_BYTES, at += S8_STEP) {
-            s8w w[S8_PARTS * S8_CELLS];
-            ISO_UNROLLED (q, cells)
-                s8_weights(w + q * S8_PARTS, b + q * VF_N * 4);
-            ISO_UNROLLED (i, groups) {
-                const s8a a = s8_wide_row(at + i * S8_PIECE);
-                ISO_UNROLLED (e, cells * S8_PARTS)
-                    S8_SUM(0, i, 0)[e] = s8_dot(S8_SUM(0, i, 0)[e], w[e], a);
-            }
-        }
-    }
-#else
 /* A step, into chain u. */
 #define S8_STEP_OF(u)                                                                              \
     do {                                                                                           \
@@ -146,7 +134,6 @@ ISO_INLINE void s8_tile(const struct s8_product *t, size_t row, size_t column, c
                 four[i] += S8_STEP;
         }
 #undef S8_STEP_OF
-#endif
     ISO_UNROLLED (u, chains - 1)
         ISO_UNROLLED (e, groups * cells * S8_PARTS)
             sums[e] = s8_add(sums[e], S8_SUM(u + 1, 0, 0)[e]);
@@ -182,7 +169,7 @@ static ISO_ONE_COPY void s8_tile_wide(const struct s8_product *t, size_t row, si
 #endif
 
 /* Rows i to m with one panel. */
-static ISO_ONE_COPY void s8_panel(const struct s8_product *t, size_t i, size_t m, size_t column) {
+static ISO_ONE_COPY void s8_panels(const struct s8_product *t, size_t i, size_t m, size_t column) {
     const size_t end = t->n - column < ISO_PANEL ? t->n : column + ISO_PANEL;
 #define S8_ROWS_OF(GROUPS, CELLS, CHAINS)                                                          \
     for (; m - i >= (GROUPS)*S8_ROWS; i += (GROUPS)*S8_ROWS)                                       \
@@ -197,6 +184,7 @@ static ISO_ONE_COPY void s8_panel(const struct s8_product *t, size_t i, size_t m
     S8_EACH(S8_ONE)
 #undef S8_ONE
 }
+#endif /* S8_WIDENS */
 
 #ifndef S8_NO_ENTRY /* who defines it has gemm_s8 and s8_peak of its own */
 static void gemm_s8(float *c, size_t ldc, const int8_t *a, size_t lda, const float *row_scales,
@@ -212,11 +200,11 @@ static void gemm_s8(float *c, size_t ldc, const int8_t *a, size_t lda, const flo
         for (size_t i = 0; i < tall; i += S8_TALL * S8_ROWS)
             s8_tile_wide(&t, i, j);
         for (size_t p = j; p < j + S8_WIDE * ISO_PANEL; p += ISO_PANEL)
-            s8_panel(&t, tall, m, p);
+            s8_panels(&t, tall, m, p);
     }
 #endif
-    for (; j < n; j += ISO_PANEL)
-        s8_panel(&t, 0, m, j);
+    for (; j < n; j += S8_WIDENS ? S8_COLUMNS : ISO_PANEL)
+        s8_panels(&t, 0, m, j);
 }
 
 /* Independent chains of products in registers. Compilers may not know that the rows of A stay as

@@ -10,9 +10,9 @@ SETS = ["avx2", "avx512", "scalar"]
 LEVELS = ["avx2_vnni", "avx512_vnni", "avx512_bf16"]
 KERNELS = ["kernels/templates/" + name + ".h" for name in
            ("attention", "attention_columns", "attention_w16", "eltwise", "gemm", "gemm_along", "gemm_b16",
-            "gemm_bt", "gemm_direct", "gemm_linear", "gemm_q", "gemm_q_s8", "gemm_s8", "gemm_strip", "gemm_w16",
-            "gemv", "lanes", "math", "norm", "q_factors", "quantize_blocks", "quantize_s8", "rope",
-            "round_b16", "softmax", "tile", "wide_panels")]
+            "gemm_bt", "gemm_direct", "gemm_linear", "gemm_q", "gemm_q_s8", "gemm_s8", "gemm_s8_widened",
+            "gemm_strip", "gemm_w16", "gemv", "lanes", "math", "norm", "q_factors", "quantize_blocks",
+            "quantize_s8", "rope", "round_b16", "softmax", "tile", "wide_panels")]
 KERNELS += ["kernels/%s/%s.h" % (isa, name) for isa in SETS
             for name in ("vec", "gemm_tile", "s8_tile", "q4_tile")]
 KERNELS += ["kernels/%s/%s.h" % (isa, name) for isa in ("avx2_vnni", "avx512_vnni")
@@ -62,6 +62,7 @@ OPS = {"attention_w16": (["attention_w16", "attention_w16_softcap"], ["test_kv16
        "gemm_q": (["gemm_q", "gemm_dequantise"], ["test_q"]),
        "gemm_q_s8": (["gemm_q_s8"], ["test_q"]),
        "gemm_s8": (["gemm_s8"], ["test_s8"]),
+       "gemm_s8_widened": (["gemm_s8"], ["test_s8"]),
        "gemm_w16": (["gemm_w16", "gemm_widen"], ["test_w16"]),
        "q4_tile": (["gemm_q_s8"], ["test_q"]),
        "q_factors": (["gemm_q", "gemm_dequantise", "gemm_q_s8"], ["test_q"]),
