@@ -72,6 +72,24 @@ iso_status model_int8_read_scales(const model_source *source, const model_tensor
     return ISOBIT_OK;
 }
 
+iso_status model_int8_check_rows(const model_source *source, const model_tensor *t,
+                                 const float *scales, const void *rows, size_t first, size_t count,
+                                 size_t row_bytes) {
+    const unsigned char *bytes = rows;
+    for (size_t i = 0; i < count; i++, bytes += row_bytes) {
+        int bits = 0;
+        for (size_t j = 0; j < row_bytes && scales[i] <= 0; j++)
+            bits |= bytes[j];
+        if (bits) {
+            model_quoted name;
+            return model_fail(source->error, ISOBIT_E_RANGE,
+                              "tensor %s: the scale of row %zu is 0, and its integers are not",
+                              model_quote(&name, t->name, t->name_bytes), first + i);
+        }
+    }
+    return ISOBIT_OK;
+}
+
 void model_int8_scale_rows(float *rows, const float *scales, size_t count, size_t width) {
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < width; j++)

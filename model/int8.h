@@ -13,6 +13,11 @@ iso_status model_int8_find_scales(const model_source *source, const model_tensor
 /* All of them, which must be finite and not negative. */
 iso_status model_int8_read_scales(const model_source *source, const model_tensor *scales, float *to,
                                   size_t n);
+/* Rows `first` ... of t, [count][row_bytes], integers or these as floats: where a scale is 0, they
+ * must be, too. */
+iso_status model_int8_check_rows(const model_source *source, const model_tensor *t,
+                                 const float *scales, const void *rows, size_t first, size_t count,
+                                 size_t row_bytes);
 /* rows [count][width] times their scales */
 void model_int8_scale_rows(float *rows, const float *scales, size_t count, size_t width);
 

@@ -129,6 +129,9 @@ static iso_status read_part(const model_source *source, const model_take *take,
     const model_form form = as_int8 && !stored ? FORM_F32 : take->form;
     iso_status status =
         model_read_elements(source, t, form, to, (from - begin) * width, count * width);
+    if (!status && stored)
+        status = model_int8_check_rows(source, t, take->scales + from, to, from - begin, count,
+                                       model_form_bytes(form, width));
     if (status || (!stored && !as_int8))
         return status;
     if (!as_int8) {

@@ -74,6 +74,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_int8_matrices),
         cmocka_unit_test(test_int8_models),
         cmocka_unit_test(test_int8_refused),
+        cmocka_unit_test(test_int8_zero_scale),
         cmocka_unit_test(test_config),
         cmocka_unit_test(test_tokenizer),
         cmocka_unit_test(test_impossible_sizes),

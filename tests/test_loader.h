@@ -62,6 +62,7 @@ void test_conversions(void **state);
 void test_int8_matrices(void **state);
 void test_int8_models(void **state);
 void test_int8_refused(void **state);
+void test_int8_zero_scale(void **state);
 
 /* loader/config.c */
 void test_config(void **state);

@@ -113,9 +113,9 @@ typedef struct iso_load_options {
  * any executor.
  * Safetensors may have matrices in int8 as compressed-tensors writes "int-quantized": X.weight of
  * I8, in the shape that floats would have, and X.weight_scale (F32, F16 or BF16; [n, 1] or [n])
- * with a scale for each of the n outputs, finite and not negative. What is not symmetric, or what
- * "quantization_config" says beyond that (other methods, static activations, blocks, fp8), is
- * ISOBIT_E_UNSUPPORTED. See `compute`.
+ * with a scale for each of the n outputs, finite and not negative, 0 only where all of a row is.
+ * What is not symmetric, or what "quantization_config" says beyond that (other methods, static
+ * activations, blocks, fp8), is ISOBIT_E_UNSUPPORTED. See `compute`.
  * And in 4 or 8 bits in groups of 32, 64 or 128, "pack-quantized": X.weight_packed, X.weight_scale
  * (above 0 and finite) and X.weight_shape, [out][in] in every family. Matrices stay so in memory,
  * and become f32, number times scale, where they are multiplied.
