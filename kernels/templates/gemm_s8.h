@@ -33,7 +33,7 @@ struct s8_product {
 #define S8_A(i) (four[(i) / 4] + ((i) % 4 == 3 ? three : (i) % 4 * stride))
 
 #if S8_WIDENS
-#define S8_COLUMNS 32 /* of a block: its panels stay in L2 for all rows */
+#define S8_COLUMNS 32 /* of a block, whose panels stay in L1 or L2 for all rows */
 #else
 #define S8_COLUMNS (S8_WIDE * ISO_PANEL)
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Products of int8 where both factors become 16 bits. Rows of A do so once for S8_COLUMNS columns,
- * a piece at a time, S8_PIECE steps of S8_TALL rows or more of fewer rows: for each tile anew, it
- * takes half as many instructions as four rows of products. A tile has VF_N columns; its sums wait
- * in memory between pieces.
+ * not for each tile, and a piece at a time: S8_PIECE steps of S8_TALL rows, or more of fewer rows.
+ * A tile has VF_N columns; its sums wait in memory between pieces.
  */
 _Static_assert(S8_ROWS == 1 && S8_SUMS == S8_TALL * S8_PARTS, "each group is a row");
 
