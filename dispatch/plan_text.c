@@ -64,6 +64,8 @@ static void add_block(struct iso_text *t, const struct iso_gemm_shape *shape,
     }
     if (s.columns < columns)
         add(t, "; %zu columns of B at a time", s.columns);
+    if (s.group)
+        add(t, "; %zu rows of A at a time", s.group);
     if (s.half)
         add(t, "; in vectors half as wide");
     if (s.packing)

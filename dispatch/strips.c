@@ -25,6 +25,21 @@ size_t iso_gemm_strip_rows(const struct iso_gemm_strips *s, const struct iso_gem
                                    : iso_min_size(left, s->rows);
 }
 
+size_t iso_gemm_full_strips(const struct iso_gemm_strips *s, const struct iso_gemm_plan *plan,
+                            const struct iso_gemm_machine *machine, size_t m) {
+    const size_t mr = plan->mr;
+    size_t full = 0;
+    while (m - full * mr >= mr && uneven_rows(s, machine, mr, m, m - full * mr) == mr)
+        full++;
+    return full;
+}
+
+/* Of n rows or columns in as few parts as `most` allows, which are as large as each other. */
+static size_t even_part(size_t n, size_t most, size_t unit) {
+    const size_t parts = (n + most - 1) / most;
+    return iso_min_size(iso_round_up((n + parts - 1) / parts, unit), most);
+}
+
 struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
                                        const struct iso_gemm_machine *machine, size_t m, size_t n,
                                        size_t b_floats, int trans_b) {
@@ -42,8 +57,7 @@ struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
     s.beyond_l2 = s.linear && via_l2 && b_floats > ISO_L2_FLOATS;
     if (plan->way == ISO_GEMM_WIDEN) /* panels come from L2, the next part from anywhere */
         s.linear = 1;
-    while (m - s.full * mr >= mr && uneven_rows(&s, machine, mr, m, m - s.full * mr) == mr)
-        s.full++;
+    s.full = iso_gemm_full_strips(&s, plan, machine, m);
     s.linear &= s.full > 0;
     if ((plan->way == ISO_GEMM_W16 || plan->way == ISO_GEMM_B16 || plan->way == ISO_GEMM_Q) &&
         b_floats > ISO_L2_FLOATS)
@@ -56,9 +70,13 @@ struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
     }
     if (plan->way == ISO_GEMM_WIDEN)
         s.columns = ISO_GEMM_PART_COLUMNS;
+    else if (plan->group)
+        s.columns = even_part(n, ISO_GEMM_GROUP_COLUMNS, ISO_PANEL);
     else if (plan->way == ISO_GEMM_PACK || s.count > 1 || plan->strip_sums ||
              (plan->way == ISO_GEMM_B16 && m > ISO_GEMM_B16_ROWS))
         s.columns = ISO_GEMM_COLUMN_BLOCK;
+    if (plan->group)
+        s.group = even_part(m, plan->group, plan->mr), s.linear = 1, s.packing = 0;
     if (s.linear && b_floats > ISO_GEMM_CACHED_FLOATS)
         s.prefetching = s.full;
     else if (s.packing && s.full > 0)
@@ -69,7 +87,7 @@ struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
 /* The last parts that gemm_linear has are long enough for its tiles to prefetch the next one. */
 size_t iso_gemm_part_columns(const struct iso_gemm_strips *s, size_t left) {
     const size_t most = s->columns;
-    if (!s->linear || most != ISO_GEMM_COLUMN_BLOCK || left >= 2 * most)
+    if (!s->linear || s->group || most != ISO_GEMM_COLUMN_BLOCK || left >= 2 * most)
         return iso_min_size(left, most);
     return left < most + ISO_LINEAR_COLUMNS ? left : 2 * ISO_LINEAR_COLUMNS;
 }

@@ -14,6 +14,7 @@ struct iso_gemm_strips {
     size_t full;                   /* strips of `mr` rows, where they are not even */
     size_t columns;                /* of B that stay in L2 meanwhile */
     size_t prefetching;            /* strips whose tiles prefetch the part of B that comes next */
+    size_t group;                  /* rows of A that are copied at a time, or 0 */
     int linear;                    /* gemm_linear runs the full strips */
     int packing;                   /* the first strip packs B as it goes */
     int beyond_l2;                 /* panels come from there, and L1 has few misses at a time */
@@ -27,6 +28,10 @@ struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
 /* Rows of the next of these strips, where so many of the block's m rows are left. */
 size_t iso_gemm_strip_rows(const struct iso_gemm_strips *s, const struct iso_gemm_plan *plan,
                            const struct iso_gemm_machine *machine, size_t m, size_t left);
+
+/* How many of these strips are full, in m rows that are not packed by the first one. */
+size_t iso_gemm_full_strips(const struct iso_gemm_strips *s, const struct iso_gemm_plan *plan,
+                            const struct iso_gemm_machine *machine, size_t m);
 
 /* Columns of the next part of these strips' B, where so many are left. */
 size_t iso_gemm_part_columns(const struct iso_gemm_strips *s, size_t left);

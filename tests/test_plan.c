@@ -248,6 +248,10 @@ static void check_strips(const struct iso_gemm_shape *s, const struct iso_gemm_p
     for (size_t m = 1; m <= all; m = m < 40 || m == all ? m + 1 : iso_min_size(m * 2, all)) {
         const struct iso_gemm_strips strips =
             iso_gemm_strips(p, machine, m, n, s->n * s->k, s->trans_b);
+        require(strips.group <= p->group && (strips.group > 0) == (p->group > 0) &&
+                    p->group * iso_min_size(s->k, ISO_K_BLOCK) <= p->a_floats,
+                "rows of a group", s, machine);
+        require(!p->group || (p->a_in_place && !s->own_sums), "what a group is", s, machine);
         size_t most = p->a_in_place ? kernels->direct_mr : kernels->mr;
         if (p->way == ISO_GEMM_W16)
             most = kernels->w16_mr;
@@ -270,11 +274,13 @@ static void check_strips(const struct iso_gemm_shape *s, const struct iso_gemm_p
             require(columns > 0 && columns <= left && (columns == left || columns % unit == 0),
                     "columns of a part", s, machine);
             /* Floats for what a task packs, and pointers for the tiles of a strip. */
-            require(p->way != ISO_GEMM_PACK || columns <= ISO_GEMM_COLUMN_BLOCK, "own columns", s,
-                    machine);
+            require(p->way != ISO_GEMM_PACK ||
+                        columns <= (p->group ? ISO_GEMM_GROUP_COLUMNS : ISO_GEMM_COLUMN_BLOCK),
+                    "own columns", s, machine);
             require(p->way != ISO_GEMM_WIDEN || columns <= ISO_GEMM_PART_COLUMNS, "wide columns", s,
                     machine);
-            require(!(strips.linear || p->strip_sums) || columns < ISO_GEMM_STRIP_COLUMNS,
+            require(strips.group || !(strips.linear || p->strip_sums) ||
+                        columns < ISO_GEMM_STRIP_COLUMNS,
                     "columns of a linear part, or one whose sums wait", s, machine);
         }
     }

@@ -316,17 +316,39 @@ static void check_product(const struct kind *s, const struct iso_gemm_machine *m
     free(a), free(b), free(c), free(scratch), free(block.part), free(block.ahead);
 }
 
-static void check_kinds(const struct kind *kinds, size_t count) {
+/* `tune` changes what decides on plans, for all kinds of cores. */
+static void check_kinds_tuned(const struct kind *kinds, size_t count,
+                              void tune(struct iso_gemm_tuning *t, size_t class)) {
     block.found = 0;
     for (size_t i = 0; i < count; i++)
         for (size_t x = 0; x < COUNT(sets) * ISO_GEMM_CLASSES; x++) {
             const struct iso_kernels noting = noting_kernels(sets[x / ISO_GEMM_CLASSES]);
-            const struct iso_gemm_machine machine =
+            struct iso_gemm_machine machine =
                 iso_gemm_machine_of(&noting, (enum iso_gemm_class)(x % ISO_GEMM_CLASSES));
+            struct iso_gemm_tuning tuning = *machine.tuning;
+            tune(&tuning, machine.class);
+            machine.tuning = &tuning;
             check_product(&kinds[i], &machine, 1);
             check_product(&kinds[i], &machine, 3);
         }
     assert_true(block.found > 0);
+}
+
+static void as_they_are(struct iso_gemm_tuning *t, size_t class) { (void)t, (void)class; }
+static void check_kinds(const struct kind *kinds, size_t count) {
+    check_kinds_tuned(kinds, count, as_they_are);
+}
+
+/* One group of rows, whose parts are the columns of a tile. */
+static void in_a_group(struct iso_gemm_tuning *t, size_t class) {
+    t->large[class] = 50, t->group_rows[class] = 64;
+}
+static void a_group_of_rows(void **unused) {
+    (void)unused;
+    static const struct kind kinds[] = {{ISO_GEMM_PANELS, 0, 0, 0, 60, 1000, 300, 0},
+                                        {ISO_GEMM_PANELS, 0, 0, 0, 31, 970, 512, 0},
+                                        {ISO_GEMM_PANELS, 0, 0, 0, 13, 3000, 100, 0}};
+    check_kinds_tuned(kinds, COUNT(kinds), in_a_group);
 }
 
 static void packed_weights(void **unused) {
@@ -376,8 +398,9 @@ static void weights_in_groups(void **unused) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(packed_weights), cmocka_unit_test(rows_that_are_packed),
-        cmocka_unit_test(weights_of_16_bits), cmocka_unit_test(weights_in_groups)};
+        cmocka_unit_test(packed_weights), cmocka_unit_test(a_group_of_rows),
+        cmocka_unit_test(rows_that_are_packed), cmocka_unit_test(weights_of_16_bits),
+        cmocka_unit_test(weights_in_groups)};
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);

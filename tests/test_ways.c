@@ -9,7 +9,7 @@
 #include "gemm/product.h"
 #include "select.h"
 
-static int seen[ISO_GEMM_WIDEN + 1];
+static int seen[ISO_GEMM_WIDEN + 1], seen_groups;
 
 /* Sums of 512 steps at a time; then bias and residual, unless they are NULL. */
 static void expect(float *c, const struct iso_product *t, const float *residual) {
@@ -31,7 +31,7 @@ static void expect(float *c, const struct iso_product *t, const float *residual)
 
 struct shape {
     size_t m, n, k, gap; /* between rows of B */
-    int trans_a, trans_b;
+    int trans_a, trans_b, panels;
 };
 
 /* `tune` changes what decides on ways, for all kinds of cores. */
@@ -40,6 +40,7 @@ static void check(const struct shape *s, void tune(struct iso_gemm_tuning *t, si
     float *a = random_floats(s->m * s->k);
     float *b = random_floats(((s->trans_b ? s->n : s->k) - 1) * ldb + (s->trans_b ? s->k : s->n));
     float *bias = random_floats(s->n), *residual = random_floats(s->m * s->n);
+    float *panels = floats(iso_round_up(s->n, ISO_PANEL) * s->k);
     float *c = floats(s->m * ldc), *expected = floats(s->m * s->n);
     enum { PLAIN, APART, IN_C, ADDED, KINDS }; /* where the residual is; ADDED: in C, as beta 1 */
     for (int kind = PLAIN; kind < KINDS; kind++)
@@ -75,12 +76,17 @@ static void check(const struct shape *s, void tune(struct iso_gemm_tuning *t, si
                                                  .threads = iso_context_threads(&ways[v]),
                                                  .trans_a = s->trans_a,
                                                  .trans_b = s->trans_b,
+                                                 .panels = s->panels,
                                                  .own_sums = there,
                                                  .adds = kind == ADDED};
             t.plan = iso_gemm_plan(&shape, &t.machine);
-            seen[t.plan.way]++;
+            seen[t.plan.way]++, seen_groups += t.plan.group > 0;
             if (v == 0)
                 expect(expected, &t, kind ? residual : NULL);
+            if (s->panels) {
+                kernels->gemm_pack(panels, b, 1, ldb, s->n, s->k, ISO_PANEL);
+                t.b = panels, t.bs = ISO_PANEL, t.bps = ISO_PANEL * s->k;
+            }
             for (size_t i = 0; i < s->m * ldc; i++)
                 c[i] = 123;
             for (size_t i = 0; i < s->m; i++)
@@ -103,7 +109,7 @@ static void check(const struct shape *s, void tune(struct iso_gemm_tuning *t, si
 static void check_all(const struct shape *shapes, size_t count,
                       void tune(struct iso_gemm_tuning *t, size_t class), enum iso_gemm_way way) {
     int wide = 0; /* sets whose strips have rows enough to be prefetched for */
-    memset(seen, 0, sizeof seen);
+    memset(seen, 0, sizeof seen), seen_groups = 0;
     for (size_t i = 0; i < set_count; i++)
         wide |= ways[i].isa->kernels->direct_mr > 5;
     for (size_t i = 0; i < count; i++)
@@ -140,40 +146,59 @@ static void halved(struct iso_gemm_tuning *t, size_t class) {
 static void b_in_place(void **unused) {
     (void)unused;
     static const struct shape shapes[] = {
-        {3, 70, 600, 2, 0, 0}, {140, 50, 300, 0, 0, 0}, {20, 33, 513, 1, 1, 0}};
+        {3, 70, 600, 2, 0, 0, 0}, {140, 50, 300, 0, 0, 0, 0}, {20, 33, 513, 1, 1, 0, 0}};
     check_all(shapes, COUNT(shapes), any_rows_in_place, ISO_GEMM_IN_PLACE);
 }
 
 static void b_in_place_and_prefetched(void **unused) {
     (void)unused;
-    static const struct shape shapes[] = {{5, 130, 300, 0, 0, 0}, {6, 90, 700, 5, 0, 0}};
+    static const struct shape shapes[] = {{5, 130, 300, 0, 0, 0, 0}, {6, 90, 700, 5, 0, 0, 0}};
     check_all(shapes, COUNT(shapes), prefetched, ISO_GEMM_PREFETCH);
 }
 
 static void along_rows_of_b(void **unused) {
     (void)unused;
-    static const struct shape shapes[] = {{1, 250, 1100, 0, 0, 0}, {1, 900, 300, 2, 0, 0},
-                                          {5, 150, 300, 3, 0, 0},  {16, 100, 1100, 0, 0, 0},
-                                          {29, 70, 520, 1, 1, 0},  {32, 300, 64, 0, 0, 0}};
+    static const struct shape shapes[] = {{1, 250, 1100, 0, 0, 0, 0}, {1, 900, 300, 2, 0, 0, 0},
+                                          {5, 150, 300, 3, 0, 0, 0},  {16, 100, 1100, 0, 0, 0, 0},
+                                          {29, 70, 520, 1, 1, 0, 0},  {32, 300, 64, 0, 0, 0, 0}};
     check_all(shapes, COUNT(shapes), from_afar, ISO_GEMM_STREAMS);
 }
 
 static void packed_blocks_of_b(void **unused) {
     (void)unused;
-    static const struct shape shapes[] = {{30, 250, 600, 2, 0, 0},  {9, 500, 64, 0, 1, 0},
-                                          {100, 100, 100, 1, 0, 1}, {5, 100, 600, 0, 0, 0},
-                                          {7, 100, 600, 0, 0, 0},   {9, 100, 600, 0, 0, 0},
-                                          {150, 40, 520, 0, 1, 0},  {200, 1050, 10, 1, 1, 0},
-                                          {130, 60, 130, 0, 1, 1},  {130, 1050, 30, 0, 1, 1}};
+    static const struct shape shapes[] = {{30, 250, 600, 2, 0, 0, 0},  {9, 500, 64, 0, 1, 0, 0},
+                                          {100, 100, 100, 1, 0, 1, 0}, {5, 100, 600, 0, 0, 0, 0},
+                                          {7, 100, 600, 0, 0, 0, 0},   {9, 100, 600, 0, 0, 0, 0},
+                                          {150, 40, 520, 0, 1, 0, 0},  {200, 1050, 10, 1, 1, 0, 0},
+                                          {130, 60, 130, 0, 1, 1, 0},  {130, 1050, 30, 0, 1, 1, 0}};
     check_all(shapes, COUNT(shapes), never_in_place, ISO_GEMM_PACK);
+}
+
+/* Groups of 18 rows: three strips, two, or one and a part of one. */
+static void in_groups(struct iso_gemm_tuning *t, size_t class) {
+    never_in_place(t, class);
+    t->large[class] = 40, t->group_rows[class] = 18;
+}
+
+static void groups_of_rows_of_a(void **unused) {
+    (void)unused;
+    static const struct shape packs[] = {{53, 250, 600, 2, 0, 0, 0},
+                                         {40, 47, 1100, 0, 0, 0, 0},
+                                         {130, 100, 500, 1, 0, 1, 0},
+                                         {41, 1100, 90, 0, 0, 0, 0}};
+    static const struct shape packed[] = {{53, 250, 600, 2, 0, 0, 1}, {10, 1100, 90, 0, 0, 0, 1}};
+    check_all(packs, COUNT(packs), in_groups, ISO_GEMM_PACK);
+    assert_true(seen_groups > 0);
+    check_all(packed, COUNT(packed), in_groups, ISO_GEMM_PANELS);
+    assert_true(seen_groups > 0);
 }
 
 static void b_transposed(void **unused) {
     (void)unused;
     static const struct shape in_registers[] = {
-        {1, 600, 500, 0, 0, 1}, {4, 600, 700, 1, 0, 1}, {5, 70, 90, 0, 1, 1}};
+        {1, 600, 500, 0, 0, 1, 0}, {4, 600, 700, 1, 0, 1, 0}, {5, 70, 90, 0, 1, 1, 0}};
     static const struct shape turned[] = {
-        {24, 200, 100, 0, 0, 1}, {40, 300, 1100, 4, 0, 1}, {61, 250, 300, 0, 1, 1}};
+        {24, 200, 100, 0, 0, 1, 0}, {40, 300, 1100, 4, 0, 1, 0}, {61, 250, 300, 0, 1, 1, 0}};
     check_all(in_registers, COUNT(in_registers), never_in_place, ISO_GEMM_TRANSPOSED_B);
     check_all(in_registers, COUNT(in_registers), halved, ISO_GEMM_TRANSPOSED_B);
     check_all(turned, COUNT(turned), never_in_place, ISO_GEMM_TRANSPOSED_C);
@@ -200,9 +225,10 @@ static void without_a_product(void **unused) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(b_in_place),      cmocka_unit_test(b_in_place_and_prefetched),
-        cmocka_unit_test(along_rows_of_b), cmocka_unit_test(packed_blocks_of_b),
-        cmocka_unit_test(b_transposed),    cmocka_unit_test(without_a_product)};
+        cmocka_unit_test(b_in_place),          cmocka_unit_test(b_in_place_and_prefetched),
+        cmocka_unit_test(along_rows_of_b),     cmocka_unit_test(packed_blocks_of_b),
+        cmocka_unit_test(groups_of_rows_of_a), cmocka_unit_test(b_transposed),
+        cmocka_unit_test(without_a_product)};
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, make_ways, drop_ways);

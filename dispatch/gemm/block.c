@@ -25,6 +25,13 @@ struct part_of_b {
     size_t j, n, p, k;
 };
 
+/* k steps of packed panels, for so many tiles to prefetch. */
+static struct iso_shares shares_of_panels(const float *b, size_t bps, size_t panels, size_t k,
+                                          size_t tiles) {
+    return bps == k * ISO_PANEL ? iso_shares_of(b, 1, 0, panels * bps, tiles)
+                                : iso_shares_of(b, panels, bps, k * ISO_PANEL, tiles);
+}
+
 /* What so many tiles prefetch of it: packed panels, or what will be one, a line of each row. */
 static struct iso_shares shares_of(const struct iso_product *t, const struct part_of_b *next,
                                    size_t tiles) {
@@ -36,8 +43,7 @@ static struct iso_shares shares_of(const struct iso_product *t, const struct par
     if (!t->b)
         return iso_weights_shares(t, next->j, next->n, next->p, next->k, tiles);
     const float *b = t->b + next->j / ISO_PANEL * t->bps + next->p * ISO_PANEL;
-    return next->k == t->k ? iso_shares_of(b, 1, 0, panels * t->bps, tiles)
-                           : iso_shares_of(b, panels, t->bps, next->k * ISO_PANEL, tiles);
+    return shares_of_panels(b, t->bps, panels, next->k, tiles);
 }
 
 /* -------------------------------------------------------------------------------------- strips */
@@ -113,6 +119,64 @@ static void strip(const struct block *w, const struct part_of_b *here, const flo
         iso_finish(t, t->e, c, w->ld, w->i0 + i, here->j, m, n);
 }
 
+/* What a strip's sums go to: tiles that add would wait for it. */
+static void prefetch_sums(const float *c, size_t ld, size_t m, size_t n) {
+    for (size_t i = 0; i < m; i++, c += ld) {
+        for (size_t j = 0; j < n; j += ISO_PANEL)
+            __builtin_prefetch(c + j, 1, 3);
+        __builtin_prefetch(c + n - 1, 1, 3);
+    }
+}
+
+/* Rows of a group, which lie in w->strips_of_a, with all of the packed part of B, as many columns
+ * at a time as a tile prefetches while those before are used. The next group begins with the first
+ * ones again; without one those of `after` come next. */
+static void group_of_rows(const struct block *w, const struct part_of_b *here,
+                          const struct part_of_b *after, const float *b, size_t bps,
+                          int last_group) {
+    const struct iso_product *t = w->t;
+    const size_t tiles = iso_gemm_full_strips(&w->strips, &t->plan, &t->machine, w->m);
+    const struct part_of_b later = {after->j, iso_min_size(after->n, ISO_LINEAR_COLUMNS), after->p,
+                                    after->k};
+    for (size_t j = 0, columns; j < here->n; j += columns) {
+        columns = iso_min_size(here->n - j, ISO_LINEAR_COLUMNS);
+        const struct part_of_b some = {here->j + j, columns, here->p, here->k};
+        const size_t left = here->n - j - columns, next = left ? j + columns : 0;
+        const size_t width = iso_min_size(here->n - next, ISO_LINEAR_COLUMNS);
+        struct iso_shares shares = {.runs = 0};
+        if (left || !last_group)
+            shares = shares_of_panels(b + next / ISO_PANEL * bps, bps,
+                                      (width + ISO_PANEL - 1) / ISO_PANEL, here->k, tiles);
+        else if (t->plan.way == ISO_GEMM_PANELS)
+            shares = shares_of(t, &later, tiles);
+        for (size_t i = 0, rows; i < w->m; i += rows) {
+            rows = iso_gemm_strip_rows(&w->strips, &t->plan, &t->machine, w->m, w->m - i);
+            prefetch_sums(sums_of(w, &some, i), w->ld, rows, columns);
+            linear_strip(w, &some, &shares, b + j / ISO_PANEL * bps, bps, i, rows);
+        }
+    }
+}
+
+/*
+ * All rows of a large product with one part of B, more than L2 holds: a group of rows stays there
+ * instead, and B passes it from L3, panel after panel as the hardware prefetches, once for each
+ * group. As copies rows of A share neither the sets of a cache nor a page each. The loops of
+ * Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008, with A and B
+ * exchanged.
+ */
+static void part_in_groups(const struct block *w, const struct part_of_b *here,
+                           const struct part_of_b *after, const float *b, size_t bps) {
+    struct block group = *w;
+    group.a = w->strips_of_a, group.next = here->k;
+    for (size_t i = 0; i < w->m; i += group.m) {
+        group.i0 = w->i0 + i, group.m = iso_min_size(w->m - i, w->strips.group);
+        group.sums = w->sums + i * w->ld;
+        for (size_t r = 0; r < group.m; r++)
+            memcpy(w->strips_of_a + r * here->k, w->a + (i + r) * w->next, here->k * sizeof *w->a);
+        group_of_rows(&group, here, after, b, bps, i + group.m == w->m);
+    }
+}
+
 /* All rows of the block with one part of B; `after` is the part that comes next. */
 static void part(const struct block *w, const struct part_of_b *here,
                  const struct part_of_b *after) {
@@ -132,6 +196,10 @@ static void part(const struct block *w, const struct part_of_b *here,
                            bp, here->n - packed, k, ISO_PANEL);
     } else {
         b = t->b + (t->trans_b ? here->j : here->j / ISO_PANEL) * t->bps + here->p * t->bs;
+    }
+    if (s->group) {
+        part_in_groups(w, here, after, b, bps);
+        return;
     }
     const size_t tiles = s->prefetching * (here->n / ISO_LINEAR_COLUMNS);
     struct iso_shares shares = shares_of(t, after, tiles);

@@ -97,9 +97,23 @@ static int has_own_b(enum iso_gemm_way way) {
     return way == ISO_GEMM_PACK || way == ISO_GEMM_WIDEN;
 }
 
+/* Rows of A that stay in L2 while B passes, if the product is large: see part_in_groups. For fewer
+ * rows each task packs too much of B from L3 to L3. */
+static size_t group_of(enum iso_gemm_way way, const struct iso_gemm_shape *s, size_t m,
+                       const struct iso_gemm_machine *machine) {
+    const size_t large = TUNED(machine, large);
+    const size_t rows = way == ISO_GEMM_PACK     ? large * s->threads
+                        : way == ISO_GEMM_PANELS ? large / 4
+                                                 : SIZE_MAX;
+    const int is_large = m >= rows && s->n >= large && s->k >= 2 * large;
+    return is_large && !s->trans_a ? TUNED(machine, group_rows) : 0;
+}
+
 /* Of a block. What a task packs or widens, many rows use. */
-static size_t most_rows(enum iso_gemm_way way) {
-    return has_own_b(way) ? ISO_GEMM_OWN_ROWS : ISO_GEMM_ROW_BLOCK;
+static size_t most_rows(const struct iso_gemm_plan *p) {
+    return !has_own_b(p->way) ? ISO_GEMM_ROW_BLOCK
+           : p->group         ? ISO_GEMM_GROUP_ROWS
+                              : ISO_GEMM_OWN_ROWS;
 }
 
 /* Whether own sums of so many steps are done with each strip. */
@@ -122,11 +136,14 @@ static void set_scratch(struct iso_gemm_plan *p, const struct iso_kernels *kerne
         floats = (sums ? iso_min_size(n, ISO_GEMM_STREAM_FLOATS) : 0) +
                  (k > ISO_K_BLOCK ? iso_min_size(m * n, ISO_GEMM_STREAM_FLOATS) : 0);
     } else {
-        const size_t rows = iso_round_up(iso_min_size(m, most_rows(p->way)), kernels->mr);
+        const size_t rows = iso_round_up(iso_min_size(m, most_rows(p)), kernels->mr);
         const size_t mr = kernels->mr > kernels->direct_mr ? kernels->mr : kernels->direct_mr;
-        const size_t columns =
-            p->way == ISO_GEMM_WIDEN ? ISO_GEMM_PART_COLUMNS : ISO_GEMM_COLUMN_BLOCK;
-        p->a_floats = rows * (p->way == ISO_GEMM_B16 ? iso_b16_ld(k) / 2 : a_in_place ? 0 : steps);
+        const size_t columns = p->group                   ? ISO_GEMM_GROUP_COLUMNS
+                               : p->way == ISO_GEMM_WIDEN ? ISO_GEMM_PART_COLUMNS
+                                                          : ISO_GEMM_COLUMN_BLOCK;
+        p->a_floats = p->way == ISO_GEMM_B16 ? rows * (iso_b16_ld(k) / 2)
+                      : a_in_place           ? p->group * steps
+                                             : rows * steps;
         if (has_own_b(p->way))
             p->b_floats = iso_round_up(iso_min_size(n, columns), ISO_PANEL) * steps;
         if (sums)
@@ -144,13 +161,14 @@ static size_t tasks_of(size_t m, size_t n, size_t k, size_t threads) {
 }
 
 /* PACK: columns that a task packs and uses up at a time, so that all have as many. A vector next to
- * the tiles takes longer than its share, and with each block A is packed again, if it is at all. */
-static size_t own_columns(size_t n, size_t row_blocks, size_t tasks, int packs_a) {
+ * the tiles takes longer than its share, and so many as `a_again` are what it takes that A is
+ * packed or copied again with each block. */
+static size_t own_columns(size_t n, size_t row_blocks, size_t tasks, size_t most, size_t a_again) {
     size_t best = ISO_LINEAR_COLUMNS, least = SIZE_MAX;
-    for (size_t columns = best; columns <= 2 * ISO_GEMM_COLUMN_BLOCK; columns += ISO_PANEL) {
+    for (size_t columns = best; columns <= most; columns += ISO_PANEL) {
         const size_t blocks = (n + columns - 1) / columns * row_blocks;
         const size_t rest = columns % ISO_LINEAR_COLUMNS;
-        const size_t more = (rest == ISO_PANEL ? 4u : rest ? 1u : 0u) + (packs_a ? 8u : 0u);
+        const size_t more = (rest == ISO_PANEL ? 4u : rest ? 1u : 0u) + a_again;
         const size_t time = (blocks + tasks - 1) / tasks * (columns + more);
         if (time <= least)
             best = columns, least = time;
@@ -187,10 +205,11 @@ static size_t columns_of(const struct iso_gemm_plan *p, const struct iso_gemm_sh
 
 static void set_blocks(struct iso_gemm_plan *p, const struct iso_gemm_shape *s,
                        const struct iso_kernels *kernels) {
-    size_t row_blocks = (s->m + most_rows(p->way) - 1) / most_rows(p->way);
-    const size_t least = p->way == ISO_GEMM_WIDEN  ? ISO_GEMM_PART_COLUMNS
-                         : p->way == ISO_GEMM_PACK ? ISO_LINEAR_COLUMNS
-                                                   : (size_t)4 * ISO_PANEL;
+    size_t row_blocks = (s->m + most_rows(p) - 1) / most_rows(p);
+    const size_t least = p->group                   ? ISO_GEMM_COLUMN_BLOCK
+                         : p->way == ISO_GEMM_WIDEN ? ISO_GEMM_PART_COLUMNS
+                         : p->way == ISO_GEMM_PACK  ? ISO_LINEAR_COLUMNS
+                                                    : (size_t)4 * ISO_PANEL;
     /* All tasks have a part, though they may pack, round or widen something again. */
     const size_t narrow = (s->n + least - 1) / least, parts = (p->tasks + narrow - 1) / narrow;
     row_blocks = row_blocks < parts ? parts : row_blocks;
@@ -198,9 +217,10 @@ static void set_blocks(struct iso_gemm_plan *p, const struct iso_gemm_shape *s,
                            p->a_in_place ? kernels->direct_mr : kernels->mr);
     p->columns = columns_of(p, s);
     if (p->tasks > 1 && p->way == ISO_GEMM_PACK) {
-        p->columns = iso_min_size(
-            own_columns(s->n, row_blocks, p->tasks, !p->a_in_place && !p->strips_in_place),
-            p->columns);
+        const size_t most = p->group ? ISO_GEMM_GROUP_COLUMNS : 2 * ISO_GEMM_COLUMN_BLOCK;
+        const size_t a_again = p->group ? 20 : p->a_in_place || p->strips_in_place ? 0 : 8;
+        p->columns =
+            iso_min_size(own_columns(s->n, row_blocks, p->tasks, most, a_again), p->columns);
     } else if (p->tasks > 1 && p->way != ISO_GEMM_STREAMS && row_blocks < 4 * p->tasks) {
         const size_t chunks = (parts_of(p->way, s->m, p->tasks) + row_blocks - 1) / row_blocks;
         p->columns = iso_min_size(iso_round_up((s->n + chunks - 1) / chunks, least), p->columns);
@@ -256,6 +276,8 @@ struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *s,
     p.strip_sums = own_sums && ends_with_strip(p.way, s->k);
     if (p.way == ISO_GEMM_STREAMS)
         p.streams = streams_of(s, machine);
+    if (!own_sums)
+        p.group = group_of(p.way, s, s->m, machine);
     p.tasks = tasks_of(s->m, s->n, s->k, s->threads);
     set_blocks(&p, s, machine->kernels);
     set_scratch(&p, machine->kernels, s->m, p.way == ISO_GEMM_STREAMS ? p.columns : s->n, s->k,
@@ -292,10 +314,14 @@ iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
         const size_t tasks = tasks_of(rows[way], s.n, s.k, s.threads);
         const size_t n = way == ISO_GEMM_STREAMS ? s.n / tasks + (size_t)4 * ISO_PANEL : s.n;
         struct iso_gemm_plan p = {.way = way};
-        size_t these;
-        set_scratch(&p, machine->kernels, rows[way], n, s.k, reads_a_in_place(way, s.trans_a),
-                    sums);
-        if (iso_mul_overflows(&these, tasks, p.task_floats))
+        size_t these, most = 0;
+        for (int groups = 0; groups < 2; groups++) { /* which have no own sums */
+            p.group = groups ? group_of(way, &s, rows[way], machine) : 0;
+            set_scratch(&p, machine->kernels, rows[way], n, s.k, reads_a_in_place(way, s.trans_a),
+                        sums && !p.group);
+            most = p.task_floats > most ? p.task_floats : most;
+        }
+        if (iso_mul_overflows(&these, tasks, most))
             return ISOBIT_E_OVERFLOW;
         *floats = these > *floats ? these : *floats;
     }
