@@ -81,8 +81,9 @@ void iso_gemm_plan_text(struct iso_text *t, const struct iso_gemm_shape *shape,
     const struct iso_kernels *kernels = machine->kernels;
     add(t, "%s; tasks %zu", way_text(plan->way, shape->q), plan->tasks);
     if (plan->way == ISO_GEMM_TRANSPOSED_C)
-        add(t, "; blocks of %zu columns; %zu rows of A in lanes", plan->columns,
-            iso_gemm_rows_in_lanes(kernels, shape->m, shape->ldb));
+        add(t, "; blocks of %zu columns; %zu rows of A in lanes%s", plan->columns,
+            iso_gemm_rows_in_lanes(kernels, shape->m, shape->ldb),
+            plan->next ? "; B is prefetched" : "");
     else if (plan->way == ISO_GEMM_STREAMS)
         add(t, "; blocks of %zu columns; strips of %zu rows; %zu rows of B side by side",
             plan->columns, plan->mr, plan->streams);

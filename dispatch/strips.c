@@ -65,7 +65,7 @@ struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
     /* With one row and several tasks blocks are tiles, and what comes next is another task's. */
     if (plan->way == ISO_GEMM_TRANSPOSED_B && b_floats > ISO_L2_FLOATS &&
         (m > 1 || plan->tasks == 1)) {
-        s.direct_mode = ISO_DIRECT_NEXT;
+        s.direct_mode = plan->next ? ISO_DIRECT_NEXT : 0;
         s.half = machine->kernels->half && m <= TUNED(machine, half_rows);
     }
     if (plan->way == ISO_GEMM_WIDEN)

@@ -34,6 +34,7 @@ const struct iso_kernels ISO_PASTE(iso_kernels_, ISO_ISA) = {
     .mr = GEMM_MR,
     .direct_mr = GEMM_DIRECT_MR,
     .direct_tall = GEMM_DIRECT_TALL,
+    .next_rows = GEMM_NEXT_ROWS,
     .w16_mr = GEMM_W16_MR,
     .q_mr = GEMM_Q_MR,
     .s8_flip = S8_FLIP,

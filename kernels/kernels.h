@@ -523,6 +523,7 @@ struct iso_kernels {
     unsigned isa;              /* ISO_ISA_<name> */
     unsigned mr, direct_mr;    /* most rows of a strip, and of gemm_direct, */
     unsigned direct_tall;      /* and of that where the columns are a vector or fewer */
+    unsigned next_rows;        /* and with NEXT, too */
     unsigned w16_mr, q_mr;     /* of gemm_w16 and gemm_q */
     int s8_flip;               /* 0 or 0x80: A of gemm_s8 is exclusive-ored with it */
     int tiles;                 /* the kernel must have permitted the tiles of AMX: iso_isa_s8 */

@@ -170,15 +170,16 @@ static void check_transposed(const struct iso_gemm_shape *s, const struct iso_ge
     const struct iso_kernels *kernels = machine->kernels;
     const size_t blocks = (s->n + plan->columns - 1) / plan->columns;
     const size_t lanes = iso_gemm_rows_in_lanes(kernels, s->m, s->ldb);
-    const size_t rows = lanes <= kernels->vector_floats ? kernels->direct_tall : kernels->direct_mr;
     const int aliased = s->ldb % ISO_GEMM_ALIASED_BT == 0, parts = s->k > ISO_K_BLOCK;
-    const int next = s->n > TUNED(machine, near_floats) / s->k ? ISO_DIRECT_NEXT : 0;
+    const int next = s->n > TUNED(machine, next_floats_c) / s->k ? ISO_DIRECT_NEXT : 0;
+    const size_t rows = lanes > kernels->vector_floats ? kernels->direct_mr
+                        : next                         ? kernels->next_rows
+                                                       : kernels->direct_tall;
     assert_int_equal(seen.packed_a, s->m * s->k * (parts ? blocks : 1));
     assert_int_equal(seen.packed_b, 0);
     assert_int_equal(seen.read_b, s->n * s->k);
     assert_int_equal(seen.again_b, lanes < s->m ? s->n * s->k : 0);
-    assert_int_equal(seen.tall,
-                     aliased ? iso_min_size(rows, TUNED(machine, aliased_rows_bt)) : rows);
+    assert_int_equal(seen.tall, aliased ? iso_min_size(rows, ISO_GEMM_ALIASED_ROWS_BT) : rows);
     assert_int_equal(seen.modes, next);
     assert_int_equal(~seen.none, next);
     /* Sums go to C as they are transposed; the others too, unless they wait there for more of k. */
@@ -217,19 +218,22 @@ static void a_transposed_product(void **unused) {
 static void check_registers(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
                             const struct iso_gemm_plan *plan) {
     const int beyond_l2 = s->n * s->k > ISO_L2_FLOATS, goes_on = s->m > 1 || plan->tasks == 1;
+    const int far = s->n * s->k > TUNED(machine, next_floats);
+    const int aliased = s->ldb % ISO_GEMM_ALIASED_BT == 0;
     const int half = machine->kernels->half && s->m <= TUNED(machine, half_rows);
+    const int next = far && goes_on && (!aliased || TUNED(machine, next_aliased));
     assert_int_equal(seen.packed_b, 0);
     assert_int_equal(seen.again_b, s->n * s->k);
-    assert_int_equal(seen.prefetched, beyond_l2 && goes_on ? s->n * s->k : 0);
-    assert_int_equal(seen.halved, half ? seen.prefetched : 0);
+    assert_int_equal(seen.prefetched, next ? s->n * s->k : 0);
+    assert_int_equal(seen.halved, half && beyond_l2 && goes_on ? s->n * s->k : 0);
     checked++;
 }
 
 static void a_transposed_b(void **unused) {
     (void)unused;
-    static const size_t shapes[][4] = {{1, 3008, 300, 300}, {1, 3008, 700, 700},
-                                       {4, 3008, 700, 704}, {3, 3008, 300, 300},
-                                       {1, 512, 512, 512},  {4, 400, 600, 600}};
+    static const size_t shapes[][4] = {
+        {1, 3008, 300, 300}, {1, 3008, 700, 700}, {4, 3008, 700, 704}, {3, 3008, 300, 300},
+        {1, 512, 512, 512},  {4, 400, 600, 600},  {2, 3008, 800, 800}, {4, 3008, 800, 1024}};
     with_transposed_b(shapes, COUNT(shapes), ISO_GEMM_TRANSPOSED_B, check_registers);
     assert_true(checked > WAYS);
 }

@@ -264,6 +264,16 @@ static size_t streams_of(const struct iso_gemm_shape *s, const struct iso_gemm_m
     return s->k > ISO_K_BLOCK ? most / 2 : most;
 }
 
+/* Whether rows of a transposed B are prefetched, those that follow those at hand. */
+static int prefetches_next(enum iso_gemm_way way, const struct iso_gemm_shape *s,
+                           const struct iso_gemm_machine *machine) {
+    const size_t near =
+        way == ISO_GEMM_TRANSPOSED_C ? TUNED(machine, next_floats_c) : TUNED(machine, next_floats);
+    return s->trans_b && s->n > near / s->k &&
+           (way == ISO_GEMM_TRANSPOSED_C || s->ldb % ISO_GEMM_ALIASED_BT ||
+            TUNED(machine, next_aliased));
+}
+
 struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *s,
                                    const struct iso_gemm_machine *machine) {
     struct iso_gemm_plan p = {.way = way_of(s, machine)};
@@ -278,6 +288,7 @@ struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *s,
         p.streams = streams_of(s, machine);
     if (!own_sums)
         p.group = group_of(p.way, s, s->m, machine);
+    p.next = prefetches_next(p.way, s, machine);
     p.tasks = tasks_of(s->m, s->n, s->k, s->threads);
     set_blocks(&p, s, machine->kernels);
     set_scratch(&p, machine->kernels, s->m, p.way == ISO_GEMM_STREAMS ? p.columns : s->n, s->k,

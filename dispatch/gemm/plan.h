@@ -47,9 +47,10 @@ struct iso_gemm_plan {
     size_t rows, columns; /* of a block, the unit of work of a task */
     size_t tasks;
     size_t task_floats, b_floats, a_floats; /* scratch of each task: for all, packed B, packed A */
-    size_t group; /* rows of A that are copied into L2, where B passes them; 0: none */
-    size_t mr;                              /* rows of a strip, at most */
-    size_t streams;                         /* STREAMS: rows of B at a time */
+    int next;       /* rows of a transposed B that come next are prefetched */
+    size_t group;   /* rows of A that are copied into L2, where B passes them; 0: none */
+    size_t mr;      /* rows of a strip, at most */
+    size_t streams; /* STREAMS: rows of B at a time */
 };
 
 struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *shape,

@@ -19,17 +19,19 @@ struct lanes {
 static void columns_of_c(const struct iso_product *t, const struct lanes *l, size_t j, size_t n,
                          size_t p0, size_t k) {
     const struct iso_kernels *kernels = t->machine.kernels;
-    const size_t most = iso_gemm_direct_rows(kernels, l->wide);
-    const size_t mr = t->bps % ISO_GEMM_ALIASED_BT
-                          ? most
-                          : iso_min_size(most, TUNED(&t->machine, aliased_rows_bt));
-    const int mode = t->n > TUNED(&t->machine, near_floats) / t->k ? ISO_DIRECT_NEXT : 0;
+    const size_t most = t->plan.next && l->wide <= kernels->vector_floats
+                            ? kernels->next_rows
+                            : iso_gemm_direct_rows(kernels, l->wide);
+    const size_t width = iso_min_size(l->wide, ISO_PANEL); /* of a panel: L1 has no room for gaps */
+    const size_t mr =
+        t->bps % ISO_GEMM_ALIASED_BT ? most : iso_min_size(most, ISO_GEMM_ALIASED_ROWS_BT);
+    const int mode = t->plan.next ? ISO_DIRECT_NEXT : 0;
     const int single = t->k <= ISO_K_BLOCK;
     const float *b = t->b + j * t->bps + p0;
     float *c = t->c + j;
     for (size_t i = 0; i < n; i += mr)
         kernels->gemm_direct(l->sums + i * l->wide, l->wide, b + i * t->bps, t->bps, l->panels,
-                             ISO_PANEL, k * ISO_PANEL, iso_min_size(n - i, mr), l->wide, k, mode);
+                             width, k * width, iso_min_size(n - i, mr), l->wide, k, mode);
     kernels->gemm_pack(l->transposed, l->sums, l->wide, 1, n, l->wide, n);
     if (single) {
         iso_finish(t, t->e, l->transposed, n, 0, j, l->rows, n);
@@ -60,7 +62,8 @@ void iso_product_transposed_c(const struct iso_product *t, size_t j0, size_t n, 
         const size_t k = iso_min_size(t->k - p0, ISO_K_BLOCK);
         const float *a = t->a + p0 * t->ap;
         if (!packed || t->k > ISO_K_BLOCK) {
-            kernels->gemm_pack(l.panels, a, t->ai, t->ap, l.rows, k, ISO_PANEL);
+            kernels->gemm_pack(l.panels, a, t->ai, t->ap, l.rows, k,
+                               iso_min_size(l.wide, ISO_PANEL));
             if (l.rest)
                 kernels->gemm_pack(l.strip, a + l.rows * t->ai, t->ai, t->ap, l.rest, k, l.rest);
         }

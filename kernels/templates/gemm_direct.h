@@ -201,6 +201,44 @@ static inline __attribute__((always_inline)) void direct_rows(float *c, size_t l
         DIRECT_LAST(1)
 }
 
+#if GEMM_NEXT_AHEAD
+_Static_assert(GEMM_NEXT_ROWS == LINE_FLOATS / 2,
+               "all rows have a prefetch in the steps of a line");
+/* The same with a line of each row of A prefetched GEMM_NEXT_AHEAD steps ahead, one each second
+ * step, in the rows that follow where these end. */
+static inline __attribute__((always_inline)) void
+ahead_tile(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t bs, size_t bps,
+           const size_t m, const size_t vectors, size_t k, int add) {
+    const size_t ahead = k < GEMM_NEXT_AHEAD ? k : GEMM_NEXT_AHEAD;
+    const float *four[GEMM_DIRECT_TALL / 4 + 1];
+    size_t three = 3 * lda;
+    vf t[GEMM_SUMS];
+    ISO_OPAQUE(three);
+    ISO_UNROLLED (i, m * vectors)
+        t[i] = vf_set1(0);
+    ISO_UNROLLED (i, (m + 3) / 4)
+        four[i] = a + 4 * i * lda;
+    for (size_t left = k, steps; left > 0; left -= steps) {
+        const float *line = left > ahead ? four[0] + ahead : four[0] + ahead - k + m * lda;
+        steps = left < LINE_FLOATS ? left : LINE_FLOATS;
+        for (const float *end = four[0] + steps; four[0] != end;) {
+            __builtin_prefetch(line, 0, 3);
+            line += lda;
+            for (size_t two = 0; two < 2 && four[0] != end; two++) {
+                vf bv[GEMM_VECTORS(1) > GEMM_VECTORS(2) ? GEMM_VECTORS(1) : GEMM_VECTORS(2)];
+                ISO_UNROLLED (j, vectors)
+                    bv[j] = vf_load(b + j * VF_N / ISO_PANEL * bps + j * VF_N % ISO_PANEL);
+                direct_step(t, four, lda, three, bv, m, vectors);
+                direct_next(four, m, t[m * vectors - 1]);
+                ISO_AFTER(t[m * vectors - 1], b);
+                b += bs;
+            }
+        }
+    }
+    direct_store(c, ldc, t, m, vectors, VF_N, add);
+}
+#endif
+
 /* clang-format off */
 #if GEMM_DIRECT_MR == GEMM_MR
 #define DIRECT_EACH GEMM_EACH
@@ -225,7 +263,7 @@ static inline __attribute__((always_inline)) void direct_rows(float *c, size_t l
 #define NEXT_EACH(X) X(16, 1) X(8, 1) X(8, 2) X(8, 3)
 #elif GEMM_DIRECT_TALL == 12 && GEMM_DIRECT_MR == 6
 #define TALL_EACH(X) X(7) X(8) X(9) X(10) X(11) X(12)
-#define NEXT_EACH(X) X(12, 1) X(8, 1) X(6, 2)
+#define NEXT_EACH(X) X(8, 1) X(6, 2)
 #endif
 #define DIRECT_ROWS(M)                                                                             \
     static ISO_ONE_COPY void direct_rows_##M(float *c, size_t ldc, const float *a, size_t lda,     \
@@ -266,6 +304,12 @@ static inline __attribute__((always_inline)) void direct_rows(float *c, size_t l
         else                                                                                       \
             direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, VF_N, k, add, 0, 0);                       \
     }
+#if GEMM_NEXT_AHEAD
+#define NEXT_TILE ahead_tile
+#else
+#define NEXT_TILE(c, ldc, a, lda, b, bs, bps, M, vectors, k, add)                                  \
+    direct_tile(c, ldc, a, lda, b, bs, bps, M, vectors, VF_N, k, add, PREFETCH_L2, 0)
+#endif
 /* The rows that follow these are prefetched with the first columns. NEXT_EACH: the tiles that a
  * transposed B which is read as A meets. */
 #define NEXT_ROWS(M, vectors)                                                                      \
@@ -273,7 +317,7 @@ static inline __attribute__((always_inline)) void direct_rows(float *c, size_t l
                                                        size_t lda, const float *b, size_t bs,      \
                                                        size_t bps, size_t n, size_t k, int add) {  \
         const size_t j = vectors * VF_N;                                                           \
-        direct_tile(c, ldc, a, lda, b, bs, bps, M, vectors, VF_N, k, add, PREFETCH_L2, 0);         \
+        NEXT_TILE(c, ldc, a, lda, b, bs, bps, M, vectors, k, add);                                 \
         if (j < n)                                                                                 \
             DIRECT_FULL_ROWS(GEMM_DIRECT_MR)                                                       \
             (c + j, ldc, a, lda, b + j / ISO_PANEL * bps, bs, bps, n - j, k, add);                 \

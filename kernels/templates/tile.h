@@ -32,6 +32,17 @@
 #define GEMM_ALIASED 1024
 #endif
 
+/* Steps ahead that gemm_direct prefetches rows of A that come from beyond L2, into L1; 0: the rows
+ * that follow them, into L2. */
+#ifndef GEMM_NEXT_AHEAD
+#define GEMM_NEXT_AHEAD 0
+#endif
+
+/* Rows of gemm_direct that do so where all columns are one vector. */
+#ifndef GEMM_NEXT_ROWS
+#define GEMM_NEXT_ROWS GEMM_DIRECT_TALL
+#endif
+
 /* Whether lines of a transposed B whose rows alias are copied before they are transposed: where a
  * transposition takes a part of a line, they would be evicted before the next one. */
 #ifndef GEMM_LINES_BT
