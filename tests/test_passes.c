@@ -207,9 +207,9 @@ static void with_transposed_b(const size_t (*shapes)[4], size_t count, enum iso_
 static void a_transposed_product(void **unused) {
     (void)unused;
     static const size_t shapes[][4] = {
-        {24, 1000, 400, 400}, {24, 960, 400, 400},   {32, 512, 512, 512},   {32, 4095, 512, 512},
-        {40, 700, 512, 512},  {40, 700, 512, 1024},  {16, 3000, 300, 1024}, {48, 1520, 600, 600},
-        {32, 5000, 512, 512}, {100, 900, 1100, 2048}};
+        {24, 1000, 400, 400}, {24, 960, 400, 400},    {32, 512, 512, 512},   {32, 4095, 512, 512},
+        {40, 700, 512, 512},  {40, 700, 512, 1024},   {16, 3000, 300, 1024}, {48, 1520, 600, 600},
+        {32, 5000, 512, 512}, {100, 900, 1100, 2048}, {8, 3008, 300, 300},   {8, 3008, 800, 800}};
     with_transposed_b(shapes, COUNT(shapes), ISO_GEMM_TRANSPOSED_C, check_transposed);
     assert_true(checked > 0);
 }
