@@ -209,7 +209,8 @@ enum { ISO_DIRECT_ADD = 1, ISO_DIRECT_BEYOND_L2 = 2, ISO_DIRECT_NEXT = 4 };
  * p]. At most DIRECT_MR rows, which is fewer than MR: a row takes a register for its address;
  * DIRECT_TALL, if n is at most VECTOR_FLOATS. mode: with ADD C = C + t, else C = t; BEYOND_L2: B,
  * in panels, comes from beyond L2 and is prefetched into it first, as L1 has few misses at a time;
- * NEXT: the rows of A come from beyond L2, and those that follow them are prefetched into it.
+ * NEXT: the rows of A come from beyond L2, and those that follow them are prefetched into it, or
+ * with NEXT_ROWS what comes in them some steps later.
  *
  * gemm_linear: the same with DIRECT_MR rows, a multiple of ISO_LINEAR_COLUMNS columns, k > 0 and B
  * in packed panels, bs = 16. bias [n], unless it is NULL, is added to the result, which then goes
