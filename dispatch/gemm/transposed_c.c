@@ -9,6 +9,7 @@
 /* The scratch, for all blocks of k. */
 struct lanes {
     size_t rows, rest, wide; /* in lanes, not in lanes, and lanes */
+    size_t panel;            /* lanes of a panel: L1 has no room for gaps */
     float *panels;           /* of the rows in lanes */
     float *strip;            /* of the rest */
     float *sums;             /* [columns][wide] */
@@ -22,7 +23,6 @@ static void columns_of_c(const struct iso_product *t, const struct lanes *l, siz
     const size_t most = t->plan.next && l->wide <= kernels->vector_floats
                             ? kernels->next_rows
                             : iso_gemm_direct_rows(kernels, l->wide);
-    const size_t width = iso_min_size(l->wide, ISO_PANEL); /* of a panel: L1 has no room for gaps */
     const size_t mr =
         t->bps % ISO_GEMM_ALIASED_BT ? most : iso_min_size(most, ISO_GEMM_ALIASED_ROWS_BT);
     const int mode = t->plan.next ? ISO_DIRECT_NEXT : 0;
@@ -31,7 +31,7 @@ static void columns_of_c(const struct iso_product *t, const struct lanes *l, siz
     float *c = t->c + j;
     for (size_t i = 0; i < n; i += mr)
         kernels->gemm_direct(l->sums + i * l->wide, l->wide, b + i * t->bps, t->bps, l->panels,
-                             width, k * width, iso_min_size(n - i, mr), l->wide, k, mode);
+                             l->panel, k * l->panel, iso_min_size(n - i, mr), l->wide, k, mode);
     kernels->gemm_pack(l->transposed, l->sums, l->wide, 1, n, l->wide, n);
     if (single) {
         iso_finish(t, t->e, l->transposed, n, 0, j, l->rows, n);
@@ -55,6 +55,7 @@ void iso_product_transposed_c(const struct iso_product *t, size_t j0, size_t n, 
     struct lanes l = {.rows = iso_gemm_rows_in_lanes(kernels, t->m, t->bps), .panels = scratch};
     l.rest = t->m - l.rows;
     l.wide = iso_round_up(l.rows, kernels->vector_floats);
+    l.panel = iso_min_size(l.wide, ISO_PANEL);
     l.strip = scratch + iso_round_up(l.rows, ISO_PANEL) * most;
     l.sums = l.strip + l.rest * most;
     l.transposed = l.sums + ISO_GEMM_PART_COLUMNS * l.wide;
@@ -62,8 +63,7 @@ void iso_product_transposed_c(const struct iso_product *t, size_t j0, size_t n, 
         const size_t k = iso_min_size(t->k - p0, ISO_K_BLOCK);
         const float *a = t->a + p0 * t->ap;
         if (!packed || t->k > ISO_K_BLOCK) {
-            kernels->gemm_pack(l.panels, a, t->ai, t->ap, l.rows, k,
-                               iso_min_size(l.wide, ISO_PANEL));
+            kernels->gemm_pack(l.panels, a, t->ai, t->ap, l.rows, k, l.panel);
             if (l.rest)
                 kernels->gemm_pack(l.strip, a + l.rows * t->ai, t->ai, t->ap, l.rest, k, l.rest);
         }

@@ -204,6 +204,19 @@ static inline __attribute__((always_inline)) void direct_rows(float *c, size_t l
 #if GEMM_NEXT_AHEAD
 _Static_assert(GEMM_NEXT_ROWS == LINE_FLOATS / 2,
                "all rows have a prefetch in the steps of a line");
+static inline __attribute__((always_inline)) void ahead_step(vf *t, const float **four, size_t lda,
+                                                             size_t three, const float **b,
+                                                             size_t bs, size_t bps, const size_t m,
+                                                             const size_t vectors) {
+    vf bv[GEMM_VECTORS(1) > GEMM_VECTORS(2) ? GEMM_VECTORS(1) : GEMM_VECTORS(2)];
+    ISO_UNROLLED (j, vectors)
+        bv[j] = vf_load(*b + j * VF_N / ISO_PANEL * bps + j * VF_N % ISO_PANEL);
+    direct_step(t, four, lda, three, bv, m, vectors);
+    direct_next(four, m, t[m * vectors - 1]);
+    ISO_AFTER(t[m * vectors - 1], *b);
+    *b += bs;
+}
+
 /* The same with a line of each row of A prefetched GEMM_NEXT_AHEAD steps ahead, one each second
  * step, in the rows that follow where these end. */
 static inline __attribute__((always_inline)) void
@@ -221,19 +234,14 @@ ahead_tile(float *c, size_t ldc, const float *a, size_t lda, const float *b, siz
     for (size_t left = k, steps; left > 0; left -= steps) {
         const float *line = left > ahead ? four[0] + ahead : four[0] + ahead - k + m * lda;
         steps = left < LINE_FLOATS ? left : LINE_FLOATS;
-        for (const float *end = four[0] + steps; four[0] != end;) {
+        for (size_t pairs = steps / 2; pairs > 0; pairs--) {
             __builtin_prefetch(line, 0, 3);
             line += lda;
-            for (size_t two = 0; two < 2 && four[0] != end; two++) {
-                vf bv[GEMM_VECTORS(1) > GEMM_VECTORS(2) ? GEMM_VECTORS(1) : GEMM_VECTORS(2)];
-                ISO_UNROLLED (j, vectors)
-                    bv[j] = vf_load(b + j * VF_N / ISO_PANEL * bps + j * VF_N % ISO_PANEL);
-                direct_step(t, four, lda, three, bv, m, vectors);
-                direct_next(four, m, t[m * vectors - 1]);
-                ISO_AFTER(t[m * vectors - 1], b);
-                b += bs;
-            }
+            ISO_UNROLLED (two, 2)
+                ahead_step(t, four, lda, three, &b, bs, bps, m, vectors);
         }
+        if (steps % 2)
+            ahead_step(t, four, lda, three, &b, bs, bps, m, vectors);
     }
     direct_store(c, ldc, t, m, vectors, VF_N, add);
 }
