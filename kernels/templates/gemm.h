@@ -5,6 +5,10 @@
 
 #define PACK_ROWS 8 /* of a row-major matrix that are read at a time */
 #define PACK_FEW 2  /* rows that are faster without a square of their own */
+/* The floats of a strip of A in whole vectors, and strips of a transposed A that are packed at a
+ * time: the hardware prefetches along its rows, and the strips may alias in L1. */
+#define PACK_NARROW ((GEMM_MR + VF_N - 1) / VF_N * VF_N)
+#define PACK_PANELS 4
 
 /* n vectors into a panel that is `width` wide. */
 static ISO_ONE_COPY void pack_panel(float *dst, const float *src, size_t si, size_t sp, size_t n,
@@ -51,10 +55,43 @@ static inline __attribute__((always_inline)) void pack_rows(float *dst, const fl
     }
 }
 
+/* k steps of so many panels of `width` side by side, whose columns lie contiguous, in whole
+ * vectors: what these write beyond the end of a step, the next one overwrites. Of a single panel
+ * `present` columns are there, and zeros are the others. */
+static inline __attribute__((always_inline)) void pack_narrow(float *dst, const float *src,
+                                                              size_t sp, size_t k, size_t width,
+                                                              size_t present, const size_t panels) {
+    size_t p = 0;
+    for (; (k - p) * width >= PACK_NARROW; p++, src += sp, dst += width) {
+        const float *from = src;
+        float *to = dst;
+        ISO_UNROLLED (j, panels) {
+            ISO_UNROLLED (i, PACK_NARROW / VF_N) {
+                const size_t l = i * VF_N;
+                vf_store(to + l, panels > 1 || present >= l + VF_N ? vf_load(from + l)
+                                 : present > l ? vf_load_n(from + l, present - l)
+                                               : vf_set1(0));
+            }
+            from += width, to += k * width;
+        }
+    }
+    for (; p < k; p++, src += sp, dst += width)
+        for (size_t j = 0; j < panels; j++)
+            for (size_t l = 0; l < width; l++)
+                dst[j * k * width + l] = panels > 1 || l < present ? src[j * width + l] : 0;
+}
+
 static ISO_ONE_COPY void gemm_pack(float *dst, const float *src, size_t si, size_t sp, size_t n,
                                    size_t k, size_t width) {
     ISO_REQUIRE(width > 0);
     size_t j = 0, p = 0;
+    if (si == 1 && width <= GEMM_MR) {
+        for (; n - j >= (PACK_PANELS - 1) * width + PACK_NARROW; j += PACK_PANELS * width)
+            pack_narrow(dst + j * k, src + j, sp, k, width, 0, PACK_PANELS);
+        for (; j < n; j += width)
+            pack_narrow(dst + j * k, src + j, sp, k, width, n - j, 1);
+        return;
+    }
     if (si == 1 && width == ISO_PANEL) { /* along the rows, as the hardware prefetches */
         for (; k - p >= PACK_ROWS; p += PACK_ROWS)
             pack_rows(dst + p * width, src + p * sp, sp, n, k, PACK_ROWS);
