@@ -59,9 +59,10 @@ static inline int iso_gemm_is_narrow(const struct iso_kernels *kernels, size_t m
 }
 
 /*
- * Whether strips of up to mr rows read a transposed A [k][lda] where it lies. Where its rows alias,
- * each step of a tile is an L1 miss for the next strip: only one of wide vectors takes long enough
- * for that, and only as long as L2 has room for the rows.
+ * Whether strips of up to mr rows read a transposed A [k][lda] where it lies, unless a plan has
+ * them packed (strips_floats). Where its rows alias, each step of a tile is an L1 miss for the next
+ * strip: only one of wide vectors takes long enough for that, and only as long as L2 has room for
+ * the rows.
  */
 static inline int iso_gemm_reads_strips(const struct iso_kernels *kernels, size_t m, size_t k,
                                         size_t lda, size_t mr) {

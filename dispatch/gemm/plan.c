@@ -29,6 +29,15 @@ size_t iso_gemm_rows_in_place(const struct iso_gemm_shape *s,
     return aliased ? iso_min_size(rows, TUNED(machine, rows_aliased)) : rows;
 }
 
+/* Floats of B that any number of rows read in place. Tiny products do that by a path of their own
+ * (../gemm.c), which takes it that plain ones need no workspace. */
+static size_t floats_in_place(const struct iso_gemm_shape *s,
+                              const struct iso_gemm_machine *machine) {
+    const int tiny = s->m * s->n * s->k < 2 * (size_t)ISO_GEMM_SMALL_WORK;
+    return is_aliased(s, machine) && !tiny ? TUNED(machine, floats_aliased)
+                                           : TUNED(machine, floats_in_place);
+}
+
 /* ------------------------------------------------------------------------------------ the way */
 
 static enum iso_gemm_way row_major_way(const struct iso_gemm_shape *s,
@@ -37,7 +46,7 @@ static enum iso_gemm_way row_major_way(const struct iso_gemm_shape *s,
     const enum iso_gemm_level level = iso_gemm_level_of_b(s, machine);
     const int aliased = is_aliased(s, machine), few = m <= ISO_GEMM_FEW_ROWS;
     const int in_place =
-        m <= iso_gemm_rows_in_place(s, machine) || b <= TUNED(machine, floats_in_place);
+        m <= iso_gemm_rows_in_place(s, machine) || b <= floats_in_place(s, machine);
     /* Where L1 has few misses at a time, and vectors are as wide as a line: one strip reads a B
      * from beyond L2 in place, once, prefetches its rows into L2, and has its sums in registers. */
     if (TUNED(machine, prefetched) && in_place && level != ISO_GEMM_NEAR && !s->trans_a && !few &&
@@ -282,6 +291,7 @@ struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *s,
     p.a_in_place = reads_a_in_place(p.way, s->trans_a);
     p.mr = strip_mr(&p, s, machine);
     p.strips_in_place = s->trans_a && p.way != ISO_GEMM_TRANSPOSED_C && p.way != ISO_GEMM_STREAMS &&
+                        (s->m <= p.mr || s->m * s->k <= TUNED(machine, strips_floats)) &&
                         iso_gemm_reads_strips(machine->kernels, s->m, s->k, s->lda, p.mr);
     p.strip_sums = own_sums && ends_with_strip(p.way, s->k);
     if (p.way == ISO_GEMM_STREAMS)
@@ -309,7 +319,7 @@ iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
     if (s.panels) /* widened B takes more than that of fewer rows in registers */
         rows[way_of(&s, machine)] = s.m;
     else if (s.m > iso_gemm_rows_in_place(&s, machine) &&
-             (s.trans_b || b > TUNED(machine, floats_in_place)))
+             (s.trans_b || b > floats_in_place(&s, machine)))
         rows[ISO_GEMM_PACK] = s.m;
     if (s.trans_b) {
         rows[ISO_GEMM_TRANSPOSED_B] = iso_min_size(s.m, machine->kernels->rows_in_place_bt);
