@@ -29,7 +29,6 @@ static int only_adds(const struct iso_epilogue *e) {
 
 /* Where each instruction around the kernel counts: one thread's work, with a B that is read in
  * place whatever the core. */
-#define TINY_WORK ISO_GEMM_SMALL_WORK
 #define TINY_ROWS 1024
 #define TINY_B 32768             /* floats */
 #define TINY_SUMS 1536           /* floats on the stack */
@@ -100,7 +99,7 @@ run_tiny(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_
     const size_t b_rows = trans_b ? n : k, b_columns = trans_b ? k : n;
     if ((lda | ldb | ldc) >> 24 || lda < a_columns || ldb < b_columns || ldc < n || !a || !b || !c)
         return 0;
-    if (m * n * k >= TINY_WORK && iso_context_threads(context) > 1)
+    if (m * n * k >= ISO_GEMM_SMALL_WORK && iso_context_threads(context) > 1)
         return 0;
     const uintptr_t c_end = end_of(c, m, n, ldc);
     if ((end_of(a, a_rows, a_columns, lda) > (uintptr_t)c && (uintptr_t)a < c_end) ||
@@ -149,7 +148,7 @@ static inline __attribute__((always_inline)) int
 try_tiny(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t ldb, size_t m,
          size_t n, size_t k, const iso_gemm_options *options, const iso_context *context) {
     if (m - 1 >= TINY_ROWS || n - 1 >= ISO_GEMM_COLUMN_BLOCK || k - 1 >= ISO_K_BLOCK ||
-        n * k > TINY_B || m * n * k >= 2 * TINY_WORK)
+        n * k > TINY_B || m * n * k >= ISO_GEMM_TINY_WORK)
         return 0;
     if (!is_plain(options))
         return run_tiny_with_epilogue(c, ldc, a, lda, b, ldb, m, n, k, options, context);

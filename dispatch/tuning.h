@@ -58,6 +58,9 @@ static inline int iso_gemm_is_narrow(const struct iso_kernels *kernels, size_t m
            (!others || m * k >= ISO_GEMM_NARROW_FLOATS);
 }
 
+/* Tiny products (gemm.c) have fewer multiply-adds. */
+#define ISO_GEMM_TINY_WORK (2 * ISO_GEMM_SMALL_WORK)
+
 /*
  * Whether strips of up to mr rows read a transposed A [k][lda] where it lies, unless a plan has
  * them packed (strips_floats). Where its rows alias, each step of a tile is an L1 miss for the next

@@ -205,7 +205,7 @@ static void part(const struct block *w, const struct part_of_b *here,
     struct iso_shares shares = shares_of(t, after, tiles);
     for (size_t i = 0, rows; i < w->m; i += rows) {
         rows = iso_gemm_strip_rows(s, &t->plan, &t->machine, w->m, w->m - i);
-        if (w->add && here->n <= ISO_GEMM_STRIP_COLUMNS)
+        if (w->add && here->n <= ISO_GEMM_STRIP_COLUMNS) /* a strip by itself may have them all */
             prefetch_sums(sums_of(w, here, i), w->ld, rows, here->n);
         if (s->linear || (s->packing && i > 0))
             linear_strip(w, here, &shares, b, bps, i, rows);

@@ -33,7 +33,8 @@ size_t iso_gemm_rows_in_place(const struct iso_gemm_shape *s,
  * (../gemm.c), which takes it that plain ones need no workspace. */
 static size_t floats_in_place(const struct iso_gemm_shape *s,
                               const struct iso_gemm_machine *machine) {
-    const int tiny = s->m * s->n * s->k < 2 * (size_t)ISO_GEMM_SMALL_WORK;
+    const double work = (double)s->m * (double)(s->n * s->k); /* size_t may overflow */
+    const int tiny = work < ISO_GEMM_TINY_WORK;
     return is_aliased(s, machine) && !tiny ? TUNED(machine, floats_aliased)
                                            : TUNED(machine, floats_in_place);
 }
