@@ -15,7 +15,7 @@ enum { WIDE = ISO_HALF_PANEL }; /* columns of a panel */
 /* ------------------------------------------------------------------------- numbers of 16 bits */
 
 /* By definition: sign, exponent and fraction. */
-float iso_half_value(unsigned half, size_t type) {
+static float half_value(unsigned half, size_t type) {
     const int bits = type == ISO_W16_BF16 ? 7 : 10, ones = type == ISO_W16_BF16 ? 255 : 31;
     const int bias = ones / 2, exponent = (int)(half >> bits) & ones;
     const double fraction = (double)(half & ((1U << bits) - 1));
@@ -24,6 +24,19 @@ float iso_half_value(unsigned half, size_t type) {
     if (exponent == ones)
         value = fraction == 0 ? (double)INFINITY : (double)NAN;
     return (float)(half >> 15 ? -value : value);
+}
+
+/* All of them, once: inputs and references take many millions. */
+float iso_half_value(unsigned half, size_t type) {
+    static float values[2][1 << 16];
+    static bool made[2];
+    const int which = type == ISO_W16_BF16;
+    if (!made[which]) {
+        for (unsigned h = 0; h < 1 << 16; h++)
+            values[which][h] = half_value(h, type);
+        made[which] = true;
+    }
+    return values[which][half & 0xffff];
 }
 
 /* A number near the float; what is too large for F16 becomes its largest, so that plain inputs stay
