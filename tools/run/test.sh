@@ -71,6 +71,14 @@ threaded="$threaded|^cli_(model|score|bench|quantize|embed|marian)\$"
 threaded_programs="isobit_cli test_threads test_process test_faults test_text_faults test_model
     test_parallel_load test_sample test_verbose test_ops test_blas"
 
+# What computes, whose bits clang's optimiser might change; asan-ubsan has all else from clang.
+computing='^(kernels|kernels\.(random|replay)|digest\.O2,march=native|prove_objects|dispatch|oracle|ops'
+computing="$computing|nodes|attention|w16|q|kv16|s8|b16|b16\.native|amx|ways|blas|model|families|sample)\$"
+computing_programs="isobit_shared isobit_model_shared isobit_blas_shared test_kernels
+    test_digest_O2_march_native test_dispatch test_oracle test_ops test_nodes test_attention test_w16
+    test_q test_kv16 test_s8 test_b16 test_ways test_blas test_model test_families test_sample"
+case $machine in x86_64) computing_programs="$computing_programs test_amx" ;; esac
+
 # What asks neither a compiler nor the CPU: words, refusals, files and hashes of the command line, which
 # gcc's optimised build has, and clang's with sanitizers; and documents.
 twice='^cli_(usage|score|options|same|gguf|output|explain|bench|quantize|embed|writers|marian|languages)$'
@@ -83,8 +91,13 @@ run_stage() {
     case $1 in
     release) stage release "gcc, optimised: everything" ;;
     clang)
-        stage clang "clang, optimised: all but the emulated CPUs and most of the command line" \
-            -E "\.(Nehalem|SandyBridge|Haswell)$|_qemu_|$twice"
+        if [ -n "${ISOBIT_LONG:-}" ]; then
+            stage clang "clang, optimised: all but the emulated CPUs" \
+                -E "\.(Nehalem|SandyBridge|Haswell)$|_qemu_"
+        else
+            programs=$computing_programs
+            stage clang "clang, optimised: what computes" -R "$computing"
+        fi
         ;;
     asan-ubsan)
         stage asan-ubsan "clang, address and undefined-behaviour sanitizers" -E "$hashes"
