@@ -63,10 +63,10 @@ struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
         b_floats > ISO_L2_FLOATS)
         s.direct_mode = ISO_DIRECT_BEYOND_L2;
     /* With one row and several tasks blocks are tiles, and what comes next is another task's. */
-    if (plan->way == ISO_GEMM_TRANSPOSED_B && b_floats > ISO_L2_FLOATS &&
-        (m > 1 || plan->tasks == 1)) {
-        s.direct_mode = plan->next ? ISO_DIRECT_NEXT : 0;
-        s.half = machine->kernels->half && m <= TUNED(machine, half_rows);
+    if (plan->way == ISO_GEMM_TRANSPOSED_B && (m > 1 || plan->tasks == 1)) {
+        s.direct_mode = plan->next;
+        s.half =
+            b_floats > ISO_L2_FLOATS && machine->kernels->half && m <= TUNED(machine, half_rows);
     }
     if (plan->way == ISO_GEMM_WIDEN)
         s.columns = ISO_GEMM_PART_COLUMNS;

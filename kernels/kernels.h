@@ -202,7 +202,7 @@ static inline float iso_w16_value(uint16_t bits, int type) {
  */
 #define ISO_LINEAR_COLUMNS 48
 enum { ISO_STRIP_ASSIGN = 0, ISO_STRIP_ADD, ISO_STRIP_CONTINUE };
-enum { ISO_DIRECT_ADD = 1, ISO_DIRECT_BEYOND_L2 = 2, ISO_DIRECT_NEXT = 4 };
+enum { ISO_DIRECT_ADD = 1, ISO_DIRECT_BEYOND_L2 = 2, ISO_DIRECT_NEXT = 4, ISO_DIRECT_AHEAD = 8 };
 
 /*
  * gemm_direct: the same sums, from +0, with A as it lies, row-major: element (i, p) at a[i*lda +
@@ -225,7 +225,8 @@ enum { ISO_DIRECT_ADD = 1, ISO_DIRECT_BEYOND_L2 = 2, ISO_DIRECT_NEXT = 4 };
  *
  * gemm_strip_bt: the same sums with A as a strip and a transposed B: b[j*ldb + p]. At most MR and
  * ROWS_IN_PLACE_BT rows. mode: ADD; NEXT: the rows of B come from beyond L2, and those that follow
- * them, also beyond the last one, are prefetched into it.
+ * them, also beyond the last one, are prefetched into it; AHEAD: likewise, but of each row what
+ * comes some steps later.
  */
 
 /*

@@ -274,14 +274,20 @@ static size_t streams_of(const struct iso_gemm_shape *s, const struct iso_gemm_m
     return s->k > ISO_K_BLOCK ? most / 2 : most;
 }
 
-/* Whether rows of a transposed B are prefetched, those that follow those at hand. */
-static int prefetches_next(enum iso_gemm_way way, const struct iso_gemm_shape *s,
-                           const struct iso_gemm_machine *machine) {
-    const size_t near =
-        way == ISO_GEMM_TRANSPOSED_C ? TUNED(machine, next_floats_c) : TUNED(machine, next_floats);
-    return s->trans_b && s->n > near / s->k &&
-           (way == ISO_GEMM_TRANSPOSED_C || s->ldb % ISO_GEMM_ALIASED_BT ||
-            TUNED(machine, next_aliased));
+/* What of a transposed B is prefetched: rows that follow those at hand, or what comes in these. */
+static int prefetches(enum iso_gemm_way way, const struct iso_gemm_shape *s,
+                      const struct iso_gemm_machine *machine) {
+    const int transposed_c = way == ISO_GEMM_TRANSPOSED_C,
+              aliased = s->ldb % ISO_GEMM_ALIASED_BT == 0;
+    const size_t ahead = TUNED(machine, ahead_floats);
+    const size_t near = transposed_c ? TUNED(machine, next_floats_c) : TUNED(machine, next_floats);
+    if (!s->trans_b)
+        return 0;
+    if (way == ISO_GEMM_TRANSPOSED_B && s->m > 1 && !aliased && ahead)
+        return s->n > ahead / s->k ? ISO_DIRECT_AHEAD : 0;
+    return s->n > near / s->k && (transposed_c || !aliased || TUNED(machine, next_aliased))
+               ? ISO_DIRECT_NEXT
+               : 0;
 }
 
 struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *s,
@@ -299,7 +305,7 @@ struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *s,
         p.streams = streams_of(s, machine);
     if (!own_sums)
         p.group = group_of(p.way, s, s->m, machine);
-    p.next = prefetches_next(p.way, s, machine);
+    p.next = prefetches(p.way, s, machine);
     p.tasks = tasks_of(s->m, s->n, s->k, s->threads);
     set_blocks(&p, s, machine->kernels);
     set_scratch(&p, machine->kernels, s->m, p.way == ISO_GEMM_STREAMS ? p.columns : s->n, s->k,

@@ -25,13 +25,13 @@ static void columns_of_c(const struct iso_product *t, const struct lanes *l, siz
                             : iso_gemm_direct_rows(kernels, l->wide);
     const size_t mr =
         t->bps % ISO_GEMM_ALIASED_BT ? most : iso_min_size(most, ISO_GEMM_ALIASED_ROWS_BT);
-    const int mode = t->plan.next ? ISO_DIRECT_NEXT : 0;
     const int single = t->k <= ISO_K_BLOCK;
     const float *b = t->b + j * t->bps + p0;
     float *c = t->c + j;
     for (size_t i = 0; i < n; i += mr)
         kernels->gemm_direct(l->sums + i * l->wide, l->wide, b + i * t->bps, t->bps, l->panels,
-                             l->panel, k * l->panel, iso_min_size(n - i, mr), l->wide, k, mode);
+                             l->panel, k * l->panel, iso_min_size(n - i, mr), l->wide, k,
+                             t->plan.next);
     kernels->gemm_pack(l->transposed, l->sums, l->wide, 1, n, l->wide, n);
     if (single) {
         iso_finish(t, t->e, l->transposed, n, 0, j, l->rows, n);

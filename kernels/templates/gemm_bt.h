@@ -51,8 +51,8 @@ static ISO_ONE_COPY void prefetch_rows_bt(const float *b, size_t ldb, size_t row
 }
 
 /* Steps p to k. Where all vectors are there and VF_TRANSPOSED steps as well, the last ones are
- * transposed with some that were there already. ahead: floats to the next rows of B, of which as
- * many lines are prefetched into L2 as are transposed, or 0. */
+ * transposed with some that were there already. ahead: of B as many lines are prefetched into L2 as
+ * are transposed, so many steps ahead, at most k, in the rows that follow where these end; or 0. */
 static inline __attribute__((always_inline)) void
 direct_rest_bt(vf *t, float *rows, const float *a, size_t as, const float *b, size_t ldb,
                const size_t m, const size_t vectors, const int there, size_t last, size_t p,
@@ -61,7 +61,8 @@ direct_rest_bt(vf *t, float *rows, const float *a, size_t as, const float *b, si
     a += p * as;
     while (p + VF_TRANSPOSED <= k) {
         const size_t end = ahead && k - p > LINE_STEPS_BT ? p + LINE_STEPS_BT : k;
-        const float *next = b + ahead + p;
+        const float *next =
+            p + ahead < k ? b + p + ahead : b + VF_N * vectors * ldb + (p + ahead - k);
         if (ahead && m == 1)
             prefetch_rows_bt(next, ldb, VF_N * vectors);
         for (; p + VF_TRANSPOSED <= end; p += VF_TRANSPOSED) {
@@ -75,6 +76,8 @@ direct_rest_bt(vf *t, float *rows, const float *a, size_t as, const float *b, si
         direct_steps_bt(t, rows, a, as, b + k - VF_TRANSPOSED, ldb, m, vectors, there, last, 0,
                         VF_TRANSPOSED - k % VF_TRANSPOSED, VF_TRANSPOSED);
 }
+
+#define STEPS_AHEAD_BT 64 /* from memory; 32 and 128 are slower */
 
 /* Rows with a stride of a multiple of so many floats alias in L1. */
 #define ALIASED_BT 1024
@@ -201,7 +204,9 @@ static inline __attribute__((always_inline)) void
 direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t ldb,
                const size_t m, size_t n, size_t k, int mode) {
     const size_t vectors = GEMM_VECTORS_BT(m), columns = vectors * VF_N;
-    const int add = mode & ISO_DIRECT_ADD, next = mode & ISO_DIRECT_NEXT;
+    const int add = mode & ISO_DIRECT_ADD;
+    const size_t ahead = mode & ISO_DIRECT_NEXT || k < STEPS_AHEAD_BT ? k : STEPS_AHEAD_BT;
+    const size_t next = mode & (ISO_DIRECT_NEXT | ISO_DIRECT_AHEAD) ? ahead : 0;
     vf t[GEMM_SUMS];
     if (n < VF_N) {
         direct_sums_bt(t, a, as, b, ldb, m, 1, 0, n, k, 0);
@@ -217,13 +222,13 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
 #endif
     if (vectors > 1)
         for (; n >= columns; n -= columns, c += columns, b += columns * ldb) {
-            direct_sums_bt(t, a, as, b, ldb, m, vectors, 1, VF_N, k, next ? columns * ldb : 0);
+            direct_sums_bt(t, a, as, b, ldb, m, vectors, 1, VF_N, k, next);
             direct_store(c, ldc, t, m, vectors, VF_N, add);
         }
     while (n > 0) {
         /* The last VF_N columns: those that were there already are not stored. */
         const size_t back = n < VF_N ? VF_N - n : 0;
-        direct_sums_bt(t, a, as, b - back * ldb, ldb, m, 1, 1, VF_N, k, next ? VF_N * ldb : 0);
+        direct_sums_bt(t, a, as, b - back * ldb, ldb, m, 1, 1, VF_N, k, next);
         if (!back) {
             direct_store(c, ldc, t, m, 1, VF_N, add);
             n -= VF_N, c += VF_N, b += VF_N * ldb;

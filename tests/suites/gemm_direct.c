@@ -546,7 +546,8 @@ static void strip_call(const void *table, const struct iso_check_case *c,
         t->gemm_strip_bt(ISO_CHECK_AT(float, o, D_C) + i * d.ldc, d.ldc,
                          ISO_CHECK_AT(const float, o, D_A) + i, d.ap,
                          ISO_CHECK_AT(const float, o, D_B), d.bj, m, d.n, d.k,
-                         (d.add ? ISO_DIRECT_ADD : 0) | (d.k % 3 ? ISO_DIRECT_NEXT : 0));
+                         (d.add ? ISO_DIRECT_ADD : 0) | (d.k % 3 == 1 ? ISO_DIRECT_NEXT : 0) |
+                             (d.k % 3 == 2 ? ISO_DIRECT_AHEAD : 0));
         i += m;
     } while (i < d.m);
 }
