@@ -215,9 +215,10 @@ static void a_transposed_product(void **unused) {
     assert_true(checked > 0);
 }
 
+static size_t ahead_in_rows; /* products whose rows of B prefetch what comes next in them */
+
 /* Rows of a B from beyond L2 prefetch those behind them, unless these are another task's, or where
  * that is faster what comes next in them. */
-static size_t ahead_in_rows;
 static void check_registers(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
                             const struct iso_gemm_plan *plan) {
     const int beyond_l2 = s->n * s->k > ISO_L2_FLOATS, goes_on = s->m > 1 || plan->tasks == 1;

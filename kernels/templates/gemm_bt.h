@@ -205,8 +205,8 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
                const size_t m, size_t n, size_t k, int mode) {
     const size_t vectors = GEMM_VECTORS_BT(m), columns = vectors * VF_N;
     const int add = mode & ISO_DIRECT_ADD;
-    const size_t ahead = mode & ISO_DIRECT_NEXT || k < STEPS_AHEAD_BT ? k : STEPS_AHEAD_BT;
-    const size_t next = mode & (ISO_DIRECT_NEXT | ISO_DIRECT_AHEAD) ? ahead : 0;
+    const size_t some = k < STEPS_AHEAD_BT ? k : STEPS_AHEAD_BT;
+    const size_t ahead = mode & ISO_DIRECT_NEXT ? k : mode & ISO_DIRECT_AHEAD ? some : 0;
     vf t[GEMM_SUMS];
     if (n < VF_N) {
         direct_sums_bt(t, a, as, b, ldb, m, 1, 0, n, k, 0);
@@ -222,13 +222,13 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
 #endif
     if (vectors > 1)
         for (; n >= columns; n -= columns, c += columns, b += columns * ldb) {
-            direct_sums_bt(t, a, as, b, ldb, m, vectors, 1, VF_N, k, next);
+            direct_sums_bt(t, a, as, b, ldb, m, vectors, 1, VF_N, k, ahead);
             direct_store(c, ldc, t, m, vectors, VF_N, add);
         }
     while (n > 0) {
         /* The last VF_N columns: those that were there already are not stored. */
         const size_t back = n < VF_N ? VF_N - n : 0;
-        direct_sums_bt(t, a, as, b - back * ldb, ldb, m, 1, 1, VF_N, k, next);
+        direct_sums_bt(t, a, as, b - back * ldb, ldb, m, 1, 1, VF_N, k, ahead);
         if (!back) {
             direct_store(c, ldc, t, m, 1, VF_N, add);
             n -= VF_N, c += VF_N, b += VF_N * ldb;

@@ -73,10 +73,10 @@ threaded_programs="isobit_cli test_threads test_process test_faults test_text_fa
 
 # What computes, whose bits clang's optimiser might change; asan-ubsan has all else from clang.
 computing='^(kernels|kernels\.(random|replay)|digest\.O2,march=native|prove_objects|dispatch|oracle|ops'
-computing="$computing|nodes|attention|w16|q|kv16|s8|b16|b16\.native|amx|ways|blas|model|families|sample)\$"
+computing="$computing|nodes|attention|w16|q|kv16|s8|b16|b16\.native|amx|ways|blas|threads|model|families|sample)\$"
 computing_programs="isobit_shared isobit_model_shared isobit_blas_shared test_kernels
     test_digest_O2_march_native test_dispatch test_oracle test_ops test_nodes test_attention test_w16
-    test_q test_kv16 test_s8 test_b16 test_ways test_blas test_model test_families test_sample"
+    test_q test_kv16 test_s8 test_b16 test_ways test_blas test_threads test_model test_families test_sample"
 case $machine in x86_64) computing_programs="$computing_programs test_amx" ;; esac
 
 # What asks neither a compiler nor the CPU: words, refusals, files and hashes of the command line, which
