@@ -74,6 +74,25 @@ if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/test_ops.c)
   endif()
 endif()
 
+# The sanitizer sees kernels: a float too few, which is the end of a vector, all of it, and freed memory.
+if(ISOBIT_SANITIZE MATCHES "address")
+  isobit_test_program(test_asan_calls test_asan_calls.c)
+  foreach(layer IN LISTS ISOBIT_KERNEL_OBJECTS)
+    string(REPLACE isobit_kernels_ "" isa ${layer})
+    foreach(bytes 4 0)
+      if(bytes)
+        set(words "heap-buffer-overflow|unknown-crash") # by what its first bytes are
+      else()
+        set(words heap-use-after-free)
+      endif()
+      if(NOT isa MATCHES "_") # a level, which has these kernels from its set
+        isobit_test(asan_calls.${isa}.${bytes} test_asan_calls ${isa} ${bytes})
+        set_tests_properties(asan_calls.${isa}.${bytes} PROPERTIES PASS_REGULAR_EXPRESSION ${words})
+      endif()
+    endforeach()
+  endforeach()
+endif()
+
 # The sets that older CPUs have, on emulated older CPUs: also proves that none of their
 # instructions is used where it should not be.
 find_program(ISOBIT_QEMU_X86_64 qemu-x86_64)
