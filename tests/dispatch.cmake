@@ -32,7 +32,7 @@ endif()
 isobit_test_program(test_b16 test_b16.c)
 isobit_test(b16 test_b16)
 isobit_test(b16.native test_b16 native)
-if(CMAKE_CROSSCOMPILING_EMULATOR OR ISOBIT_SANITIZE) # as slow
+if(CMAKE_CROSSCOMPILING_EMULATOR OR fewer) # as if emulated
   set_tests_properties(ways w16 q kv16 s8 b16 b16.native PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
 endif()
 isobit_test_program(test_threads test_threads.c threads/costs.c threads/fork.c

@@ -47,6 +47,6 @@ target_link_options(test_model PRIVATE
   LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc)
 if(CMAKE_CROSSCOMPILING)
   set_tests_properties(loader model long batch parallel_load PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
-elseif(ISOBIT_SANITIZE) # as slow
+elseif(fewer) # as if emulated
   set_tests_properties(model long batch parallel_load PROPERTIES ENVIRONMENT ISOBIT_EMULATED=1)
 endif()

@@ -238,7 +238,7 @@ static void products_have_the_bits_of_f32(void **unused) {
             const size_t m = shapes[i][0], n = shapes[i][1], each = block_of(&formats[of / 2]);
             const size_t k = (shapes[i][2] + each - 1) / each * each;
             /* There all formats with all shapes take minutes; each meets a large one at least. */
-            const size_t work = m * n * k, some = work > 2000000 ? 8 : work > 200000 ? 4 : 1;
+            const size_t work = m * n * k, some = work > 2000000 ? 16 : work > 200000 ? 8 : 2;
             if (slow() && (of + i) % some != 0)
                 continue;
             const struct matrix w = make(n, k, &formats[of / 2], of % 2 ? EXTREME : PLAIN);
