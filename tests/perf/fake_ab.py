@@ -15,7 +15,6 @@ The model is the JSON file that FAKE_MODEL names; all its keys may lack:
 A library whose file contains "slow NAME PERCENT" is slower there.
 """
 
-import argparse
 import json
 import math
 import os
@@ -25,42 +24,69 @@ import signal
 import sys
 import time
 import zlib
-from pathlib import Path
-from typing import Any
+
+# A session starts dozens of these, so nothing that takes long to import: no argparse, pathlib, typing.
 
 
-def model() -> dict[str, Any]:
+class Arguments:
+    """Those of isobit_ab."""
+
+    def __init__(self, words: "list[str]") -> None:
+        self.a = self.b = self.benches = self.isa = self.order = ""
+        self.bench: "list[str]" = []
+        self.inject: "list[str]" = []
+        self.list = False
+        self.seed, self.offset, self.blocks, self.slot, self.seconds = 1, 2, 2, 0.1, 0.1
+        while words:
+            name, given = words.pop(0)[2:], []
+            while words and not words[0].startswith("--"):
+                given.append(words.pop(0))
+            if name not in vars(self) or (name not in ("bench", "list") and len(given) != 1):
+                sys.exit(f"fake_ab: --{name} {given}")
+            before = vars(self)[name]
+            if name == "bench":
+                self.bench = given
+            elif name == "inject":
+                self.inject += given
+            else:
+                setattr(self, name, True if name == "list" else type(before)(given[0]))
+
+
+def model():
     path = os.environ.get("FAKE_MODEL")
-    found: dict[str, Any] = json.loads(Path(path).read_text()) if path else {}
+    found = {}
+    if path:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
     found.setdefault("names", [f"op/{n}x{n}/avx2/t1" for n in range(1, 9)])
     return found
 
 
 def library_slowness(path: str, name: str) -> float:
-    text = Path(path).read_bytes().decode("utf-8", "replace")
+    with open(path, "rb") as file:
+        text = file.read().decode("utf-8", "replace")
     return sum(float(found.group(2)) for found in re.finditer(r"slow (\S+) ([\d.]+)", text)
                if found.group(1) == name)
 
 
-def say(value: dict[str, Any]) -> None:
+def say(value) -> None:
     print(json.dumps(value), flush=True)
 
 
-def happens(truth: dict[str, Any], what: str, name: str, args: argparse.Namespace) -> bool:
+def happens(truth, what: str, name: str, args: Arguments) -> bool:
     if truth.get(what) != name:
         return False
     if truth.get("only") == "b" and args.a == args.b:
         return False
     if "first" in truth:
-        counter = Path(os.environ["FAKE_COUNT"])
-        count = int(counter.read_text()) if counter.exists() else 0
-        counter.write_text(str(count + 1))
+        with open(os.environ["FAKE_COUNT"], "a+", encoding="utf-8") as file:  # a dot for each
+            count = file.tell()
+            file.write(".")
         return count < int(truth["first"])
     return True
 
 
-def bench(name: str, truth: dict[str, Any], args: argparse.Namespace,
-          inject: dict[str, float]) -> None:
+def bench(name: str, truth, args: Arguments, inject: "dict[str, float]") -> None:
     rng = random.Random(f"{args.seed}/{args.offset}/{name}")
     time.sleep(truth.get("delay", 0))
     if happens(truth, "hang", name, args):
@@ -95,18 +121,7 @@ def bench(name: str, truth: dict[str, Any], args: argparse.Namespace,
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser()
-    for option in ("--a", "--b", "--benches", "--isa", "--order"):
-        parser.add_argument(option)
-    parser.add_argument("--bench", nargs="*", default=[])
-    parser.add_argument("--list", action="store_true")
-    parser.add_argument("--seed", type=int, default=1)
-    for option in ("--offset", "--blocks"):
-        parser.add_argument(option, type=int, default=2)
-    for option in ("--slot", "--seconds"):
-        parser.add_argument(option, type=float, default=0.1)
-    parser.add_argument("--inject", action="append", default=[])
-    args = parser.parse_args()
+    args = Arguments(sys.argv[1:])
     truth = model()
     known = truth["names"]
     if args.isa and not any(args.isa in name.split("/") for name in known):
@@ -115,7 +130,10 @@ def main() -> int:
     if args.list:
         print("\n".join(name for name in known if not args.isa or args.isa in name.split("/")))
         return 0
-    names = args.bench or Path(args.benches).read_text().split()
+    names = args.bench
+    if not names:
+        with open(args.benches, encoding="utf-8") as file:
+            names = file.read().split()
     for name in names:
         if name not in known:
             print(f"there is no benchmark {name}", file=sys.stderr)

@@ -2,6 +2,7 @@
 """JSON into dataclasses, by their type hints: a wrong key is named with its file and line."""
 
 import dataclasses
+import functools
 import json
 import math
 import os
@@ -79,8 +80,13 @@ def _convert(hint: Any, value: Any, keys: tuple[Key, ...]) -> Any:
                      + (shown if len(shown) <= 40 else shown[:37] + "..."))
 
 
+@functools.cache
+def _hints(cls: Any) -> dict[str, Any]:
+    return typing.get_type_hints(cls)  # takes longer than the rest of an object
+
+
 def _convert_object(cls: Any, value: dict[str, Any], keys: tuple[Key, ...]) -> Any:
-    hints = typing.get_type_hints(cls)
+    hints = _hints(cls)
     found: dict[str, Any] = {}
     for field in dataclasses.fields(cls):
         if field.name in value:
