@@ -106,21 +106,23 @@ static void add(contents *c, const char *tail, size_t layer, size_t n, size_t k)
     builder_tensor(&c->b, name, n, k, 0, 1);
 }
 
-static float stored(const contents *c, const char *name, size_t i) {
+/* Where the numbers of a tensor are, at any address. */
+static uint8_t *find(const contents *c, const char *name) {
     for (size_t t = 0; t < c->count; t++)
-        if (strcmp(c->tensor[t].name, name) == 0) {
-            float value;
-            memcpy(&value, c->b.data.bytes + c->tensor[t].at + i * sizeof value, sizeof value);
-            return value;
-        }
+        if (strcmp(c->tensor[t].name, name) == 0)
+            return c->b.data.bytes + c->tensor[t].at;
     fail_msg("no tensor %s", name);
-    return 0;
+    return NULL;
+}
+
+static float stored(const uint8_t *tensor, size_t i) {
+    float value;
+    memcpy(&value, tensor + i * sizeof value, sizeof value);
+    return value;
 }
 
 static void put(contents *c, const char *name, size_t i, float value) {
-    for (size_t t = 0; t < c->count; t++)
-        if (strcmp(c->tensor[t].name, name) == 0)
-            memcpy(c->b.data.bytes + c->tensor[t].at + i * sizeof value, &value, sizeof value);
+    memcpy(find(c, name) + i * sizeof value, &value, sizeof value);
 }
 
 /* A copy of the builder is written, so that the contents stay. */
@@ -193,10 +195,11 @@ static void check_packed(const contents *c, const char *name, const iso_packed *
                          size_t k, size_t row, size_t column, size_t first) {
     assert_int_equal(w->k, k);
     const size_t last = first + n == w->n ? (w->n + 15) / 16 * 16 : first + n;
+    const uint8_t *tensor = find(c, name);
     for (size_t i = first; i < last; i++)
         for (size_t j = 0; j < k; j++) {
             const float expected =
-                i < first + n ? stored(c, name, (i - first) * row + j * column) : 0;
+                i < first + n ? stored(tensor, (i - first) * row + j * column) : 0;
             const float *got = &w->data[i / 16 * 16 * k + j * 16 + i % 16];
             if (bits_of(*got) != bits_of(expected))
                 fail_msg("%s [%zu][%zu]: %g, not %g", name, i, j, (double)*got, (double)expected);
@@ -204,8 +207,9 @@ static void check_packed(const contents *c, const char *name, const iso_packed *
 }
 
 static void check_vector(const contents *c, const char *name, const float *got, size_t n) {
+    const uint8_t *tensor = find(c, name);
     for (size_t i = 0; i < n; i++) {
-        const float expected = stored(c, name, i);
+        const float expected = stored(tensor, i);
         if (bits_of(got[i]) != bits_of(expected))
             fail_msg("%s [%zu]: %g, not %g", name, i, (double)got[i], (double)expected);
     }
@@ -382,7 +386,7 @@ static void test_first_error(void **state) {
     gpt2_config(&f);
     for (size_t i = 0; i < count; i++) {
         char says[200];
-        before[i] = stored(&gpt2, places[i].name, places[i].at);
+        before[i] = stored(find(&gpt2, places[i].name), places[i].at);
         put(&gpt2, places[i].name, places[i].at, i % 2 ? INFINITY : NAN);
         write_file(&gpt2, &f);
         (void)snprintf(says, sizeof says,

@@ -109,6 +109,8 @@ run_stage() {
         ;;
     tsan)
         programs=$threaded_programs
+        # A program with threads waits a second at its end for races to show; tests start hundreds.
+        export TSAN_OPTIONS="atexit_sleep_ms=20${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
         stage tsan "thread sanitizer: what runs in threads" -R "$threaded"
         ;;
     aarch64)
