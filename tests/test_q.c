@@ -233,20 +233,24 @@ static void products_have_the_bits_of_f32(void **unused) {
         {1, 1, 128},    {1, 16, 128},   {3, 17, 256},   {2, 40, 128},  {6, 130, 128},
         {7, 64, 384},   {13, 65, 128},  {25, 200, 128}, {8, 300, 640}, {33, 164, 1152},
         {130, 97, 128}, {40, 600, 640}, {5, 7, 0},      {4, 1200, 640}};
+    int met[COUNT(formats)] = {0};
     for (size_t i = 0; i < COUNT(shapes); i++)
         for (size_t of = 0; of < 2 * COUNT(formats); of++) {
             const size_t m = shapes[i][0], n = shapes[i][1], each = block_of(&formats[of / 2]);
             const size_t k = (shapes[i][2] + each - 1) / each * each;
             /* There all formats with all shapes take minutes; each meets a large one at least. */
-            const size_t work = m * n * k, some = work > 2000000 ? 16 : work > 200000 ? 8 : 2;
-            if (slow() && (of + i) % some != 0)
+            const int large = m * n * k > 200000;
+            if (slow() && (of + i) % (large ? 8 : 2) != 0)
                 continue;
+            met[of / 2] |= large;
             const struct matrix w = make(n, k, &formats[of / 2], of % 2 ? EXTREME : PLAIN);
             const struct few_linear few = {&w.packed, linear, workspace_bytes};
             has_the_bits_of_f32(&few, &w.packed_wide, m,
                                 of % 3 ? ISOBIT_ACT_RELU : ISOBIT_ACT_GELU_ERF);
             release();
         }
+    for (size_t f = 0; f < COUNT(formats); f++)
+        assert_true(met[f]);
 }
 
 /* A block of a row as isobit/ops.h defines it. */

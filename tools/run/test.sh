@@ -88,7 +88,7 @@ hashes='^cli_same$' # of the command line, set by set: not worth sanitizers
 # that are written, threads that load, other programs, and the scalar set, which is x86-64's.
 elsewhere='^(quantize|long|batch|parallel_load|search|integration_(llmc|llama2c.*)|check_blas\.(scalar|broken)'
 elsewhere="$elsewhere|blas\.netlib\.scalar)\$"
-# Then everything runs everywhere.
+# Then these run everywhere.
 [ -z "${ISOBIT_LONG:-}" ] || { twice='^$' && hashes='^$' && elsewhere='^$'; }
 
 run_stage() {
