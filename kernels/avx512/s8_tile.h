@@ -2,16 +2,17 @@
  *
  * Products of int8 on AVX-512 without VNNI, as on AVX2: widened to 16 bits. scalar/s8_tile.h
  * documents what each word means. A vector of sums has two for each of 8 columns.
+ *
+ * Register budget of the largest tile: 24 sums + 2 of B + the broadcast of A + a product: 28 of 32.
  */
 #define S8_ROWS 1
 #define S8_PARTS 2
 #define S8_STEP 4
 #define S8_FLIP 0
-#define S8_TALL 8
+#define S8_TALL 12
 #define S8_WIDE 1
-#define S8_SUMS 16
-#define S8_EACH(X) X(8, 1, 1) X(4, 1, 1) X(2, 1, 1) X(1, 1, 1)
-#define S8_WIDENS 0
+#define S8_SUMS 24
+#define S8_EACH(X) X(12, 1, 1) X(8, 1, 1) X(4, 1, 1) X(2, 1, 1) X(1, 1, 1)
 
 typedef __m512i s8t, s8w, s8a;
 
@@ -29,15 +30,38 @@ static inline s8a s8_row(const int8_t *a, size_t second) {
     memcpy(&four, a, sizeof four);
     return _mm512_cvtepi8_epi16(_mm256_set1_epi32(four));
 }
-static inline s8t s8_dot(s8t t, s8w w, s8a a) {
-    return _mm512_add_epi32(t, _mm512_madd_epi16(w, a));
+/* Rows of A become 16 bits first, S8_PIECE steps at a time: gemm_s8_widened.h. */
+#define S8_WIDENS 1
+#define S8_PIECE 192
+static inline void s8_widen(int16_t *to, const int8_t *a, size_t n) {
+    for (; n >= 32; n -= 32, a += 32, to += 32) {
+        const __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)a);
+        _mm512_storeu_si512(to, _mm512_cvtepi8_epi16(bytes));
+    }
+    for (size_t i = 0; i < n; i++)
+        to[i] = a[i];
 }
-static inline void s8_floats(vf *rows, const s8t *t) {
+static inline s8a s8_wide_row(const int16_t *a) {
+    int64_t four;
+    memcpy(&four, a, sizeof four);
+    return _mm512_set1_epi64(four);
+}
+/* As gcc 12 knows the addition, it copies sums to other registers and back. */
+static inline s8t s8_dot(s8t t, s8w w, s8a a) {
+    __asm__("vpaddd %1, %0, %0" : "+v"(t) : "v"(_mm512_madd_epi16(w, a)));
+    return t;
+}
+/* A row's sums of a tile, added to integers in memory, and the floats in place of these. */
+static inline void s8_keep(float *sums, const s8t *t) {
     const __m512i even =
         _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     const __m512i odd = _mm512_or_si512(even, _mm512_set1_epi32(1));
-    rows[0] = _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_permutex2var_epi32(t[0], even, t[1]),
-                                                  _mm512_permutex2var_epi32(t[0], odd, t[1])));
+    const __m512i all = s8_add(_mm512_permutex2var_epi32(t[0], even, t[1]),
+                               _mm512_permutex2var_epi32(t[0], odd, t[1]));
+    vf_store(sums, _mm512_castsi512_ps(s8_add(_mm512_castps_si512(vf_load(sums)), all)));
+}
+static inline void s8_float(float *sums) {
+    vf_store(sums, _mm512_cvtepi32_ps(_mm512_castps_si512(vf_load(sums))));
 }
 typedef __m512i s8m;
 #define S8_NONE _mm512_setzero_si512()
