@@ -19,9 +19,6 @@
 typedef __m256i s8t, s8w, s8a;
 
 static inline s8t s8_zero(void) { return _mm256_setzero_si256(); }
-static inline s8t s8_start(const int32_t *p) {
-    return _mm256_loadu_si256((const __m256i *)(const void *)p);
-}
 static inline s8t s8_add(s8t a, s8t b) { return _mm256_add_epi32(a, b); }
 static inline void s8_weights(s8w *w, const int8_t *b) {
     const __m128i *p = (const __m128i *)(const void *)b;

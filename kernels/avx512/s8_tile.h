@@ -17,7 +17,6 @@
 typedef __m512i s8t, s8w, s8a;
 
 static inline s8t s8_zero(void) { return _mm512_setzero_si512(); }
-static inline s8t s8_start(const int32_t *p) { return _mm512_loadu_si512(p); }
 static inline s8t s8_add(s8t a, s8t b) { return _mm512_add_epi32(a, b); }
 static inline void s8_weights(s8w *w, const int8_t *b) {
     const __m256i *p = (const __m256i *)(const void *)b;
@@ -46,7 +45,7 @@ static inline s8a s8_wide_row(const int16_t *a) {
     memcpy(&four, a, sizeof four);
     return _mm512_set1_epi64(four);
 }
-/* As gcc 12 knows the addition, it copies sums to other registers and back. */
+/* As gcc 12 knows the addition, it keeps some sums on the stack. */
 static inline s8t s8_dot(s8t t, s8w w, s8a a) {
     __asm__("vpaddd %1, %0, %0" : "+v"(t) : "v"(_mm512_madd_epi16(w, a)));
     return t;

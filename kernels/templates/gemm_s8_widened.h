@@ -43,7 +43,8 @@ ISO_INLINE void s8_block(const struct s8_product *t, size_t row, size_t column, 
     const size_t columns = left < S8_COLUMNS ? left : S8_COLUMNS;
     const int8_t *a = t->a + row * t->lda, *b = t->b + column / ISO_PANEL * t->bps;
     int16_t wide[S8_TALL * S8_PIECE];
-    float sums[S8_TALL * S8_COLUMNS] = {0};
+    float sums[S8_TALL * S8_COLUMNS];
+    memset(sums, 0, rows * S8_COLUMNS * sizeof *sums);
     for (size_t p = 0, some; p < t->k; p += some) {
         some = t->k - p < most ? t->k - p : most;
         ISO_UNROLLED (i, rows)
