@@ -31,6 +31,7 @@ static int only_adds(const struct iso_epilogue *e) {
  * place whatever the core. */
 #define TINY_ROWS 1024
 #define TINY_B 32768             /* floats */
+#define TINY_NEXT 32             /* longer rows of A are prefetched: shorter ones are two lines */
 #define TINY_SUMS 1536           /* floats on the stack */
 #define TINY_WORKSPACE (1 << 19) /* bytes: more than is promised for any tiny product */
 
@@ -61,7 +62,8 @@ tiny_product(const struct iso_kernels *kernels, float *c, size_t ldc, const floa
             kernels->gemm_strip(sums, ld, a + i, lda, b, bs, bps, rows, n, k,
                                 add ? ISO_STRIP_ADD : ISO_STRIP_ASSIGN);
         else
-            kernels->gemm_direct(sums, ld, a + i * lda, lda, b, bs, bps, rows, n, k, add);
+            kernels->gemm_direct(sums, ld, a + i * lda, lda, b, bs, bps, rows, n, k,
+                                 add | (i + rows < m && k > TINY_NEXT ? ISO_DIRECT_NEXT : 0));
         if (e) {
             struct iso_epilogue here = *e;
             here.residual = e->residual ? e->residual + i * e->ldr : NULL;

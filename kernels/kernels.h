@@ -209,8 +209,8 @@ enum { ISO_DIRECT_ADD = 1, ISO_DIRECT_BEYOND_L2 = 2, ISO_DIRECT_NEXT = 4, ISO_DI
  * p]. At most DIRECT_MR rows, which is fewer than MR: a row takes a register for its address;
  * DIRECT_TALL, if n is at most VECTOR_FLOATS. mode: with ADD C = C + t, else C = t; BEYOND_L2: B,
  * in panels, comes from beyond L2 and is prefetched into it first, as L1 has few misses at a time;
- * NEXT: the rows of A come from beyond L2, and those that follow them are prefetched into it, or
- * with NEXT_ROWS what comes in them some steps later.
+ * NEXT: the rows of A may come from beyond L2, and NEXT_ROWS or DIRECT_MR of them prefetch what comes
+ * in them some steps later, then the rows that follow.
  *
  * gemm_linear: the same with DIRECT_MR rows, a multiple of ISO_LINEAR_COLUMNS columns, k > 0 and B
  * in packed panels, bs = 16. bias [n], unless it is NULL, is added to the result, which then goes
@@ -525,7 +525,7 @@ struct iso_kernels {
     unsigned isa;              /* ISO_ISA_<name> */
     unsigned mr, direct_mr;    /* most rows of a strip, and of gemm_direct, */
     unsigned direct_tall;      /* and of that where the columns are a vector or fewer */
-    unsigned next_rows;        /* and with NEXT, too */
+    unsigned next_rows;        /* and with NEXT */
     unsigned w16_mr, q_mr;     /* of gemm_w16 and gemm_q */
     int s8_flip;               /* 0 or 0x80: A of gemm_s8 is exclusive-ored with it */
     int tiles;                 /* the kernel must have permitted the tiles of AMX: iso_isa_s8 */

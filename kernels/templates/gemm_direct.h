@@ -72,8 +72,8 @@ static inline __attribute__((always_inline)) void direct_next(const float **four
 }
 
 /* B lies in panels as that of gemm_strip; the last vector has `last` columns: VF_N, or fewer.
- * `prefetch_a`: up to 16 rows of A are prefetched, since the hardware follows fewer: these, or into
- * L2 those that follow them; `prefetch_b`: B, see PREFETCH_STEPS. *later: what is prefetched into
+ * `prefetch_a`: 13 to 16 rows of A are prefetched, since the hardware follows fewer; `prefetch_b`:
+ * B, see PREFETCH_STEPS. *later: what is prefetched into
  * L2 with each step, then `stride` bytes further; NULL, a constant: nothing. `runs`, a constant: so
  * many, each k steps behind the last. */
 static inline __attribute__((always_inline)) void
@@ -82,8 +82,7 @@ direct_sums(vf *t, const float *a, size_t lda, const float *b, size_t bs, size_t
             const int prefetch_b, const char **later, size_t stride, const size_t runs) {
     ISO_UNROLLED (i, m * vectors)
         t[i] = vf_set1(0);
-    const float *four[GEMM_DIRECT_TALL / 4 + 1],
-        *ahead = prefetch_a == PREFETCH_L2 ? a + m * lda : a, *end = a + k;
+    const float *four[GEMM_DIRECT_TALL / 4 + 1], *ahead = a, *end = a + k;
     const size_t steps_l2 = PREFETCH_LINES * ISO_PANEL / (vectors * VF_N);
     const size_t steps = prefetch_b == PREFETCH_L2 ? steps_l2
                          : bs == ISO_PANEL         ? PREFETCH_STEPS
@@ -95,12 +94,9 @@ direct_sums(vf *t, const float *a, size_t lda, const float *b, size_t bs, size_t
     ISO_UNROLLED (i, (m + 3) / 4)
         four[i] = a + 4 * i * lda;
     for (size_t p = 0; four[0] != end; p++) {
-        if (prefetch_a == PREFETCH_L1) { /* 16 steps are a line of each row */
+        if (prefetch_a) { /* 16 steps are a line of each row */
             __builtin_prefetch(ahead + p + 32, 0, 3);
             ahead = p % 16 == 15 ? a : ahead + lda;
-        } else if (prefetch_a == PREFETCH_L2) {
-            __builtin_prefetch(ahead + p, 0, 2);
-            ahead = p % 16 == 15 ? a + m * lda : ahead + lda;
         }
 #define DIRECT_B(j)                                                                                \
     (j + 1 == vectors && last < VF_N                                                               \
@@ -217,6 +213,13 @@ static inline __attribute__((always_inline)) void ahead_step(vf *t, const float 
     *b += bs;
 }
 
+/* Vectors of the tile that n columns begin with, if all of it is there. Four are 2 + 2. */
+static inline size_t next_vectors(size_t most, size_t n) {
+    if (most == 3 && n == 4 * VF_N)
+        return 2;
+    return n >= most * VF_N ? most : n % VF_N ? 0 : n / VF_N;
+}
+
 /* The same with a line of each row of A prefetched GEMM_NEXT_AHEAD steps ahead, one each second
  * step, in the rows that follow where these end. */
 static inline __attribute__((always_inline)) void
@@ -268,7 +271,7 @@ ahead_tile(float *c, size_t ldc, const float *a, size_t lda, const float *b, siz
 #define NEXT_EACH(X)
 #elif GEMM_DIRECT_TALL == 16 && GEMM_DIRECT_MR == 8
 #define TALL_EACH(X) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16)
-#define NEXT_EACH(X) X(16, 1) X(8, 1) X(8, 2) X(8, 3)
+#define NEXT_EACH(X) X(8, 1) X(8, 2) X(8, 3)
 #elif GEMM_DIRECT_TALL == 12 && GEMM_DIRECT_MR == 6
 #define TALL_EACH(X) X(7) X(8) X(9) X(10) X(11) X(12)
 #define NEXT_EACH(X) X(8, 1) X(6, 2)
@@ -312,26 +315,20 @@ ahead_tile(float *c, size_t ldc, const float *a, size_t lda, const float *b, siz
         else                                                                                       \
             direct_tile(c, ldc, a, lda, b, bs, 0, M, 1, VF_N, k, add, 0, 0);                       \
     }
-#if GEMM_NEXT_AHEAD
-#define NEXT_TILE ahead_tile
-#else
-#define NEXT_TILE(c, ldc, a, lda, b, bs, bps, M, vectors, k, add)                                  \
-    direct_tile(c, ldc, a, lda, b, bs, bps, M, vectors, VF_N, k, add, PREFETCH_L2, 0)
-#endif
-/* The rows that follow these are prefetched with the first columns. NEXT_EACH: the tiles that a
- * transposed B which is read as A meets. */
+/* The rows that follow these are prefetched with the first columns. NEXT_EACH: the tiles that tiny
+ * products meet, and a transposed B which is read as A. */
 #define NEXT_ROWS(M, vectors)                                                                      \
     static ISO_ONE_COPY void next_rows_##M##_##vectors(float *c, size_t ldc, const float *a,       \
                                                        size_t lda, const float *b, size_t bs,      \
                                                        size_t bps, size_t n, size_t k, int add) {  \
         const size_t j = vectors * VF_N;                                                           \
-        NEXT_TILE(c, ldc, a, lda, b, bs, bps, M, vectors, k, add);                                 \
+        ahead_tile(c, ldc, a, lda, b, bs, bps, M, vectors, k, add);                                 \
         if (j < n)                                                                                 \
             DIRECT_FULL_ROWS(GEMM_DIRECT_MR)                                                       \
             (c + j, ldc, a, lda, b + j / ISO_PANEL * bps, bs, bps, n - j, k, add);                 \
     }
 #define NEXT_CASE(M, V)                                                                            \
-    if (m == M && (V == GEMM_VECTORS(M) ? n >= V * VF_N : n == V * VF_N)) {                        \
+    if (m == M && next_vectors(GEMM_VECTORS(M), n) == V) {                                         \
         next_rows_##M##_##V(c, ldc, a, lda, b, bs, bps, n, k, add);                                \
         return;                                                                                    \
     }

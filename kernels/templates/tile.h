@@ -32,8 +32,8 @@
 #define GEMM_ALIASED 1024
 #endif
 
-/* Steps ahead that gemm_direct prefetches rows of A that come from beyond L2, into L1; 0: the rows
- * that follow them, into L2. */
+/* Steps ahead that gemm_direct prefetches rows of A, and then those that follow them; 0: it does
+ * not. */
 #ifndef GEMM_NEXT_AHEAD
 #define GEMM_NEXT_AHEAD 0
 #endif
