@@ -198,10 +198,11 @@ static inline float iso_w16_value(uint16_t bits, int type) {
  *
  * mode ASSIGN: C = t, chain from +0.  ADD: C = C + t, chain from +0.  CONTINUE: C = the chain
  * begun with C. k <= ISO_K_BLOCK is the caller's affair. A row-major B is the case bps = 16,
- * bs = ldb. Columns beyond n are not read.
+ * bs = ldb. Columns beyond n are not read. BY_ROW, beside ASSIGN or CONTINUE, of one row and a
+ * row-major B: the rows of B follow each other, and are read so, in one run.
  */
 #define ISO_LINEAR_COLUMNS 48
-enum { ISO_STRIP_ASSIGN = 0, ISO_STRIP_ADD, ISO_STRIP_CONTINUE };
+enum { ISO_STRIP_ASSIGN = 0, ISO_STRIP_ADD = 1, ISO_STRIP_CONTINUE = 2, ISO_STRIP_BY_ROW = 4 };
 enum { ISO_DIRECT_ADD = 1, ISO_DIRECT_BEYOND_L2 = 2, ISO_DIRECT_NEXT = 4, ISO_DIRECT_AHEAD = 8 };
 
 /*
@@ -209,8 +210,8 @@ enum { ISO_DIRECT_ADD = 1, ISO_DIRECT_BEYOND_L2 = 2, ISO_DIRECT_NEXT = 4, ISO_DI
  * p]. At most DIRECT_MR rows, which is fewer than MR: a row takes a register for its address;
  * DIRECT_TALL, if n is at most VECTOR_FLOATS. mode: with ADD C = C + t, else C = t; BEYOND_L2: B,
  * in panels, comes from beyond L2 and is prefetched into it first, as L1 has few misses at a time;
- * NEXT: the rows of A may come from beyond L2, and NEXT_ROWS or DIRECT_MR of them prefetch what comes
- * in them some steps later, then the rows that follow.
+ * NEXT: the rows of A may come from beyond L2, and NEXT_ROWS or DIRECT_MR of them prefetch what
+ * comes in them some steps later, then the rows that follow.
  *
  * gemm_linear: the same with DIRECT_MR rows, a multiple of ISO_LINEAR_COLUMNS columns, k > 0 and B
  * in packed panels, bs = 16. bias [n], unless it is NULL, is added to the result, which then goes

@@ -24,7 +24,8 @@ static struct {
     size_t ahead;           /* of what comes later in these, */
     size_t halved;          /* and with vectors half as wide */
     int modes, none;        /* of gemm_direct: some of all calls, and what all of them lack */
-    size_t longest;         /* rows of B that gemm_strip reads at a time */
+    size_t longest;         /* rows of B that gemm_strip reads at a time, */
+    size_t by_row;          /* and what it reads of B in one run */
     size_t columns, narrow; /* of packed weights, and those that are computed as rows */
 } seen;
 
@@ -84,12 +85,13 @@ static void strip_bt_half(float *c, size_t ldc, const float *a, size_t as, const
 
 static void strip(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs,
                   size_t bps, size_t m, size_t n, size_t k, int mode) {
-    (void)a, (void)as, (void)bs, (void)bps, (void)mode;
+    (void)a, (void)as, (void)bs, (void)bps;
     assert_true(m > 0 && n > 0 && k > 0);
     seen.tall = m > seen.tall ? m : seen.tall;
     if (lies_in(b, seen.b, seen.b_floats))
         seen.read_b += n * k;
     seen.longest = k > seen.longest ? k : seen.longest;
+    seen.by_row += mode & ISO_STRIP_BY_ROW ? n * k : 0;
     zero(c, ldc, m, n);
 }
 
@@ -249,9 +251,9 @@ static void a_transposed_b(void **unused) {
 #endif
 }
 
+static size_t in_one_run;
 static void check_streams(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
                           const struct iso_gemm_plan *plan) {
-    (void)machine;
     const size_t blocks = (s->n + plan->columns - 1) / plan->columns;
     const size_t strips = (s->m + plan->mr - 1) / plan->mr;
     const size_t steps = (s->k + ISO_K_BLOCK - 1) / ISO_K_BLOCK;
@@ -259,16 +261,22 @@ static void check_streams(const struct iso_gemm_shape *s, const struct iso_gemm_
     assert_int_equal(seen.packed_b, 0);
     assert_int_equal(seen.read_b, strips * s->n * s->k);
     assert_int_equal(seen.tall, (s->m + strips - 1) / strips);
-    assert_int_equal(seen.longest, iso_min_size(plan->streams, iso_min_size(s->k, ISO_K_BLOCK)));
+    const size_t streams = plan->streams == 1 ? ISO_K_BLOCK : plan->streams;
+    assert_int_equal(seen.longest, iso_min_size(streams, iso_min_size(s->k, ISO_K_BLOCK)));
+    /* One row of A and a B whose rows follow each other: in one run, if its sums stay in L1. */
+    const int by_row =
+        s->m == 1 && plan->tasks == 1 && s->ldb == s->n && s->n <= TUNED(machine, by_row);
+    assert_int_equal(seen.by_row, by_row ? s->n * s->k : 0);
+    in_one_run += (size_t)by_row;
     assert_int_equal(seen.finished, s->m * s->n * (steps - 1));
     checked++;
 }
 
 static void streams(void **unused) {
     (void)unused;
-    static const size_t shapes[][3] = {{1, 5000, 600}, {1, 600, 500},   {2, 9000, 300},
-                                       {7, 9000, 512}, {16, 9000, 400}, {15, 9000, 700},
-                                       {30, 9000, 512}};
+    static const size_t shapes[][3] = {{1, 5000, 600},  {1, 600, 500},  {1, 600, 1500},
+                                       {2, 9000, 300},  {7, 9000, 512}, {16, 9000, 400},
+                                       {15, 9000, 700}, {30, 9000, 512}};
     checked = 0;
     for (size_t i = 0; i < COUNT(shapes) * WAYS * 2; i++) {
         const size_t *of = shapes[i / WAYS / 2];
@@ -277,6 +285,9 @@ static void streams(void **unused) {
         run(&s, &plain, i % WAYS, ISO_GEMM_STREAMS, check_streams);
     }
     assert_true(checked > 0);
+#ifdef __x86_64__
+    assert_true(in_one_run > 0);
+#endif
 }
 
 /* --------------------------------------------------------------------------------- epilogues */

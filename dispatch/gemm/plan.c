@@ -260,14 +260,17 @@ static size_t strip_mr(const struct iso_gemm_plan *p, const struct iso_gemm_shap
     return most;
 }
 
-/* Rows of B side by side: from L3, and with many rows of A, more, so that sums pass through C less
- * often, but not as many where two of them pass, that of this block of k and the others'. Nor where
- * an L3 is fast as long as other cores do not use it: down many rows, a few lines of each, tiles
- * would take three times as long when they do not. */
-static size_t streams_of(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine) {
+/* Rows of B side by side. One row of A: those of a block of k, for the kernel to choose from; or
+ * one, where they follow each other and the sums stay in L1, so that B is one run. Else: from L3,
+ * and with many rows of A, more, so that sums pass through C less often, but not as many where two
+ * of them pass, that of this block of k and the others'. Nor where an L3 is fast as long as other
+ * cores do not use it: down many rows, a few lines of each, tiles would take three times as long
+ * when they do not. */
+static size_t streams_of(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
+                         size_t tasks) {
     const size_t most = TUNED(machine, streams);
     if (s->m == 1)
-        return ISO_K_BLOCK;
+        return tasks == 1 && s->ldb == s->n && s->n <= TUNED(machine, by_row) ? 1 : ISO_K_BLOCK;
     if (s->m <= ISO_GEMM_FEW_ROWS || most <= ISO_GEMM_STREAMS_MEMORY ||
         iso_gemm_level_of_b(s, machine) == ISO_GEMM_MEMORY)
         return ISO_GEMM_STREAMS_MEMORY;
@@ -301,12 +304,12 @@ struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *s,
                         (s->m <= p.mr || s->m * s->k <= TUNED(machine, strips_floats)) &&
                         iso_gemm_reads_strips(machine->kernels, s->m, s->k, s->lda, p.mr);
     p.strip_sums = own_sums && ends_with_strip(p.way, s->k);
+    p.tasks = tasks_of(s->m, s->n, s->k, s->threads);
     if (p.way == ISO_GEMM_STREAMS)
-        p.streams = streams_of(s, machine);
+        p.streams = streams_of(s, machine, p.tasks);
     if (!own_sums)
         p.group = group_of(p.way, s, s->m, machine);
     p.next = prefetches(p.way, s, machine);
-    p.tasks = tasks_of(s->m, s->n, s->k, s->threads);
     set_blocks(&p, s, machine->kernels);
     set_scratch(&p, machine->kernels, s->m, p.way == ISO_GEMM_STREAMS ? p.columns : s->n, s->k,
                 p.a_in_place || p.strips_in_place, own_sums);

@@ -50,7 +50,7 @@ struct iso_gemm_plan {
     int next;       /* what of a transposed B is prefetched: ISO_DIRECT_NEXT, _AHEAD or 0 */
     size_t group;   /* rows of A that are copied into L2, where B passes them; 0: none */
     size_t mr;      /* rows of a strip, at most */
-    size_t streams; /* STREAMS: rows of B at a time */
+    size_t streams; /* STREAMS: rows of B at a time; 1: all of them in one run */
 };
 
 struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *shape,

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * Few rows of A with a large row-major B: along the rows of B, several of them at a time, so that
- * memory is read in long runs. The sums of a chain wait in C meanwhile.
+ * memory is read in long runs, or with one row of A as a single one. The sums of a chain wait in C
+ * meanwhile.
  */
 #include "product.h"
 
 void iso_product_streams(const struct iso_product *t, size_t j0, size_t n, float *scratch) {
     const struct iso_kernels *kernels = t->machine.kernels;
     const size_t mr = t->plan.mr, strips = (t->m + mr - 1) / mr;
-    const size_t rows = (t->m + strips - 1) / strips, streams = t->plan.streams;
+    const size_t rows = (t->m + strips - 1) / strips;
+    const int by_row = t->plan.streams == 1 ? ISO_STRIP_BY_ROW : 0;
+    const size_t streams = by_row ? ISO_K_BLOCK : t->plan.streams;
     const int own = iso_needs_own_sums(t->e, t->c); /* of one row */
     float *waiting = scratch + t->plan.a_floats;    /* sums */
     float *c = own ? waiting : t->c + j0, *later_sums = own ? waiting + n : waiting;
@@ -27,7 +30,7 @@ void iso_product_streams(const struct iso_product *t, size_t j0, size_t n, float
                 kernels->gemm_strip(sums + i * ld, ld, a + i * k + p * width, width,
                                     t->b + (p0 + p) * t->bs + j0, t->bs, ISO_PANEL,
                                     iso_min_size(t->m - i, rows), n, iso_min_size(k - p, streams),
-                                    p ? ISO_STRIP_CONTINUE : ISO_STRIP_ASSIGN);
+                                    (p ? ISO_STRIP_CONTINUE : ISO_STRIP_ASSIGN) | by_row);
         if (p0) {
             const struct iso_epilogue add = {.alpha = 1.0f, .residual = c, .ldr = ldc};
             kernels->gemm_epilogue(c, ldc, sums, ld, t->m, n, &add);

@@ -140,6 +140,31 @@ static void along_some(float *c, size_t ldc, const float *a, size_t ai, size_t a
 }
 /* clang-format on */
 
+/* One row of A, and a row of B after the other. All of B lies in one run, which is read as such:
+ * the hardware prefetches it best, and few instructions for each line let the core run ahead. */
+static ISO_ONE_COPY void gemm_by_row(float *c, const float *a, size_t ap, const float *b, size_t bs,
+                                     size_t n, size_t k, int more) {
+    if (!more)
+        memset(c, 0, n * sizeof *c);
+    for (size_t p = 0; p < k; p++, a += ap, b += bs) {
+        const vf av = vf_set1(*a);
+        size_t j = 0;
+        for (; n - j >= 8 * VF_N; j += 8 * VF_N) {
+            vf t[8];
+            ISO_UNROLLED (v, 8) {
+                t[v] = vf_load(b + j + v * VF_N);
+                ISO_LOADED(t[v]);
+            }
+            ISO_UNROLLED (v, 8)
+                vf_store(c + j + v * VF_N, vf_fma(av, t[v], vf_load(c + j + v * VF_N)));
+        }
+        for (; n - j >= VF_N; j += VF_N)
+            vf_store(c + j, vf_fma(av, vf_load(b + j), vf_load(c + j)));
+        if (j < n)
+            vf_store_n(c + j, vf_fma(av, vf_load_n(b + j, n - j), vf_load_n(c + j, n - j)), n - j);
+    }
+}
+
 /* The same with the modes of gemm_strip. */
 static void gemm_along(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const float *b,
                        size_t bs, size_t m, size_t n, size_t k, int mode) {

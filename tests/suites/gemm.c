@@ -21,6 +21,7 @@
  * layout 0: packed panels; 1: row-major, ldb = n + bgap; 2: panels with gaps between rows and
  * panels.
  */
+enum { STRIP_SUMS = ISO_STRIP_ADD | ISO_STRIP_CONTINUE }; /* what becomes of C */
 enum { S_M, S_N, S_K, S_MODE, S_STEP, S_AGAP, S_LAYOUT, S_BGAP, S_CGAP };
 enum { S_C, S_A, S_B };
 
@@ -112,6 +113,18 @@ static void strip_cases(struct iso_check_cases *l) {
                 iso_add(l, 10, t % 4 ? ISO_CHECK_FILL_UNIFORM : ISO_CHECK_FILL_INTEGER,
                         ISO_CHECK_CASE_TRAPLESS, m, 9000 / along_k[k] + t % 17, along_k[k], mode,
                         99, gaps[t % 5], 1, gaps[t / 2 % 5], gaps[t / 3 % 5]);
+    /* B in one run: tiles, vectors, and a part of one; all alignments */
+    for (size_t n = 1; n <= 300; n += n % 3 + 1)
+        for (size_t k = 0; k < iso_count(along_k); k++, t++)
+            iso_add(l, 40, t % 4 ? ISO_CHECK_FILL_UNIFORM : ISO_CHECK_FILL_INTEGER,
+                    ISO_CHECK_CASE_TRAPLESS | (n % 50 == 3 ? ISO_CHECK_CASE_ALIGN : 0), 1, n,
+                    along_k[k], ISO_STRIP_BY_ROW | (t % 2 ? ISO_STRIP_CONTINUE : ISO_STRIP_ASSIGN),
+                    99, t % 3, 1, gaps[t % 5], 0);
+    for (unsigned fill = 0; fill < ISO_CHECK_FILL_COUNT; fill++)
+        for (size_t more = 0; more < 2; more++)
+            iso_add(l, 4, fill, iso_check_fill_is_finite(fill) ? ISO_CHECK_CASE_TRAPLESS : 0, 1,
+                    150, 33, ISO_STRIP_BY_ROW | (more ? ISO_STRIP_CONTINUE : ISO_STRIP_ASSIGN), 99,
+                    0, 1, 0, 0);
     for (size_t mode = 0; mode < 3; mode++) /* results that are subnormal */
         iso_add(l, 1, ISO_CHECK_FILL_SMALL, ISO_CHECK_CASE_TRAPLESS, 9, 49, 33, mode, 99, 1, mode,
                 3, 1);
@@ -140,7 +153,7 @@ static size_t strip_b(const struct strip *s, size_t p, size_t j) {
 
 static void strip_setup(struct iso_check_operands *o, const struct iso_check_case *c) {
     struct strip s = strip_of(c);
-    if (c->p[S_MODE] == ISO_STRIP_ASSIGN)
+    if ((c->p[S_MODE] & STRIP_SUMS) == ISO_STRIP_ASSIGN)
         iso_check_out(o, "c", s.m, s.n, s.ldc);
     else
         iso_check_inout_f32(o, "c", s.m, s.n, s.ldc, c->fill);
@@ -190,16 +203,17 @@ static void strip_reference(struct iso_check_operands *o, const struct iso_check
     double *expect = judge ? iso_check_expect(o, S_C) : NULL,
            *bound = judge ? iso_check_bound(o, S_C) : NULL;
     bool quality = c->fill == ISO_CHECK_FILL_UNIFORM && s.k;
+    const size_t mode = c->p[S_MODE] & STRIP_SUMS;
     for (size_t i = 0; i < s.m; i++) {
         for (size_t j = 0; j < s.n; j++) {
             const float *bj = b + j / ISO_PANEL * s.bps + j % ISO_PANEL;
             size_t e = i * s.n + j;
-            float old = c->p[S_MODE] == ISO_STRIP_ASSIGN ? 0 : c0[i * s.ldc + j];
-            if (c->p[S_MODE] == ISO_STRIP_CONTINUE)
+            float old = mode == ISO_STRIP_ASSIGN ? 0 : c0[i * s.ldc + j];
+            if (mode == ISO_STRIP_CONTINUE)
                 exact[e] = iso_oracle_chain(old, a + i, s.as, bj, s.bs, s.k);
             else
                 exact[e] = iso_oracle_chain(0, a + i, s.as, bj, s.bs, s.k);
-            if (c->p[S_MODE] == ISO_STRIP_ADD)
+            if (mode == ISO_STRIP_ADD)
                 exact[e] = old + exact[e];
             if (!judge)
                 continue;
@@ -240,6 +254,8 @@ static void strip_random(struct iso_check_case *c, struct iso_check_random *r) {
     p[S_LAYOUT] = iso_check_random_below(r, 3);
     p[S_BGAP] = iso_check_random_gap(r);
     p[S_CGAP] = iso_check_random_gap(r);
+    if (p[S_M] == 1 && p[S_LAYOUT] == 1 && p[S_MODE] != ISO_STRIP_ADD)
+        p[S_MODE] |= iso_check_random_below(r, 2) ? ISO_STRIP_BY_ROW : 0;
     c->fill = (unsigned)iso_check_random_below(r, ISO_CHECK_FILL_ALL);
     c->flags = iso_check_fill_is_finite(c->fill) ? ISO_CHECK_CASE_TRAPLESS : 0;
 }
