@@ -251,7 +251,7 @@ static void a_transposed_b(void **unused) {
 #endif
 }
 
-static size_t in_one_run;
+static size_t in_one_run, by_k;
 static void check_streams(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
                           const struct iso_gemm_plan *plan) {
     const size_t blocks = (s->n + plan->columns - 1) / plan->columns;
@@ -263,10 +263,13 @@ static void check_streams(const struct iso_gemm_shape *s, const struct iso_gemm_
     assert_int_equal(seen.tall, (s->m + strips - 1) / strips);
     const size_t streams = plan->streams == 1 ? ISO_K_BLOCK : plan->streams;
     assert_int_equal(seen.longest, iso_min_size(streams, iso_min_size(s->k, ISO_K_BLOCK)));
-    /* One row of A and a B whose rows follow each other: in one run, if its sums stay in L1. */
+    /* One row of A and a B whose rows follow each other: in one run, if its sums stay in L1, and a
+     * block of k for each task. */
     const int by_row =
-        s->m == 1 && plan->tasks == 1 && s->ldb == s->n && s->n <= TUNED(machine, by_row);
+        s->m == 1 && s->ldb == s->n && s->n <= TUNED(machine, by_row) && steps >= plan->tasks;
     assert_int_equal(seen.by_row, by_row ? s->n * s->k : 0);
+    assert_int_equal(plan->by_k, by_row && plan->tasks > 1);
+    by_k += (size_t)plan->by_k;
     in_one_run += (size_t)by_row;
     assert_int_equal(seen.finished, s->m * s->n * (steps - 1));
     checked++;
@@ -286,7 +289,7 @@ static void streams(void **unused) {
     }
     assert_true(checked > 0);
 #ifdef __x86_64__
-    assert_true(in_one_run > 0);
+    assert_true(in_one_run > by_k && by_k > 0);
 #endif
 }
 

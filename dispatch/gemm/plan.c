@@ -164,6 +164,12 @@ static void set_scratch(struct iso_gemm_plan *p, const struct iso_kernels *kerne
     p->task_floats = iso_round_up(p->b_floats + p->a_floats + floats, ISO_LINE);
 }
 
+/* One row whose tasks take blocks of k: the sums of all of these. */
+static size_t task_floats_by_k(size_t n, size_t k, size_t tasks) {
+    const size_t blocks = (k + ISO_K_BLOCK - 1) / ISO_K_BLOCK;
+    return (blocks + tasks - 1) / tasks * iso_round_up(n, ISO_PANEL);
+}
+
 /* Fewer where there is too little work. One row waits for B and takes as long as two. */
 static size_t tasks_of(size_t m, size_t n, size_t k, size_t threads) {
     const double work = (double)(m == 1 ? 2 : m) * (double)n * (double)k; /* size_t may overflow */
@@ -269,8 +275,9 @@ static size_t strip_mr(const struct iso_gemm_plan *p, const struct iso_gemm_shap
 static size_t streams_of(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
                          size_t tasks) {
     const size_t most = TUNED(machine, streams);
+    const int in_one_run = s->ldb == s->n && s->n <= TUNED(machine, by_row);
     if (s->m == 1)
-        return tasks == 1 && s->ldb == s->n && s->n <= TUNED(machine, by_row) ? 1 : ISO_K_BLOCK;
+        return in_one_run && s->k > (tasks - 1) * ISO_K_BLOCK ? 1 : ISO_K_BLOCK;
     if (s->m <= ISO_GEMM_FEW_ROWS || most <= ISO_GEMM_STREAMS_MEMORY ||
         iso_gemm_level_of_b(s, machine) == ISO_GEMM_MEMORY)
         return ISO_GEMM_STREAMS_MEMORY;
@@ -307,12 +314,15 @@ struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *s,
     p.tasks = tasks_of(s->m, s->n, s->k, s->threads);
     if (p.way == ISO_GEMM_STREAMS)
         p.streams = streams_of(s, machine, p.tasks);
+    p.by_k = p.streams == 1 && p.tasks > 1;
     if (!own_sums)
         p.group = group_of(p.way, s, s->m, machine);
     p.next = prefetches(p.way, s, machine);
     set_blocks(&p, s, machine->kernels);
     set_scratch(&p, machine->kernels, s->m, p.way == ISO_GEMM_STREAMS ? p.columns : s->n, s->k,
                 p.a_in_place || p.strips_in_place, own_sums);
+    if (p.by_k)
+        p.task_floats = task_floats_by_k(s->n, s->k, p.tasks);
     return p;
 }
 
@@ -351,6 +361,11 @@ iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
             set_scratch(&p, machine->kernels, rows[way], n, s.k, reads_a_in_place(way, s.trans_a),
                         sums && !p.group);
             most = p.task_floats > most ? p.task_floats : most;
+        }
+        if (way == ISO_GEMM_STREAMS && tasks > 1) {
+            const size_t columns = iso_min_size(s.n, TUNED(machine, by_row));
+            const size_t by_k = task_floats_by_k(columns, s.k, tasks);
+            most = by_k > most ? by_k : most;
         }
         if (iso_mul_overflows(&these, tasks, most))
             return ISOBIT_E_OVERFLOW;

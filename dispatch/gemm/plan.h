@@ -51,6 +51,7 @@ struct iso_gemm_plan {
     size_t group;   /* rows of A that are copied into L2, where B passes them; 0: none */
     size_t mr;      /* rows of a strip, at most */
     size_t streams; /* STREAMS: rows of B at a time; 1: all of them in one run */
+    int by_k;       /* of which tasks take blocks of k, with sums of their own */
 };
 
 struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *shape,

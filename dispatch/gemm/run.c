@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a plan to tasks. Work is cut by rows and columns of C only, never by k.
+ * From a plan to tasks. Work is cut by rows and columns of C, and for one row of A by the blocks of
+ * k that all sums are made of, which are added in their order.
  */
 #include "../packed_weights.h"
 
@@ -46,7 +47,8 @@ void iso_product_by_way(const struct iso_product *t, size_t i, size_t m, size_t 
 static void run_blocks(void *arg, size_t task) {
     const struct iso_product *t = arg;
     const size_t rows = t->plan.rows, chunks = (t->n + t->plan.columns - 1) / t->plan.columns;
-    const size_t blocks = (t->m + rows - 1) / rows * chunks;
+    const size_t blocks =
+        t->plan.by_k ? (t->k + ISO_K_BLOCK - 1) / ISO_K_BLOCK : (t->m + rows - 1) / rows * chunks;
     float *scratch = t->scratch + task * t->plan.task_floats;
     int packed = 0;
     for (size_t d = 0; d < t->owners; d++) {
@@ -56,6 +58,10 @@ static void run_blocks(void *arg, size_t task) {
             at = at * t->owners + owner;
             if (at >= blocks)
                 break;
+            if (t->plan.by_k) {
+                iso_product_streams_block(t, at);
+                continue;
+            }
             const size_t i = at / chunks * rows, j = at % chunks * t->plan.columns;
             const size_t m = iso_min_size(t->m - i, rows);
             const size_t n = iso_min_size(t->n - j, t->plan.columns);
@@ -84,6 +90,8 @@ static __attribute__((noinline)) iso_status run_with_scratch(const iso_context *
     for (size_t i = 0; i < t->owners; i++)
         atomic_init(&taken[i], 0);
     iso_parallel(context, t->plan.tasks, run_blocks, t);
+    if (t->plan.by_k)
+        iso_product_streams_sum(t);
     free(owned);
     return ISOBIT_OK;
 }

@@ -6,6 +6,28 @@
  */
 #include "product.h"
 
+/* Where the sums of a block of k wait, of tasks that take these. */
+static float *sums_of_block(const struct iso_product *t, size_t block) {
+    const int in_c = block == 0 && !iso_needs_own_sums(t->e, t->c);
+    return in_c ? t->c : t->scratch + block * iso_round_up(t->n, ISO_PANEL);
+}
+
+void iso_product_streams_block(const struct iso_product *t, size_t block) {
+    const size_t p = block * ISO_K_BLOCK;
+    t->machine.kernels->gemm_strip(
+        sums_of_block(t, block), t->n, t->a + p * t->ap, t->ap, t->b + p * t->bs, t->bs, ISO_PANEL,
+        1, t->n, iso_min_size(t->k - p, ISO_K_BLOCK), ISO_STRIP_ASSIGN | ISO_STRIP_BY_ROW);
+}
+
+/* In the order of iso_product_streams, whoever computed them. */
+void iso_product_streams_sum(const struct iso_product *t) {
+    float *c = sums_of_block(t, 0);
+    const struct iso_epilogue add = {.alpha = 1.0f, .residual = c, .ldr = t->n};
+    for (size_t block = 1; block * ISO_K_BLOCK < t->k; block++)
+        t->machine.kernels->gemm_epilogue(c, t->n, sums_of_block(t, block), t->n, 1, t->n, &add);
+    iso_finish(t, t->e, c, t->n, 0, 0, 1, t->n);
+}
+
 void iso_product_streams(const struct iso_product *t, size_t j0, size_t n, float *scratch) {
     const struct iso_kernels *kernels = t->machine.kernels;
     const size_t mr = t->plan.mr, strips = (t->m + mr - 1) / mr;
