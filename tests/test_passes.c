@@ -263,10 +263,10 @@ static void check_streams(const struct iso_gemm_shape *s, const struct iso_gemm_
     assert_int_equal(seen.tall, (s->m + strips - 1) / strips);
     const size_t streams = plan->streams == 1 ? ISO_K_BLOCK : plan->streams;
     assert_int_equal(seen.longest, iso_min_size(streams, iso_min_size(s->k, ISO_K_BLOCK)));
-    /* One row of A and a B whose rows follow each other: in one run, if its sums stay in L1, and a
+    /* Few rows of A and a B whose rows follow each other: in one run, if sums stay in L1, and a
      * block of k for each task. */
-    const int by_row =
-        s->m == 1 && s->ldb == s->n && s->n <= TUNED(machine, by_row) && steps >= plan->tasks;
+    const int by_row = s->m <= ISO_GEMM_FEW_ROWS && s->ldb == s->n &&
+                       s->m * s->n <= TUNED(machine, by_row) && steps >= plan->tasks;
     assert_int_equal(seen.by_row, by_row ? s->n * s->k : 0);
     assert_int_equal(plan->by_k, by_row && plan->tasks > 1);
     by_k += (size_t)plan->by_k;

@@ -164,10 +164,14 @@ static void set_scratch(struct iso_gemm_plan *p, const struct iso_kernels *kerne
     p->task_floats = iso_round_up(p->b_floats + p->a_floats + floats, ISO_LINE);
 }
 
-/* One row whose tasks take blocks of k: the sums of all of these. */
-static size_t task_floats_by_k(size_t n, size_t k, size_t tasks) {
+/* Tasks that take blocks of k: so many, each with sums and a strip of A. One row lies as a strip.
+ */
+static size_t blocks_by_k(size_t k, size_t tasks) {
     const size_t blocks = (k + ISO_K_BLOCK - 1) / ISO_K_BLOCK;
-    return (blocks + tasks - 1) / tasks * iso_round_up(n, ISO_PANEL);
+    return (blocks + tasks - 1) / tasks;
+}
+static size_t block_floats_by_k(size_t m, size_t sums) {
+    return iso_round_up(sums + (m > 1 ? m * ISO_K_BLOCK : 0), ISO_LINE);
 }
 
 /* Fewer where there is too little work. One row waits for B and takes as long as two. */
@@ -266,18 +270,20 @@ static size_t strip_mr(const struct iso_gemm_plan *p, const struct iso_gemm_shap
     return most;
 }
 
-/* Rows of B side by side. One row of A: those of a block of k, for the kernel to choose from; or
- * one, where they follow each other and the sums stay in L1, so that B is one run. Else: from L3,
- * and with many rows of A, more, so that sums pass through C less often, but not as many where two
- * of them pass, that of this block of k and the others'. Nor where an L3 is fast as long as other
- * cores do not use it: down many rows, a few lines of each, tiles would take three times as long
- * when they do not. */
+/* Rows of B side by side. One, where they follow each other and the sums of few rows of A stay in
+ * L1: B is a single run. Else, with one row of A, those of a block of k, for the kernel to choose
+ * from. Of many rows from L3 more, so that sums pass through C less often, but not as many where
+ * two of them pass, that of this block of k and the others'. Nor where an L3 is fast as long as
+ * other cores do not use it: down many rows, a few lines of each, tiles would take three times as
+ * long when they do not. */
 static size_t streams_of(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
                          size_t tasks) {
     const size_t most = TUNED(machine, streams);
-    const int in_one_run = s->ldb == s->n && s->n <= TUNED(machine, by_row);
+    if (s->m <= ISO_GEMM_FEW_ROWS && s->ldb == s->n && s->m * s->n <= TUNED(machine, by_row) &&
+        s->k > (tasks - 1) * ISO_K_BLOCK)
+        return 1;
     if (s->m == 1)
-        return in_one_run && s->k > (tasks - 1) * ISO_K_BLOCK ? 1 : ISO_K_BLOCK;
+        return ISO_K_BLOCK;
     if (s->m <= ISO_GEMM_FEW_ROWS || most <= ISO_GEMM_STREAMS_MEMORY ||
         iso_gemm_level_of_b(s, machine) == ISO_GEMM_MEMORY)
         return ISO_GEMM_STREAMS_MEMORY;
@@ -321,8 +327,11 @@ struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *s,
     set_blocks(&p, s, machine->kernels);
     set_scratch(&p, machine->kernels, s->m, p.way == ISO_GEMM_STREAMS ? p.columns : s->n, s->k,
                 p.a_in_place || p.strips_in_place, own_sums);
-    if (p.by_k)
-        p.task_floats = task_floats_by_k(s->n, s->k, p.tasks);
+    if (p.by_k) {
+        p.block_floats = block_floats_by_k(s->m, s->m * s->n);
+        p.task_floats = blocks_by_k(s->k, p.tasks) * p.block_floats;
+        p.a_floats = 0;
+    }
     return p;
 }
 
@@ -362,9 +371,10 @@ iso_status iso_gemm_promise(size_t *floats, const struct iso_gemm_shape *shape,
                         sums && !p.group);
             most = p.task_floats > most ? p.task_floats : most;
         }
-        if (way == ISO_GEMM_STREAMS && tasks > 1) {
-            const size_t columns = iso_min_size(s.n, TUNED(machine, by_row));
-            const size_t by_k = task_floats_by_k(columns, s.k, tasks);
+        if (way == ISO_GEMM_STREAMS && tasks > 1 && TUNED(machine, by_row)) {
+            const size_t few = iso_min_size(rows[way], ISO_GEMM_FEW_ROWS);
+            const size_t by_row = iso_min_size(few * s.n, TUNED(machine, by_row));
+            const size_t by_k = blocks_by_k(s.k, tasks) * block_floats_by_k(few, by_row);
             most = by_k > most ? by_k : most;
         }
         if (iso_mul_overflows(&these, tasks, most))

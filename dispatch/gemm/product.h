@@ -49,7 +49,7 @@ void iso_product_block(const struct iso_product *t, size_t i, size_t m, size_t j
                        float *scratch);
 /* All rows. */
 void iso_product_streams(const struct iso_product *t, size_t j, size_t n, float *scratch);
-/* One row: the sums of a block of k; those of all blocks together. */
+/* All rows and columns: the sums of a block of k; those of all blocks together. */
 void iso_product_streams_block(const struct iso_product *t, size_t block);
 void iso_product_streams_sum(const struct iso_product *t);
 void iso_product_transposed_c(const struct iso_product *t, size_t j, size_t n, float *scratch,

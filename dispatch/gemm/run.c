@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a plan to tasks. Work is cut by rows and columns of C, and for one row of A by the blocks of
- * k that all sums are made of, which are added in their order.
+ * From a plan to tasks. Work is cut by rows and columns of C, and for few rows of A by the blocks
+ * of k that all sums are made of, which are added in their order.
  */
 #include "../packed_weights.h"
 

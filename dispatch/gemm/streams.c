@@ -1,31 +1,43 @@
 /* SPDX-License-Identifier: MIT
  *
  * Few rows of A with a large row-major B: along the rows of B, several of them at a time, so that
- * memory is read in long runs, or with one row of A as a single one. The sums of a chain wait in C
+ * memory is read in long runs, or as a single one. The sums of a chain wait in C
  * meanwhile.
  */
 #include "product.h"
 
-/* Where the sums of a block of k wait, of tasks that take these. */
-static float *sums_of_block(const struct iso_product *t, size_t block) {
+/* Of tasks that take blocks of k: where the sums of a block wait, and with which ld. */
+static float *sums_of_block(const struct iso_product *t, size_t block, size_t *ld) {
     const int in_c = block == 0 && !iso_needs_own_sums(t->e, t->c);
-    return in_c ? t->c : t->scratch + block * iso_round_up(t->n, ISO_PANEL);
+    *ld = in_c ? t->ldc : t->n;
+    return in_c ? t->c : t->scratch + block * t->plan.block_floats;
 }
 
 void iso_product_streams_block(const struct iso_product *t, size_t block) {
-    const size_t p = block * ISO_K_BLOCK;
-    t->machine.kernels->gemm_strip(
-        sums_of_block(t, block), t->n, t->a + p * t->ap, t->ap, t->b + p * t->bs, t->bs, ISO_PANEL,
-        1, t->n, iso_min_size(t->k - p, ISO_K_BLOCK), ISO_STRIP_ASSIGN | ISO_STRIP_BY_ROW);
+    const struct iso_kernels *kernels = t->machine.kernels;
+    const size_t p = block * ISO_K_BLOCK, k = iso_min_size(t->k - p, ISO_K_BLOCK);
+    const float *a = t->a + p * t->ap;
+    size_t width = t->ap, ld;
+    float *sums = sums_of_block(t, block, &ld);
+    if (t->m > 1) {
+        float *strip = t->scratch + block * t->plan.block_floats + t->m * t->n;
+        kernels->gemm_pack(strip, a, t->ai, t->ap, t->m, k, t->m);
+        a = strip, width = t->m;
+    }
+    kernels->gemm_strip(sums, ld, a, width, t->b + p * t->bs, t->bs, ISO_PANEL, t->m, t->n, k,
+                        ISO_STRIP_ASSIGN | ISO_STRIP_BY_ROW);
 }
 
 /* In the order of iso_product_streams, whoever computed them. */
 void iso_product_streams_sum(const struct iso_product *t) {
-    float *c = sums_of_block(t, 0);
-    const struct iso_epilogue add = {.alpha = 1.0f, .residual = c, .ldr = t->n};
-    for (size_t block = 1; block * ISO_K_BLOCK < t->k; block++)
-        t->machine.kernels->gemm_epilogue(c, t->n, sums_of_block(t, block), t->n, 1, t->n, &add);
-    iso_finish(t, t->e, c, t->n, 0, 0, 1, t->n);
+    size_t ld, ld_block;
+    float *c = sums_of_block(t, 0, &ld);
+    const struct iso_epilogue add = {.alpha = 1.0f, .residual = c, .ldr = ld};
+    for (size_t block = 1; block * ISO_K_BLOCK < t->k; block++) {
+        const float *sums = sums_of_block(t, block, &ld_block);
+        t->machine.kernels->gemm_epilogue(c, ld, sums, ld_block, t->m, t->n, &add);
+    }
+    iso_finish(t, t->e, c, ld, 0, 0, t->m, t->n);
 }
 
 void iso_product_streams(const struct iso_product *t, size_t j0, size_t n, float *scratch) {

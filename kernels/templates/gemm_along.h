@@ -140,28 +140,52 @@ static void along_some(float *c, size_t ldc, const float *a, size_t ai, size_t a
 }
 /* clang-format on */
 
-/* One row of A, and a row of B after the other. All of B lies in one run, which is read as such:
- * the hardware prefetches it best, and few instructions for each line let the core run ahead. */
-static ISO_ONE_COPY void gemm_by_row(float *c, const float *a, size_t ap, const float *b, size_t bs,
-                                     size_t n, size_t k, int more) {
-    if (!more)
-        memset(c, 0, n * sizeof *c);
+/* A row of B after the other. All of B lies in one run, which is read as such: the hardware
+ * prefetches it best, and few instructions for each line let the core run ahead. */
+#define BY_ROW_VECTORS 8
+static inline __attribute__((always_inline)) void by_row(float *c, size_t ldc, const float *a,
+                                                         size_t ap, const float *b, size_t bs,
+                                                         const size_t m, size_t n, size_t k) {
     for (size_t p = 0; p < k; p++, a += ap, b += bs) {
-        const vf av = vf_set1(*a);
+        vf av[ALONG_ROWS];
         size_t j = 0;
-        for (; n - j >= 8 * VF_N; j += 8 * VF_N) {
-            vf t[8];
-            ISO_UNROLLED (v, 8) {
-                t[v] = vf_load(b + j + v * VF_N);
-                ISO_LOADED(t[v]);
+        ISO_UNROLLED (i, m)
+            av[i] = vf_set1(a[i]);
+        for (; n - j >= BY_ROW_VECTORS * VF_N; j += BY_ROW_VECTORS * VF_N) {
+            vf bv[BY_ROW_VECTORS];
+            float *q = c + j;
+            ISO_UNROLLED (v, BY_ROW_VECTORS) {
+                bv[v] = vf_load(b + j + v * VF_N);
+                ISO_LOADED(bv[v]);
             }
-            ISO_UNROLLED (v, 8)
-                vf_store(c + j + v * VF_N, vf_fma(av, t[v], vf_load(c + j + v * VF_N)));
+            ISO_UNROLLED (i, m) {
+                ISO_UNROLLED (v, BY_ROW_VECTORS)
+                    vf_store(q + v * VF_N, vf_fma(av[i], bv[v], vf_load(q + v * VF_N)));
+                ISO_NEXT_ROW(q, ldc, i, m);
+            }
         }
-        for (; n - j >= VF_N; j += VF_N)
-            vf_store(c + j, vf_fma(av, vf_load(b + j), vf_load(c + j)));
-        if (j < n)
-            vf_store_n(c + j, vf_fma(av, vf_load_n(b + j, n - j), vf_load_n(c + j, n - j)), n - j);
+        for (; j < n; j += VF_N) {
+            const size_t width = n - j < VF_N ? n - j : VF_N;
+            const vf bv = load_w(b + j, width);
+            ISO_UNROLLED (i, m) {
+                float *q = c + i * ldc + j;
+                store_w(q, vf_fma(av[i], bv, load_w(q, width)), width);
+            }
+        }
+    }
+}
+
+static ISO_ONE_COPY void gemm_by_row(float *c, size_t ldc, const float *a, size_t ap,
+                                     const float *b, size_t bs, size_t m, size_t n, size_t k,
+                                     int more) {
+    for (size_t i = 0; i < m && !more; i++)
+        memset(c + i * ldc, 0, n * sizeof *c);
+    switch (m) {
+    case 1: by_row(c, ldc, a, ap, b, bs, 1, n, k); break;
+    case 2: by_row(c, ldc, a, ap, b, bs, 2, n, k); break;
+    case 3: by_row(c, ldc, a, ap, b, bs, 3, n, k); break;
+    case 4: by_row(c, ldc, a, ap, b, bs, 4, n, k); break;
+    default: break;
     }
 }
 

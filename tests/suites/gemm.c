@@ -117,14 +117,16 @@ static void strip_cases(struct iso_check_cases *l) {
     for (size_t n = 1; n <= 300; n += n % 3 + 1)
         for (size_t k = 0; k < iso_count(along_k); k++, t++)
             iso_add(l, 40, t % 4 ? ISO_CHECK_FILL_UNIFORM : ISO_CHECK_FILL_INTEGER,
-                    ISO_CHECK_CASE_TRAPLESS | (n % 50 == 3 ? ISO_CHECK_CASE_ALIGN : 0), 1, n,
-                    along_k[k], ISO_STRIP_BY_ROW | (t % 2 ? ISO_STRIP_CONTINUE : ISO_STRIP_ASSIGN),
-                    99, t % 3, 1, gaps[t % 5], 0);
+                    ISO_CHECK_CASE_TRAPLESS | (n % 50 == 3 ? ISO_CHECK_CASE_ALIGN : 0), 1 + t % 4,
+                    n, along_k[k],
+                    ISO_STRIP_BY_ROW | (t % 3 ? ISO_STRIP_CONTINUE : ISO_STRIP_ASSIGN), 99, t % 3,
+                    1, gaps[t % 5], gaps[t / 2 % 5]);
     for (unsigned fill = 0; fill < ISO_CHECK_FILL_COUNT; fill++)
-        for (size_t more = 0; more < 2; more++)
-            iso_add(l, 4, fill, iso_check_fill_is_finite(fill) ? ISO_CHECK_CASE_TRAPLESS : 0, 1,
-                    150, 33, ISO_STRIP_BY_ROW | (more ? ISO_STRIP_CONTINUE : ISO_STRIP_ASSIGN), 99,
-                    0, 1, 0, 0);
+        for (size_t i = 0; i < 8; i++)
+            iso_add(l, 4, fill, iso_check_fill_is_finite(fill) ? ISO_CHECK_CASE_TRAPLESS : 0,
+                    1 + i / 2, 150, 33,
+                    ISO_STRIP_BY_ROW | (i % 2 ? ISO_STRIP_CONTINUE : ISO_STRIP_ASSIGN), 99, 0, 1, 0,
+                    1);
     for (size_t mode = 0; mode < 3; mode++) /* results that are subnormal */
         iso_add(l, 1, ISO_CHECK_FILL_SMALL, ISO_CHECK_CASE_TRAPLESS, 9, 49, 33, mode, 99, 1, mode,
                 3, 1);
@@ -254,7 +256,7 @@ static void strip_random(struct iso_check_case *c, struct iso_check_random *r) {
     p[S_LAYOUT] = iso_check_random_below(r, 3);
     p[S_BGAP] = iso_check_random_gap(r);
     p[S_CGAP] = iso_check_random_gap(r);
-    if (p[S_M] == 1 && p[S_LAYOUT] == 1 && p[S_MODE] != ISO_STRIP_ADD)
+    if (p[S_M] <= 4 && p[S_LAYOUT] == 1 && p[S_MODE] != ISO_STRIP_ADD)
         p[S_MODE] |= iso_check_random_below(r, 2) ? ISO_STRIP_BY_ROW : 0;
     c->fill = (unsigned)iso_check_random_below(r, ISO_CHECK_FILL_ALL);
     c->flags = iso_check_fill_is_finite(c->fill) ? ISO_CHECK_CASE_TRAPLESS : 0;
