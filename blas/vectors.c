@@ -115,7 +115,7 @@ static float dot_strided(size_t n, struct const_vector x, struct const_vector y)
 /* A row of a matrix times a vector. */
 static iso_status dot(size_t n, const float *x, const float *y, float *sum) {
     iso_status status = iso_gemv_f32(sum, x, n, y, 1, n, 0, NULL);
-    if (iso_blas_again(status))
+    if (status && iso_blas_again(status))
         status = iso_gemv_f32(sum, x, n, y, 1, n, 0, NULL);
     return status;
 }

@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MOST_OF_DOT ((size_t)1 << 28) /* floats, whose bytes do not overflow */
+
 struct gemv_job {
     const struct iso_kernels *kernels;
     float *y;
@@ -49,10 +51,6 @@ static iso_status gemv_call(struct gemv_job *t, float *y, const float *w, size_t
         return ISOBIT_OK;
     }
     t->tasks = 1;
-    if (n == 1) { /* a dot product: a short one takes less time than a look at the machine */
-        t->kernels->gemv(y, w, ldw, x, 1, k, 0);
-        return ISOBIT_OK;
-    }
     const struct iso_gemm_machine machine = iso_gemm_this_machine(t->kernels);
     t->interleaved = TUNED(&machine, interleaved) != 0;
     if (n * k / n != k || n * k >= ISO_GEMM_SMALL_WORK / 4)
@@ -61,8 +59,23 @@ static iso_status gemv_call(struct gemv_job *t, float *y, const float *w, size_t
     return ISOBIT_OK;
 }
 
+/* A dot product, if nothing about it is unusual; else 0, and nothing is done. A short one takes
+ * less time than checks of any shape and a look at the machine. */
+static int try_dot(float *y, const float *w, size_t ldw, const float *x, size_t k,
+                   const iso_context *context) {
+    const struct iso_kernels *kernels;
+    const uintptr_t end = (uintptr_t)(y + 1), bytes = k * sizeof *y + sizeof *y;
+    if (k - 1 >= MOST_OF_DOT || ldw < k || !y || !w || !x || end - (uintptr_t)w < bytes ||
+        end - (uintptr_t)x < bytes || iso_context_kernels(&kernels, context))
+        return 0;
+    kernels->gemv(y, w, ldw, x, 1, k, 0);
+    return 1;
+}
+
 iso_status iso_gemv_f32(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
                         int trans_w, const iso_context *context) {
+    if (n == 1 && !trans_w && iso_verbose_is_off() && try_dot(y, w, ldw, x, k, context))
+        return ISOBIT_OK;
     if (trans_w)
         return iso_gemm_f32(y, n, x, k, w, ldw, 1, n, k, NULL, context);
     struct gemv_job t;

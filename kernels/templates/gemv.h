@@ -76,8 +76,21 @@ static inline __attribute__((always_inline)) void gemv_rows_from(float *y, const
         gemv_dots(y + j, 1, w + j * ldw, ldw, x, k, 1, head);
 }
 
+/* A dot product: not inlined, so that a short one does not set up the registers of many rows. */
+static ISO_ONE_COPY void gemv_one(float *y, const float *w, const float *x, size_t k) {
+    const size_t head = GEMV_HEAD(w, 0, k);
+    if (head > 0)
+        gemv_dots(y, 1, w, 0, x, k, 1, head);
+    else
+        gemv_dots(y, 1, w, 0, x, k, 1, 0);
+}
+
 static void gemv(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
                  int interleaved) {
+    if (n == 1) {
+        gemv_one(y, w, x, k);
+        return;
+    }
     const int row_by_row = !interleaved && gemv_row_by_row(n, k);
     const size_t head = GEMV_HEAD(w, ldw, k);
     if (head > 0)

@@ -491,8 +491,9 @@ void gemm_and_linear_do_not_see_the_batch(void **state) {
 /* Dot products of rows; with a W [k][n] a product with one row. */
 void gemv_has_its_orders(void **state) {
     (void)state;
-    static const size_t shapes[][2] = {{1, 1},     {5, 31},    {16, 32},    {33, 65},   {300, 77},
-                                       {70, 1000}, {800, 330}, {8500, 500}, {520, 2049}};
+    static const size_t shapes[][2] = {{1, 1},     {1, 300},    {1, 70000}, {5, 31},
+                                       {16, 32},   {33, 65},    {300, 77},  {70, 1000},
+                                       {800, 330}, {8500, 500}, {520, 2049}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         size_t n = shapes[i][0], k = shapes[i][1];
         for (int trans = 0; trans < 2; trans++) {

@@ -165,6 +165,17 @@ void pack_and_linear_refuse(void **state) {
     refuses(ISOBIT_E_ALIAS, GEMV(ec, ea, EK, ec + 1, 0));
     refuses(ISOBIT_E_ALIAS, GEMV(ec + 3, ec, EK, eb, 0));
 #undef GEMV
+#define DOT(y, w, ldw, x) iso_gemv_f32(y, w, ldw, x, 1, EK, 0, NULL)
+    refuses(ISOBIT_E_NULL, DOT(NULL, ea, EK, eb));
+    refuses(ISOBIT_E_NULL, DOT(ec, NULL, EK, eb));
+    refuses(ISOBIT_E_NULL, DOT(ec, ea, EK, NULL));
+    refuses(ISOBIT_E_LD, DOT(ec, ea, EK - 1, eb));
+    refuses(ISOBIT_E_OVERFLOW, iso_gemv_f32(ec, ea, SIZE_MAX, eb, 1, SIZE_MAX, 0, NULL));
+    for (size_t i = 0; i < EK; i++) { /* the sum would be a part of what is summed */
+        refuses(ISOBIT_E_ALIAS, DOT(ec + i, ea, EK, ec));
+        refuses(ISOBIT_E_ALIAS, DOT(ec + i, ec, EK, eb));
+    }
+#undef DOT
 }
 
 void softmax_refuses(void **state) {
