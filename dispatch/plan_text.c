@@ -85,9 +85,9 @@ void iso_gemm_plan_text(struct iso_text *t, const struct iso_gemm_shape *shape,
             iso_gemm_rows_in_lanes(kernels, shape->m, shape->ldb),
             plan->next ? "; B is prefetched" : "");
     else if (plan->way == ISO_GEMM_STREAMS)
-        add(t, "; blocks of %zu columns; strips of %zu rows; %zu row%s of B side by side%s",
+        add(t, "; blocks of %zu columns; strips of %zu rows; %zu row%s of B side by side%s%s",
             plan->columns, plan->mr, plan->streams, plan->streams == 1 ? "" : "s",
-            plan->by_k ? "; blocks of k" : "");
+            plan->half ? "; in vectors half as wide" : "", plan->by_k ? "; blocks of k" : "");
     else if (!iso_gemm_is_single(plan, shape->m, shape->n))
         add(t, "; blocks of %zu x %zu", plan->rows, plan->columns);
     if (plan->way != ISO_GEMM_TRANSPOSED_C && plan->way != ISO_GEMM_STREAMS)

@@ -95,6 +95,12 @@ static void strip(float *c, size_t ldc, const float *a, size_t as, const float *
     zero(c, ldc, m, n);
 }
 
+static void strip_half(float *c, size_t ldc, const float *a, size_t as, const float *b, size_t bs,
+                       size_t bps, size_t m, size_t n, size_t k, int mode) {
+    strip(c, ldc, a, as, b, bs, bps, m, n, k, mode);
+    seen.halved += n * k;
+}
+
 static void linear(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t bps,
                    size_t n, size_t k, int add, const float *bias, int relu,
                    const float *const *prefetch, size_t prefetch_bytes, size_t prefetch_ld,
@@ -121,7 +127,7 @@ static void run(const struct iso_gemm_shape *s, const struct iso_epilogue *e, si
     counting.gemm_pack = pack, counting.gemm_direct = direct, counting.gemm_strip_bt = strip_bt;
     counting.gemm_strip = strip, counting.gemm_epilogue = epilogue, counting.gemm_linear = linear;
     struct iso_kernels half = counting;
-    half.gemm_strip_bt = strip_bt_half;
+    half.gemm_strip_bt = strip_bt_half, half.gemm_strip = strip_half;
     counting.half = counting.half ? &half : NULL;
     const struct iso_gemm_machine machine =
         iso_gemm_machine_of(&counting, (enum iso_gemm_class)(which % ISO_GEMM_CLASSES));
@@ -251,10 +257,10 @@ static void a_transposed_b(void **unused) {
 #endif
 }
 
-static size_t in_one_run, by_k;
+static size_t in_one_run, by_k, in_halves;
 static void check_streams(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
                           const struct iso_gemm_plan *plan) {
-    const size_t blocks = (s->n + plan->columns - 1) / plan->columns;
+    const size_t blocks = plan->by_k ? 1 : (s->n + plan->columns - 1) / plan->columns;
     const size_t strips = (s->m + plan->mr - 1) / plan->mr;
     const size_t steps = (s->k + ISO_K_BLOCK - 1) / ISO_K_BLOCK;
     assert_int_equal(seen.packed_a, s->m > 1 ? s->m * s->k * blocks : 0);
@@ -269,6 +275,10 @@ static void check_streams(const struct iso_gemm_shape *s, const struct iso_gemm_
                        s->m * s->n <= TUNED(machine, by_row) && steps >= plan->tasks;
     assert_int_equal(seen.by_row, by_row ? s->n * s->k : 0);
     assert_int_equal(plan->by_k, by_row && plan->tasks > 1);
+    const int half = machine->kernels->half && s->m <= TUNED(machine, half_streams) &&
+                     (by_row || iso_gemm_level_of_b(s, machine) == ISO_GEMM_MEMORY);
+    assert_int_equal(seen.halved, half ? strips * s->n * s->k : 0);
+    in_halves += (size_t)(half && !by_row);
     by_k += (size_t)plan->by_k;
     in_one_run += (size_t)by_row;
     assert_int_equal(seen.finished, s->m * s->n * (steps - 1));
@@ -277,9 +287,9 @@ static void check_streams(const struct iso_gemm_shape *s, const struct iso_gemm_
 
 static void streams(void **unused) {
     (void)unused;
-    static const size_t shapes[][3] = {{1, 5000, 600},  {1, 600, 500},  {1, 600, 1500},
-                                       {2, 9000, 300},  {7, 9000, 512}, {16, 9000, 400},
-                                       {15, 9000, 700}, {30, 9000, 512}};
+    static const size_t shapes[][3] = {
+        {1, 5000, 600}, {1, 600, 500},  {1, 600, 1500},  {3, 500, 4500},  {2, 9000, 300},
+        {4, 9000, 600}, {7, 9000, 512}, {16, 9000, 400}, {15, 9000, 700}, {30, 9000, 512}};
     checked = 0;
     for (size_t i = 0; i < COUNT(shapes) * WAYS * 2; i++) {
         const size_t *of = shapes[i / WAYS / 2];
@@ -289,7 +299,7 @@ static void streams(void **unused) {
     }
     assert_true(checked > 0);
 #ifdef __x86_64__
-    assert_true(in_one_run > by_k && by_k > 0);
+    assert_true(in_one_run > by_k && by_k > 0 && in_halves > 0);
 #endif
 }
 

@@ -320,6 +320,8 @@ struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *s,
     p.tasks = tasks_of(s->m, s->n, s->k, s->threads);
     if (p.way == ISO_GEMM_STREAMS)
         p.streams = streams_of(s, machine, p.tasks);
+    p.half = p.streams && machine->kernels->half && s->m <= TUNED(machine, half_streams) &&
+             (p.streams == 1 || iso_gemm_level_of_b(s, machine) == ISO_GEMM_MEMORY);
     p.by_k = p.streams == 1 && p.tasks > 1;
     if (!own_sums)
         p.group = group_of(p.way, s, s->m, machine);

@@ -6,6 +6,10 @@
  */
 #include "product.h"
 
+static const struct iso_kernels *kernels_of(const struct iso_product *t) {
+    return t->plan.half ? t->machine.kernels->half : t->machine.kernels;
+}
+
 /* Of tasks that take blocks of k: where the sums of a block wait, and with which ld. */
 static float *sums_of_block(const struct iso_product *t, size_t block, size_t *ld) {
     const int in_c = block == 0 && !iso_needs_own_sums(t->e, t->c);
@@ -14,7 +18,7 @@ static float *sums_of_block(const struct iso_product *t, size_t block, size_t *l
 }
 
 void iso_product_streams_block(const struct iso_product *t, size_t block) {
-    const struct iso_kernels *kernels = t->machine.kernels;
+    const struct iso_kernels *kernels = kernels_of(t);
     const size_t p = block * ISO_K_BLOCK, k = iso_min_size(t->k - p, ISO_K_BLOCK);
     const float *a = t->a + p * t->ap;
     size_t width = t->ap, ld;
@@ -35,13 +39,13 @@ void iso_product_streams_sum(const struct iso_product *t) {
     const struct iso_epilogue add = {.alpha = 1.0f, .residual = c, .ldr = ld};
     for (size_t block = 1; block * ISO_K_BLOCK < t->k; block++) {
         const float *sums = sums_of_block(t, block, &ld_block);
-        t->machine.kernels->gemm_epilogue(c, ld, sums, ld_block, t->m, t->n, &add);
+        kernels_of(t)->gemm_epilogue(c, ld, sums, ld_block, t->m, t->n, &add);
     }
     iso_finish(t, t->e, c, ld, 0, 0, t->m, t->n);
 }
 
 void iso_product_streams(const struct iso_product *t, size_t j0, size_t n, float *scratch) {
-    const struct iso_kernels *kernels = t->machine.kernels;
+    const struct iso_kernels *kernels = kernels_of(t);
     const size_t mr = t->plan.mr, strips = (t->m + mr - 1) / mr;
     const size_t rows = (t->m + strips - 1) / strips;
     const int by_row = t->plan.streams == 1 ? ISO_STRIP_BY_ROW : 0;
