@@ -51,8 +51,8 @@ struct iso_gemm_plan {
     size_t group;        /* rows of A that are copied into L2, where B passes them; 0: none */
     size_t mr;           /* rows of a strip, at most */
     size_t streams;      /* STREAMS: rows of B at a time; 1: all of them in one run */
-    int half; /* STREAMS: with vectors half as wide */
-    int by_k; /* in one run: tasks take blocks of k, */
+    int half;            /* STREAMS: with vectors half as wide */
+    int by_k;            /* in one run: tasks take blocks of k, */
     size_t block_floats; /* with so much scratch for each: sums, a strip of A */
 };
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Few rows of A with a large row-major B: along the rows of B, several of them at a time, so that
- * memory is read in long runs, or as a single one. The sums of a chain wait in C
- * meanwhile.
+ * memory is read in long runs, or as a single one. The sums of a chain wait in C meanwhile.
  */
 #include "product.h"
 

@@ -73,9 +73,8 @@ static inline __attribute__((always_inline)) void direct_next(const float **four
 
 /* B lies in panels as that of gemm_strip; the last vector has `last` columns: VF_N, or fewer.
  * `prefetch_a`: 13 to 16 rows of A are prefetched, since the hardware follows fewer; `prefetch_b`:
- * B, see PREFETCH_STEPS. *later: what is prefetched into
- * L2 with each step, then `stride` bytes further; NULL, a constant: nothing. `runs`, a constant: so
- * many, each k steps behind the last. */
+ * B, see PREFETCH_STEPS. *later: what is prefetched into L2 with each step, then `stride` bytes
+ * further; NULL, a constant: nothing. `runs`, a constant: so many, each k steps behind the last. */
 static inline __attribute__((always_inline)) void
 direct_sums(vf *t, const float *a, size_t lda, const float *b, size_t bs, size_t bps,
             const size_t m, const size_t vectors, size_t last, size_t k, const int prefetch_a,
