@@ -64,7 +64,7 @@ static iso_status gemv_call(struct gemv_job *t, float *y, const float *w, size_t
 static int try_dot(float *y, const float *w, size_t ldw, const float *x, size_t k,
                    const iso_context *context) {
     const struct iso_kernels *kernels;
-    const uintptr_t end = (uintptr_t)(y + 1), bytes = k * sizeof *y + sizeof *y;
+    const uintptr_t end = (uintptr_t)y + sizeof *y, bytes = k * sizeof *y + sizeof *y;
     if (k - 1 >= MOST_OF_DOT || ldw < k || !y || !w || !x || end - (uintptr_t)w < bytes ||
         end - (uintptr_t)x < bytes || iso_context_kernels(&kernels, context))
         return 0;

@@ -199,7 +199,7 @@ static inline float iso_w16_value(uint16_t bits, int type) {
  * mode ASSIGN: C = t, chain from +0.  ADD: C = C + t, chain from +0.  CONTINUE: C = the chain
  * begun with C. k <= ISO_K_BLOCK is the caller's affair. A row-major B is the case bps = 16,
  * bs = ldb. Columns beyond n are not read. BY_ROW, beside ASSIGN or CONTINUE, of up to 4 rows
- * and a row-major B: the rows of B follow each other, and are read so, in one run.
+ * and a row-major B: the rows of B follow each other, and may be read so, in one run.
  */
 #define ISO_LINEAR_COLUMNS 48
 enum { ISO_STRIP_ASSIGN = 0, ISO_STRIP_ADD = 1, ISO_STRIP_CONTINUE = 2, ISO_STRIP_BY_ROW = 4 };

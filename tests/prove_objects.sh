@@ -176,8 +176,8 @@ fi
 case $machine in
 *X86-64*)
     if [ -e "$build/lib/libisobit.so" ]; then
-        most=1590000
-        if "$READELF" -p .comment "$first" | grep -q clang; then most=1770000; fi
+        most=1630000
+        if "$READELF" -p .comment "$first" | grep -q clang; then most=1810000; fi
         size "$build/lib/libisobit.so" >"$work/hits"
         if [ "$(awk 'NR == 2 {print $1 + $2}' "$work/hits")" -lt $most ]; then : >"$work/hits"; fi
         none "$build/lib/libisobit.so" "takes $most bytes or more"

@@ -140,6 +140,7 @@ static void along_some(float *c, size_t ldc, const float *a, size_t ai, size_t a
 }
 /* clang-format on */
 
+#if GEMM_BY_ROW
 /* A row of B after the other. All of B lies in one run, which is read as such: the hardware
  * prefetches it best, and few instructions for each line let the core run ahead. */
 #define BY_ROW_VECTORS 8
@@ -188,6 +189,7 @@ static ISO_ONE_COPY void gemm_by_row(float *c, size_t ldc, const float *a, size_
     default: break;
     }
 }
+#endif
 
 /* The same with the modes of gemm_strip. */
 static void gemm_along(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const float *b,

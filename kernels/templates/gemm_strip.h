@@ -55,9 +55,12 @@ static void gemm_strip(float *c, size_t ldc, const float *a, size_t as, const fl
                        size_t bps, size_t m, size_t n, size_t k, int mode) {
     ISO_REQUIRE(m <= GEMM_MR && (m <= 1 || ldc >= n));
     if (mode & ISO_STRIP_BY_ROW) {
-        ISO_REQUIRE(m <= ALONG_ROWS && bps == ISO_PANEL && !(mode & ISO_STRIP_ADD));
-        gemm_by_row(c, ldc, a, as, b, bs, m, n, k, mode & ISO_STRIP_CONTINUE);
+        mode &= ~ISO_STRIP_BY_ROW;
+        ISO_REQUIRE(m <= ALONG_ROWS && bps == ISO_PANEL && mode != ISO_STRIP_ADD);
+#if GEMM_BY_ROW
+        gemm_by_row(c, ldc, a, as, b, bs, m, n, k, mode == ISO_STRIP_CONTINUE);
         return;
+#endif
     }
     if (k > 0 && goes_along(m, n, k, bs, bps)) {
         gemm_along(c, ldc, a, 1, as, b, bs, m, n, k, mode);

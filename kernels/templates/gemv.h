@@ -76,6 +76,7 @@ static inline __attribute__((always_inline)) void gemv_rows_from(float *y, const
         gemv_dots(y + j, 1, w + j * ldw, ldw, x, k, 1, head);
 }
 
+#if GEMV_ROWS > 1
 /* A dot product: not inlined, so that a short one does not set up the registers of many rows. */
 static ISO_ONE_COPY void gemv_one(float *y, const float *w, const float *x, size_t k) {
     const size_t head = GEMV_HEAD(w, 0, k);
@@ -84,13 +85,16 @@ static ISO_ONE_COPY void gemv_one(float *y, const float *w, const float *x, size
     else
         gemv_dots(y, 1, w, 0, x, k, 1, 0);
 }
+#endif
 
 static void gemv(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
                  int interleaved) {
+#if GEMV_ROWS > 1
     if (n == 1) {
         gemv_one(y, w, x, k);
         return;
     }
+#endif
     const int row_by_row = !interleaved && gemv_row_by_row(n, k);
     const size_t head = GEMV_HEAD(w, ldw, k);
     if (head > 0)

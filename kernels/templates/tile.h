@@ -43,6 +43,11 @@
 #define GEMM_NEXT_ROWS GEMM_DIRECT_TALL
 #endif
 
+/* Whether gemm_strip has a loop for a B that is read in one run. */
+#ifndef GEMM_BY_ROW
+#define GEMM_BY_ROW 0
+#endif
+
 /* Whether lines of a transposed B whose rows alias are copied before they are transposed: where a
  * transposition takes a part of a line, they would be evicted before the next one. */
 #ifndef GEMM_LINES_BT
