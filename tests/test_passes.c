@@ -287,9 +287,10 @@ static void check_streams(const struct iso_gemm_shape *s, const struct iso_gemm_
 
 static void streams(void **unused) {
     (void)unused;
-    static const size_t shapes[][3] = {
-        {1, 5000, 600}, {1, 600, 500},  {1, 600, 1500},  {3, 500, 4500},  {2, 9000, 300},
-        {4, 9000, 600}, {7, 9000, 512}, {16, 9000, 400}, {15, 9000, 700}, {30, 9000, 512}};
+    static const size_t shapes[][3] = {{1, 5000, 600},  {1, 600, 500},  {1, 600, 1500},
+                                       {2, 700, 600},   {3, 500, 4500}, {2, 9000, 300},
+                                       {4, 9000, 600},  {7, 9000, 512}, {16, 9000, 400},
+                                       {15, 9000, 700}, {30, 9000, 512}};
     checked = 0;
     for (size_t i = 0; i < COUNT(shapes) * WAYS * 2; i++) {
         const size_t *of = shapes[i / WAYS / 2];

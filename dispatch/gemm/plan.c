@@ -41,6 +41,19 @@ static size_t floats_in_place(const struct iso_gemm_shape *s,
 
 /* ------------------------------------------------------------------------------------ the way */
 
+/* Fewer where there is too little work. One row waits for B and takes as long as two. */
+static size_t tasks_of(size_t m, size_t n, size_t k, size_t threads) {
+    const double work = (double)(m == 1 ? 2 : m) * (double)n * (double)k; /* size_t may overflow */
+    return work < ISO_GEMM_SMALL_WORK ? 1 : threads;
+}
+
+/* Whether a B is a single run, for few rows of A whose sums stay in L1: its rows follow each other,
+ * and each task has a block of k. */
+static int in_one_run(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine) {
+    return s->m <= ISO_GEMM_FEW_ROWS && s->ldb == s->n && s->m * s->n <= TUNED(machine, by_row) &&
+           s->k > (tasks_of(s->m, s->n, s->k, s->threads) - 1) * ISO_K_BLOCK;
+}
+
 static enum iso_gemm_way row_major_way(const struct iso_gemm_shape *s,
                                        const struct iso_gemm_machine *machine) {
     const size_t m = s->m, n = s->n, b = n * s->k;
@@ -60,8 +73,9 @@ static enum iso_gemm_way row_major_way(const struct iso_gemm_shape *s,
     const int strided = aliased && !few && m <= TUNED(machine, rows_strided) &&
                         n >= ISO_GEMM_STRIDED_RUN && n < 4 * ISO_GEMM_STRIDED_RUN &&
                         b > ISO_L2_FLOATS;
+    const int many = !few || b > ISO_GEMM_FEW_FLOATS || (m == 2 && in_one_run(s, machine));
     const int far = (in_place || s->trans_a) && level != ISO_GEMM_NEAR &&
-                    n >= TUNED(machine, stream_run) && (!few || b > ISO_GEMM_FEW_FLOATS);
+                    n >= TUNED(machine, stream_run) && many;
     const size_t most =
         s->k > ISO_K_BLOCK ? TUNED(machine, stream_rows_long) : ISO_GEMM_STREAM_ROWS;
     if (m == 1 ? b > ISO_L2_FLOATS : m <= most && !s->own_sums && (strided || far))
@@ -174,12 +188,6 @@ static size_t block_floats_by_k(size_t m, size_t sums) {
     return iso_round_up(sums + (m > 1 ? m * ISO_K_BLOCK : 0), ISO_LINE);
 }
 
-/* Fewer where there is too little work. One row waits for B and takes as long as two. */
-static size_t tasks_of(size_t m, size_t n, size_t k, size_t threads) {
-    const double work = (double)(m == 1 ? 2 : m) * (double)n * (double)k; /* size_t may overflow */
-    return work < ISO_GEMM_SMALL_WORK ? 1 : threads;
-}
-
 /* PACK: columns that a task packs and uses up at a time, so that all have as many. A vector next to
  * the tiles takes longer than its share, and so many as `a_again` are what it takes that A is
  * packed or copied again with each block. */
@@ -270,17 +278,14 @@ static size_t strip_mr(const struct iso_gemm_plan *p, const struct iso_gemm_shap
     return most;
 }
 
-/* Rows of B side by side. One, where they follow each other and the sums of few rows of A stay in
- * L1: B is a single run. Else, with one row of A, those of a block of k, for the kernel to choose
- * from. Of many rows from L3 more, so that sums pass through C less often, but not as many where
- * two of them pass, that of this block of k and the others'. Nor where an L3 is fast as long as
- * other cores do not use it: down many rows, a few lines of each, tiles would take three times as
- * long when they do not. */
-static size_t streams_of(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
-                         size_t tasks) {
+/* Rows of B side by side. One, where B is a single run. Else, with one row of A, those of a block
+ * of k, for the kernel to choose from. Of many rows from L3 more, so that sums pass through C less
+ * often, but not as many where two of them pass, that of this block of k and the others'. Nor where
+ * an L3 is fast as long as other cores do not use it: down many rows, a few lines of each, tiles
+ * would take three times as long when they do not. */
+static size_t streams_of(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine) {
     const size_t most = TUNED(machine, streams);
-    if (s->m <= ISO_GEMM_FEW_ROWS && s->ldb == s->n && s->m * s->n <= TUNED(machine, by_row) &&
-        s->k > (tasks - 1) * ISO_K_BLOCK)
+    if (in_one_run(s, machine))
         return 1;
     if (s->m == 1)
         return ISO_K_BLOCK;
@@ -319,7 +324,7 @@ struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *s,
     p.strip_sums = own_sums && ends_with_strip(p.way, s->k);
     p.tasks = tasks_of(s->m, s->n, s->k, s->threads);
     if (p.way == ISO_GEMM_STREAMS)
-        p.streams = streams_of(s, machine, p.tasks);
+        p.streams = streams_of(s, machine);
     p.half = p.streams && machine->kernels->half && s->m <= TUNED(machine, half_streams) &&
              (p.streams == 1 || iso_gemm_level_of_b(s, machine) == ISO_GEMM_MEMORY);
     p.by_k = p.streams == 1 && p.tasks > 1;
