@@ -73,9 +73,11 @@ static enum iso_gemm_way row_major_way(const struct iso_gemm_shape *s,
     const int strided = aliased && !few && m <= TUNED(machine, rows_strided) &&
                         n >= ISO_GEMM_STRIDED_RUN && n < 4 * ISO_GEMM_STRIDED_RUN &&
                         b > ISO_L2_FLOATS;
-    const int many = !few || b > ISO_GEMM_FEW_FLOATS || (m == 2 && in_one_run(s, machine));
+    /* Few rows read more of B in place. But in one run two have half the time from memory, and 1.6
+     * times that from L3; three and four would lose more there. */
+    const int large = !few || b > ISO_GEMM_FEW_FLOATS || (m == 2 && in_one_run(s, machine));
     const int far = (in_place || s->trans_a) && level != ISO_GEMM_NEAR &&
-                    n >= TUNED(machine, stream_run) && many;
+                    n >= TUNED(machine, stream_run) && large;
     const size_t most =
         s->k > ISO_K_BLOCK ? TUNED(machine, stream_rows_long) : ISO_GEMM_STREAM_ROWS;
     if (m == 1 ? b > ISO_L2_FLOATS : m <= most && !s->own_sums && (strided || far))
@@ -178,12 +180,12 @@ static void set_scratch(struct iso_gemm_plan *p, const struct iso_kernels *kerne
     p->task_floats = iso_round_up(p->b_floats + p->a_floats + floats, ISO_LINE);
 }
 
-/* Tasks that take blocks of k: so many, each with sums and a strip of A. One row lies as a strip.
- */
+/* Blocks of k that a task takes, at most. */
 static size_t blocks_by_k(size_t k, size_t tasks) {
     const size_t blocks = (k + ISO_K_BLOCK - 1) / ISO_K_BLOCK;
     return (blocks + tasks - 1) / tasks;
 }
+/* Scratch of each: sums and a strip of A. One row lies as a strip. */
 static size_t block_floats_by_k(size_t m, size_t sums) {
     return iso_round_up(sums + (m > 1 ? m * ISO_K_BLOCK : 0), ISO_LINE);
 }
