@@ -4,9 +4,10 @@
  *  - A thread that cannot be started makes the pool smaller. (pthreadpool, which did this work
  *    before, waits forever for a thread that it could not start.)
  *  - Workers sleep on a condition variable. Before that they look out for the next job for 20
- *    microseconds: waking a sleeping thread takes 6 to 50, which is longer than many a job. The
- *    caller waits for those that joined in the same way. Workers that come too late are not waited
- *    for.
+ *    microseconds: waking a sleeping thread takes 6 to 50, which is longer than many a job. If the
+ *    last job came within 100, they do so for 100: a program that computes something of its own
+ *    between products wakes nobody, and one that has done with them is left alone. The caller
+ *    waits for those that joined in the same way. Workers that come too late are not waited for.
  *  - fork: the child has no workers. A generation counter that pthread_atfork steps (no lock is
  *    taken) tells a pool that it was inherited; it then runs serially and touches no lock.
  *  - Calls from several threads, or from within a task: the first one has the pool, the others
@@ -27,7 +28,7 @@
 /* No machine has use for more; it keeps the arrays of a mistaken call small. */
 enum { MAX_THREADS = 4096 };
 
-enum { LOOKOUT_NS = 20000 };
+enum { LOOKOUT_NS = 20000, LONG_LOOKOUT_NS = 100000, WAKING_NS = 50000 };
 
 struct job {
     void (*fn)(void *arg, size_t i);
@@ -88,24 +89,28 @@ static long long now_ns(void) {
 }
 
 /* The time is looked at now and then only: in a virtual machine that may be a system call. */
-#define LOOK_OUT_UNTIL(condition)                                                                  \
-    for (long long begin = now_ns(); !(condition) && now_ns() - begin < LOOKOUT_NS;)               \
+#define LOOK_OUT_UNTIL(condition, end)                                                             \
+    while (!(condition) && now_ns() < (end))                                                       \
         for (int pauses = 0; pauses < 32 && !(condition); ++pauses)                                \
     pause_briefly()
 
 static void *worker_main(void *arg) {
     struct iso_pool *pool = arg;
+    long long lookout = LOOKOUT_NS;
     pthread_mutex_lock(&pool->lock);
     while (!pool->ends) {
         struct job *job = pool->job;
         if (!job) {
             const unsigned seen = atomic_load_explicit(&pool->posted, memory_order_relaxed);
             pthread_mutex_unlock(&pool->lock);
-            LOOK_OUT_UNTIL(atomic_load_explicit(&pool->posted, memory_order_relaxed) != seen);
+            const long long begin = now_ns();
+            LOOK_OUT_UNTIL(atomic_load_explicit(&pool->posted, memory_order_relaxed) != seen,
+                           begin + lookout);
             pthread_mutex_lock(&pool->lock);
             if (atomic_load_explicit(&pool->posted, memory_order_relaxed) == seen) {
                 pthread_cond_wait(&pool->work, &pool->lock);
             }
+            lookout = now_ns() - begin < LONG_LOOKOUT_NS + WAKING_NS ? LONG_LOOKOUT_NS : LOOKOUT_NS;
             continue;
         }
         atomic_fetch_add_explicit(&job->helpers, 1, memory_order_relaxed);
@@ -144,7 +149,8 @@ static void run_on_workers(struct iso_pool *pool, size_t n, void (*fn)(void *, s
     pool->job = NULL; /* from here on nobody joins */
     if (atomic_load_explicit(&job.helpers, memory_order_relaxed) > 0) {
         pthread_mutex_unlock(&pool->lock);
-        LOOK_OUT_UNTIL(atomic_load_explicit(&job.helpers, memory_order_relaxed) == 0);
+        const long long end = now_ns() + LOOKOUT_NS;
+        LOOK_OUT_UNTIL(atomic_load_explicit(&job.helpers, memory_order_relaxed) == 0, end);
         pthread_mutex_lock(&pool->lock);
         while (atomic_load_explicit(&job.helpers, memory_order_relaxed) > 0) {
             pthread_cond_wait(&pool->idle, &pool->lock);

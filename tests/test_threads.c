@@ -288,6 +288,7 @@ int main(void) {
         cmocka_unit_test(test_fork),
         cmocka_unit_test(test_fork_during_use),
         cmocka_unit_test(test_idle_costs_nothing),
+        cmocka_unit_test(test_rare_jobs_cost_little),
         cmocka_unit_test(test_cgroup_quota),
     };
     return cmocka_run_group_tests_name("threads", tests, NULL, NULL);

@@ -86,6 +86,7 @@ void test_fork_during_use(void **state);
 
 /* costs.c */
 void test_idle_costs_nothing(void **state);
+void test_rare_jobs_cost_little(void **state);
 void test_affinity(void **state);
 void test_cgroup_quota(void **state);
 void test_usable_threads(void **state);

@@ -29,6 +29,29 @@ void test_idle_costs_nothing(void **state) {
     iso_pool_destroy(pool);
 }
 
+/* Jobs 2 ms apart: who waited in vain for one looks out for the next for a short time only. */
+void test_rare_jobs_cost_little(void **state) {
+    (void)state;
+    enum { JOBS = 200, WORKERS = 5 };
+    /* Looking out for 100 microseconds takes 100 ms of CPU time, and for 20 a fifth of it. */
+    const double most_seconds = 0.075;
+    iso_pool *pool = NULL;
+    assert_int_equal(iso_pool_create(&pool, WORKERS + 1), ISOBIT_OK);
+    double least = 1;
+    for (int round = 0; round < 5 && least >= most_seconds; ++round) { /* others are at work, too */
+        const double before = cpu_seconds();
+        for (int i = 0; i < JOBS; ++i) {
+            assert_true(each_once(executor_of(pool), WORKERS + 1));
+            usleep(2000);
+        }
+        const double used = cpu_seconds() - before;
+        print_message("          (%.1f ms of CPU time for %d jobs)\n", 1e3 * used, JOBS);
+        least = used < least ? used : least;
+    }
+    assert_true(TSAN || getenv("ISOBIT_EMULATED") || least < most_seconds);
+    iso_pool_destroy(pool);
+}
+
 static void see_affinity(void *arg, size_t i) { ((size_t *)arg)[i] = iso_affinity_threads(); }
 
 static int one_cpu_child(void *arg) {
