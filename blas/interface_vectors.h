@@ -8,7 +8,8 @@ static void looked_at(double begin, const char *routine, blas_int n, blas_int in
                      (ptrdiff_t)incy);
 }
 
-float cblas_sdot(blas_int n, const float *x, blas_int incx, const float *y, blas_int incy) {
+static __attribute__((noinline)) float dot_of_any(blas_int n, const float *x, blas_int incx,
+                                                  const float *y, blas_int incy) {
     const double begin = iso_blas_begin();
     const float sum = n <= 0
                           ? 0
@@ -16,6 +17,14 @@ float cblas_sdot(blas_int n, const float *x, blas_int incx, const float *y, blas
                                          const_vector_of(y, (size_t)n, (ptrdiff_t)incy));
     looked_at(begin, "sdot", n, incx, incy);
     return sum;
+}
+
+float cblas_sdot(blas_int n, const float *x, blas_int incx, const float *y, blas_int incy) {
+    float sum;
+    if (n > 0 && incx == 1 && incy == 1 && !iso_verbose() &&
+        iso_gemv_f32(&sum, x, (size_t)n, y, 1, (size_t)n, 0, NULL) == ISOBIT_OK)
+        return sum;
+    return dot_of_any(n, x, incx, y, incy);
 }
 
 void cblas_saxpy(blas_int n, float alpha, const float *x, blas_int incx, float *y, blas_int incy) {

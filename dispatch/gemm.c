@@ -96,7 +96,6 @@ static inline __attribute__((always_inline)) int
 run_tiny(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t ldb, size_t m,
          size_t n, size_t k, int trans_a, int trans_b, int add, const struct iso_epilogue *e,
          float *own, const iso_context *context) {
-    const struct iso_kernels *kernels;
     const size_t a_rows = trans_a ? k : m, a_columns = trans_a ? m : k;
     const size_t b_rows = trans_b ? n : k, b_columns = trans_b ? k : n;
     if ((lda | ldb | ldc) >> 24 || lda < a_columns || ldb < b_columns || ldc < n || !a || !b || !c)
@@ -106,12 +105,13 @@ run_tiny(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_
     const uintptr_t c_end = end_of(c, m, n, ldc);
     if ((end_of(a, a_rows, a_columns, lda) > (uintptr_t)c && (uintptr_t)a < c_end) ||
         (end_of(b, b_rows, b_columns, ldb) > (uintptr_t)c && (uintptr_t)b < c_end) ||
-        iso_context_kernels(&kernels, context) ||
         (trans_b && iso_round_up(n, ISO_PANEL) * k > ISO_LOCAL_SCRATCH) ||
         ((trans_a || trans_b || add || (e && (e->beta != 0.0f || e->residual))) &&
          maybe_refused(context)))
         return 0;
-    if (trans_a && !iso_gemm_reads_strips(kernels, m, k, lda, kernels->mr))
+    const struct iso_kernels *kernels = iso_kernels_at_once();
+    if ((context && iso_context_kernels(&kernels, context)) || !kernels ||
+        (trans_a && !iso_gemm_reads_strips(kernels, m, k, lda, kernels->mr)))
         return 0;
     const size_t last = n & (kernels->vector_floats - 1);
     if (iso_gemm_is_narrow(kernels, m, last, k, last < n) && !own)

@@ -61,21 +61,22 @@ static iso_status gemv_call(struct gemv_job *t, float *y, const float *w, size_t
 
 /* A dot product, if nothing about it is unusual; else 0, and nothing is done. A short one takes
  * less time than checks of any shape and a look at the machine. */
-static int try_dot(float *y, const float *w, size_t ldw, const float *x, size_t k,
-                   const iso_context *context) {
-    const struct iso_kernels *kernels;
+static int try_dot(float *y, const float *w, size_t ldw, const float *x, size_t k) {
     const uintptr_t end = (uintptr_t)y + sizeof *y, bytes = k * sizeof *y + sizeof *y;
     if (k - 1 >= MOST_OF_DOT || ldw < k || !y || !w || !x || end - (uintptr_t)w < bytes ||
-        end - (uintptr_t)x < bytes || iso_context_kernels(&kernels, context))
+        end - (uintptr_t)x < bytes)
+        return 0;
+    const struct iso_kernels *kernels = iso_kernels_at_once();
+    if (!kernels)
         return 0;
     kernels->gemv(y, w, ldw, x, 1, k, 0);
     return 1;
 }
 
-iso_status iso_gemv_f32(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
-                        int trans_w, const iso_context *context) {
-    if (n == 1 && !trans_w && iso_verbose_is_off() && try_dot(y, w, ldw, x, k, context))
-        return ISOBIT_OK;
+/* Not in iso_gemv_f32, so that a dot product does not set up its stack. */
+static __attribute__((noinline)) iso_status run_any(float *y, const float *w, size_t ldw,
+                                                    const float *x, size_t n, size_t k, int trans_w,
+                                                    const iso_context *context) {
     if (trans_w)
         return iso_gemm_f32(y, n, x, k, w, ldw, 1, n, k, NULL, context);
     struct gemv_job t;
@@ -89,4 +90,11 @@ iso_status iso_gemv_f32(float *y, const float *w, size_t ldw, const float *x, si
         iso_verbose_end(begin, end, "gemv_f32", context, status, way, "n%zuk%zu:ldw%zu", n, k, ldw);
     }
     return status;
+}
+
+iso_status iso_gemv_f32(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
+                        int trans_w, const iso_context *context) {
+    if (n == 1 && !trans_w && !context && iso_verbose_is_off() && try_dot(y, w, ldw, x, k))
+        return ISOBIT_OK;
+    return run_any(y, w, ldw, x, n, k, trans_w, context);
 }

@@ -21,8 +21,8 @@ static const struct iso_isa isas[ISO_ISA_COUNT] = {
 #undef ISA
 };
 
-/* NULL: not chosen yet. &refused: ISOBIT_ISA names a set that cannot run. */
-static _Atomic(const struct iso_isa *) active;
+/* &refused: ISOBIT_ISA names a set that cannot run. */
+_Atomic(const struct iso_isa *) iso_isa_chosen;
 static const struct iso_isa refused = {"", NULL, 0, NULL, ""};
 
 static struct iso_machine machine;
@@ -68,11 +68,12 @@ static const struct iso_isa *pick_automatic(void) {
 }
 
 const iso_isa *iso_isa_active(void) {
-    const struct iso_isa *isa = atomic_load_explicit(&active, memory_order_relaxed);
+    const struct iso_isa *isa = atomic_load_explicit(&iso_isa_chosen, memory_order_relaxed);
     if (!isa) {
         const struct iso_isa *chosen = pick_automatic();
         /* Only from NULL: an iso_set_isa that came in between stays. */
-        if (atomic_compare_exchange_strong_explicit(&active, &isa, chosen ? chosen : &refused,
+        if (atomic_compare_exchange_strong_explicit(&iso_isa_chosen, &isa,
+                                                    chosen ? chosen : &refused,
                                                     memory_order_relaxed, memory_order_relaxed)) {
             return chosen;
         }
@@ -85,7 +86,7 @@ iso_status iso_set_isa(const char *name) {
     if (!isa) {
         return ISOBIT_E_ISA;
     }
-    atomic_store_explicit(&active, isa, memory_order_relaxed);
+    atomic_store_explicit(&iso_isa_chosen, isa, memory_order_relaxed);
     return ISOBIT_OK;
 }
 
@@ -201,7 +202,8 @@ iso_status iso_context_isa(const struct iso_isa **chosen, const iso_context *con
         if (!isa) {
             return ISOBIT_E_ISA;
         }
-    } else if (isa != atomic_load_explicit(&active, memory_order_relaxed) && iso_isa_missing(isa)) {
+    } else if (isa != atomic_load_explicit(&iso_isa_chosen, memory_order_relaxed) &&
+               iso_isa_missing(isa)) {
         /* it is not the active set, which is known to run */
         return ISOBIT_E_ISA;
     }

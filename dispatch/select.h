@@ -11,6 +11,7 @@
 
 #include <isobit/isobit.h>
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 struct iso_isa {
@@ -70,6 +71,15 @@ static inline int iso_context_is_known(const iso_context *context) {
  * ISOBIT_E_NULL, ISOBIT_E_OPTION: its executor has no parallel_for or no threads.
  */
 iso_status iso_context_kernels(const struct iso_kernels **kernels, const iso_context *context);
+
+/* What iso_isa_active chose: NULL if nothing yet, and without kernels if nothing can run. */
+extern _Atomic(const struct iso_isa *) iso_isa_chosen;
+
+/* The table without a context, for calls of some nanoseconds: NULL where it is not had at once. */
+static inline const struct iso_kernels *iso_kernels_at_once(void) {
+    const struct iso_isa *isa = atomic_load_explicit(&iso_isa_chosen, memory_order_relaxed);
+    return isa ? isa->kernels : NULL;
+}
 
 /* The same, for the set itself. */
 iso_status iso_context_isa(const struct iso_isa **isa, const iso_context *context);

@@ -87,6 +87,16 @@ static ISO_ONE_COPY void gemv_one(float *y, const float *w, const float *x, size
 }
 #endif
 
+static ISO_ONE_COPY void gemv_many(float *y, const float *w, size_t ldw, const float *x, size_t n,
+                                   size_t k, int interleaved) {
+    const int row_by_row = !interleaved && gemv_row_by_row(n, k);
+    const size_t head = GEMV_HEAD(w, ldw, k);
+    if (head > 0)
+        gemv_rows_from(y, w, ldw, x, n, k, row_by_row, head);
+    else
+        gemv_rows_from(y, w, ldw, x, n, k, row_by_row, 0);
+}
+
 static void gemv(float *y, const float *w, size_t ldw, const float *x, size_t n, size_t k,
                  int interleaved) {
 #if GEMV_ROWS > 1
@@ -95,10 +105,5 @@ static void gemv(float *y, const float *w, size_t ldw, const float *x, size_t n,
         return;
     }
 #endif
-    const int row_by_row = !interleaved && gemv_row_by_row(n, k);
-    const size_t head = GEMV_HEAD(w, ldw, k);
-    if (head > 0)
-        gemv_rows_from(y, w, ldw, x, n, k, row_by_row, head);
-    else
-        gemv_rows_from(y, w, ldw, x, n, k, row_by_row, 0);
+    gemv_many(y, w, ldw, x, n, k, interleaved);
 }
