@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define K_BLOCK 512   /* of the order of a product, docs/numerics.md */
-#define SYRK_BLOCK 32 /* rows of a triangle that is computed as a square, 4 KiB of stack */
+#define SYRK_BLOCK 16 /* rows of a triangle that is computed as a square: one panel */
 
 /* ------------------------------------------------------------------------------ by definition */
 
@@ -172,19 +172,40 @@ void iso_blas_batch(size_t count, double work, void (*make)(struct product *p, s
 struct triangle {
     struct product p; /* n is m, b is a */
     int upper;
+    const float *panels; /* the rows of A as iso_pack_f32 lays them, or NULL */
     const iso_context *context;
 };
+
+/* q's rows and columns of the product, from these on; columns: a multiple of a panel's. */
+static void block(const struct triangle *t, struct product *q, size_t rows, size_t columns) {
+    if (t->panels && q->n <= SYRK_BLOCK) { /* one panel: a row-major B, and a tiny product */
+        q->a += rows * q->lda, q->b = t->panels + columns * q->k;
+        q->trans_b = 0, q->ldb = SYRK_BLOCK;
+        run(q, t->context);
+        return;
+    }
+    if (t->panels) {
+        const iso_packed w = {t->panels + columns * q->k, q->n, q->k};
+        const iso_linear_options options = {
+            .size = sizeof options, .residual = q->beta == 1 ? q->c : NULL, .ldr = q->ldc};
+        if (!iso_linear_f32(q->c, q->ldc, q->a + rows * q->lda, q->lda, &w, q->m, &options,
+                            t->context))
+            return;
+    }
+    if (q->a) { /* NULL where it is not read */
+        q->a += q->trans_a ? rows : rows * q->lda;
+        q->b += q->trans_a ? columns : columns * q->ldb;
+    }
+    run(q, t->context);
+}
 
 /* One triangle of a square on the diagonal, by way of a square beside it: what lies in the other
  * triangle of C is neither read nor written. */
 static void diagonal(const struct triangle *t, size_t first, size_t n) {
     float square[SYRK_BLOCK * SYRK_BLOCK];
     struct product q = t->p;
-    const size_t step = q.trans_a ? first : first * q.lda;
     float *c = q.c + first * q.ldc + first;
     q.m = q.n = n;
-    if (q.a) /* NULL where it is not read */
-        q.a += step, q.b += step;
     q.c = square, q.ldc = n;
     for (size_t i = 0; i < n; i++) {
         const size_t j = t->upper ? i : 0, count = t->upper ? n - i : i + 1;
@@ -193,7 +214,7 @@ static void diagonal(const struct triangle *t, size_t first, size_t n) {
             memcpy(q.c + i * n + j, c + i * t->p.ldc + j, count * sizeof(float));
         }
     }
-    run(&q, t->context);
+    block(t, &q, first, first);
     for (size_t i = 0; i < n; i++) {
         const size_t j = t->upper ? i : 0, count = t->upper ? n - i : i + 1;
         memcpy(c + i * t->p.ldc + j, q.c + i * n + j, count * sizeof(float));
@@ -212,14 +233,28 @@ static void triangle(const struct triangle *t, size_t first, size_t n) {
     const size_t top = first, bottom = first + half;
     const size_t rows = t->upper ? top : bottom, columns = t->upper ? bottom : top;
     q.m = t->upper ? half : left, q.n = t->upper ? left : half;
-    if (q.a) {
-        q.a += q.trans_a ? rows : rows * q.lda;
-        q.b += q.trans_a ? columns : columns * q.ldb;
-    }
     q.c += rows * q.ldc + columns;
     triangle(t, top, half);
     triangle(t, bottom, left);
-    run(&q, t->context);
+    block(t, &q, rows, columns);
+}
+
+/* With panels of all rows, if they can be had: else each part packs what it needs of them. */
+static void packed_triangle(struct triangle *t) {
+    const struct product *p = &t->p;
+    struct borrowed memory = {.slot = NULL};
+    iso_packed packed;
+    size_t bytes;
+    if (p->n > SYRK_BLOCK && !p->trans_a && p->alpha == 1 && (p->beta == 0 || p->beta == 1) &&
+        p->k && !iso_pack_f32_bytes(&bytes, p->n, p->k) &&
+        iso_blas_borrow(&memory, bytes + 64, NULL)) { /* without memory nothing is packed */
+        const uintptr_t place = (uintptr_t)memory.context.workspace;
+        float *aligned = (float *)((place + 63) / 64 * 64);
+        if (!iso_pack_f32(&packed, aligned, bytes, p->a, p->lda, p->n, p->k, 0, t->context))
+            t->panels = packed.data;
+    }
+    triangle(t, 0, p->n);
+    iso_blas_give_back(&memory);
 }
 
 /* The reference leaves out steps where an element of A is 0, so that an infinity or a NaN beside it
@@ -266,7 +301,7 @@ void iso_blas_syrk(int upper, int trans, size_t n, size_t k, float alpha, const 
         iso_blas_plain(&t.p, &l);
     } else if (!nothing) {
         t.context = iso_blas_context(&call, work_of(&t.p) / 2);
-        triangle(&t, 0, n);
+        packed_triangle(&t);
     }
     if (begin > 0)
         iso_blas_end(begin, "ssyrk", t.context, "n%zuk%zu:%s:%c:lda%zu:ldc%zu" BLAS_FACTORS, n, k,

@@ -97,10 +97,12 @@ static void check_syrk(int n, int k, bool upper, bool trans, float alpha, float 
 
 void test_syrk(void **unused) {
     (void)unused;
-    static const int sizes[][2] = {{1, 1}, {5, 40}, {33, 7}, {129, 20}, {200, 70}, {300, 3}};
-    for (size_t s = 0; s < 6U - 2U * quick; s++)
+    static const int sizes[][2] = {{1, 1},    {5, 40},   {33, 7}, {129, 20},
+                                   {50, 600}, {200, 70}, {300, 3}};
+    for (size_t s = 0; s < 7U - 2U * quick; s++)
         for (int i = 0; i < 4; i++) {
             check_syrk(sizes[s][0], sizes[s][1], i & 1, i & 2, 1, 0);
+            check_syrk(sizes[s][0], sizes[s][1], i & 1, i & 2, 1, 1);
             check_syrk(sizes[s][0], sizes[s][1], i & 1, i & 2, 0.7f, -1.5f);
         }
     /* alpha = 0 and k = 0: C is scaled, A is not read. */
