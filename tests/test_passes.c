@@ -271,8 +271,9 @@ static void check_streams(const struct iso_gemm_shape *s, const struct iso_gemm_
     assert_int_equal(seen.longest, iso_min_size(streams, iso_min_size(s->k, ISO_K_BLOCK)));
     /* Few rows of A and a B whose rows follow each other: in one run, if sums stay in L1, and a
      * block of k for each task. */
+    const size_t sums = TUNED(machine, by_row);
     const int by_row = s->m <= ISO_GEMM_FEW_ROWS && s->ldb == s->n &&
-                       s->m * s->n <= TUNED(machine, by_row) && steps >= plan->tasks;
+                       s->m * s->n <= (s->m > 1 ? sums / 3 * 2 : sums) && steps >= plan->tasks;
     assert_int_equal(seen.by_row, by_row ? s->n * s->k : 0);
     assert_int_equal(plan->by_k, by_row && plan->tasks > 1);
     const int half = machine->kernels->half && s->m <= TUNED(machine, half_streams) &&
@@ -287,10 +288,10 @@ static void check_streams(const struct iso_gemm_shape *s, const struct iso_gemm_
 
 static void streams(void **unused) {
     (void)unused;
-    static const size_t shapes[][3] = {{1, 5000, 600},  {1, 600, 500},  {1, 600, 1500},
-                                       {2, 700, 600},   {3, 500, 4500}, {2, 9000, 300},
-                                       {4, 9000, 600},  {7, 9000, 512}, {16, 9000, 400},
-                                       {15, 9000, 700}, {30, 9000, 512}};
+    static const size_t shapes[][3] = {
+        {1, 5000, 600},  {1, 600, 500},   {1, 600, 1500}, {2, 700, 600},  {3, 500, 4500},
+        {2, 9000, 300},  {1, 3000, 700},  {2, 1200, 600}, {4, 9000, 600}, {7, 9000, 512},
+        {16, 9000, 400}, {15, 9000, 700}, {30, 9000, 512}};
     checked = 0;
     for (size_t i = 0; i < COUNT(shapes) * WAYS * 2; i++) {
         const size_t *of = shapes[i / WAYS / 2];

@@ -48,9 +48,10 @@ static size_t tasks_of(size_t m, size_t n, size_t k, size_t threads) {
 }
 
 /* Whether a B is a single run, for few rows of A whose sums stay in L1: its rows follow each other,
- * and each task has a block of k. */
+ * and each task has a block of k. With several rows less of L1 is left for B. */
 static int in_one_run(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine) {
-    return s->m <= ISO_GEMM_FEW_ROWS && s->ldb == s->n && s->m * s->n <= TUNED(machine, by_row) &&
+    const size_t sums = TUNED(machine, by_row), most = s->m == 1 ? sums : sums / 3 * 2;
+    return s->m <= ISO_GEMM_FEW_ROWS && s->ldb == s->n && s->m * s->n <= most &&
            s->k > (tasks_of(s->m, s->n, s->k, s->threads) - 1) * ISO_K_BLOCK;
 }
 
