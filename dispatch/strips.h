@@ -19,7 +19,7 @@ struct iso_gemm_strips {
     int packing;                   /* the first strip packs B as it goes */
     int beyond_l2;                 /* panels come from there, and L1 has few misses at a time */
     int half;                      /* with vectors half as wide */
-    int direct_mode, packing_mode; /* ISO_DIRECT_BEYOND_L2, _NEXT, _AHEAD or 0 */
+    int direct_mode, packing_mode; /* ISO_DIRECT_... */
 };
 struct iso_gemm_strips iso_gemm_strips(const struct iso_gemm_plan *plan,
                                        const struct iso_gemm_machine *machine, size_t m, size_t n,

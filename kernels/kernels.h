@@ -203,7 +203,13 @@ static inline float iso_w16_value(uint16_t bits, int type) {
  */
 #define ISO_LINEAR_COLUMNS 48
 enum { ISO_STRIP_ASSIGN = 0, ISO_STRIP_ADD = 1, ISO_STRIP_CONTINUE = 2, ISO_STRIP_BY_ROW = 4 };
-enum { ISO_DIRECT_ADD = 1, ISO_DIRECT_BEYOND_L2 = 2, ISO_DIRECT_NEXT = 4, ISO_DIRECT_AHEAD = 8 };
+enum {
+    ISO_DIRECT_ADD = 1,
+    ISO_DIRECT_BEYOND_L2 = 2,
+    ISO_DIRECT_NEXT = 4,
+    ISO_DIRECT_AHEAD = 8,
+    ISO_DIRECT_WHOLE = 16
+};
 
 /*
  * gemm_direct: the same sums, from +0, with A as it lies, row-major: element (i, p) at a[i*lda +
@@ -227,7 +233,8 @@ enum { ISO_DIRECT_ADD = 1, ISO_DIRECT_BEYOND_L2 = 2, ISO_DIRECT_NEXT = 4, ISO_DI
  * gemm_strip_bt: the same sums with A as a strip and a transposed B: b[j*ldb + p]. At most MR and
  * ROWS_IN_PLACE_BT rows. mode: ADD; NEXT: the rows of B come from beyond L2, and those that follow
  * them, also beyond the last one, are prefetched into it; AHEAD: likewise, but of each row what
- * comes some steps later.
+ * comes some steps later. WHOLE: few rows of A do not read both
+ * halves of a row of B side by side, which is faster from L2 only.
  */
 
 /*

@@ -22,6 +22,7 @@ static struct {
     size_t packed_a, packed_b, read_b, again_b, finished, tall;
     size_t prefetched;      /* of what gemm_strip_bt reads: with prefetches of the next rows, */
     size_t ahead;           /* of what comes later in these, */
+    size_t whole;           /* in rows that are read whole, */
     size_t halved;          /* and with vectors half as wide */
     int modes, none;        /* of gemm_direct: some of all calls, and what all of them lack */
     size_t longest;         /* rows of B that gemm_strip reads at a time, */
@@ -74,6 +75,7 @@ static void strip_bt(float *c, size_t ldc, const float *a, size_t as, const floa
         seen.again_b += n * k;
     seen.prefetched += mode & ISO_DIRECT_NEXT ? n * k : 0;
     seen.ahead += mode & ISO_DIRECT_AHEAD ? n * k : 0;
+    seen.whole += mode & ISO_DIRECT_WHOLE ? n * k : 0;
     zero(c, ldc, m, n);
 }
 
@@ -224,23 +226,29 @@ static void a_transposed_product(void **unused) {
 }
 
 static size_t ahead_in_rows; /* products whose rows of B prefetch what comes next in them */
+static size_t next_in_l2;    /* and those behind them, though B may be in L2 */
 
-/* Rows of a B from beyond L2 prefetch those behind them, unless these are another task's, or where
- * that is faster what comes next in them. */
+/* Rows of a B from beyond L2, with some cores of any, prefetch those behind them, unless these are
+ * another task's, or where that is faster what comes next in them. */
 static void check_registers(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
                             const struct iso_gemm_plan *plan) {
     const int beyond_l2 = s->n * s->k > ISO_L2_FLOATS, goes_on = s->m > 1 || plan->tasks == 1;
     const int aliased = s->ldb % ISO_GEMM_ALIASED_BT == 0;
-    const int in_rows = s->m > 1 && !aliased && TUNED(machine, ahead_floats) > 0;
+    const size_t l2_next = aliased ? 0 : TUNED(machine, l2_next_floats);
+    const int near = s->n * s->k <= l2_next;
+    const int in_rows = s->m > 1 && !aliased && !near && TUNED(machine, ahead_floats) > 0;
     const int far = s->n * s->k > TUNED(machine, next_floats);
     const int half = machine->kernels->half && s->m <= TUNED(machine, half_rows);
-    const int next = far && goes_on && !in_rows && (!aliased || TUNED(machine, next_aliased));
+    const int next =
+        goes_on && (near || (far && !in_rows && (!aliased || TUNED(machine, next_aliased))));
     const int ahead = in_rows && s->n * s->k > TUNED(machine, ahead_floats);
     assert_int_equal(seen.packed_b, 0);
     assert_int_equal(seen.again_b, s->n * s->k);
     assert_int_equal(seen.prefetched, next ? s->n * s->k : 0);
     assert_int_equal(seen.ahead, ahead ? s->n * s->k : 0);
+    assert_int_equal(seen.whole, next && l2_next ? s->n * s->k : 0);
     ahead_in_rows += (size_t)ahead;
+    next_in_l2 += (size_t)(next && near);
     assert_int_equal(seen.halved, half && beyond_l2 && goes_on ? s->n * s->k : 0);
     checked++;
 }
@@ -253,7 +261,7 @@ static void a_transposed_b(void **unused) {
     with_transposed_b(shapes, COUNT(shapes), ISO_GEMM_TRANSPOSED_B, check_registers);
     assert_true(checked > WAYS);
 #ifdef __x86_64__
-    assert_true(ahead_in_rows > 0);
+    assert_true(ahead_in_rows > 0 && next_in_l2 > 0);
 #endif
 }
 

@@ -307,11 +307,15 @@ static int prefetches(enum iso_gemm_way way, const struct iso_gemm_shape *s,
     const size_t near = transposed_c ? TUNED(machine, next_floats_c) : TUNED(machine, next_floats);
     if (!s->trans_b)
         return 0;
-    if (way == ISO_GEMM_TRANSPOSED_B && s->m > 1 && !aliased && ahead)
+    const int in_registers = way == ISO_GEMM_TRANSPOSED_B && !aliased;
+    const size_t l2_next = in_registers ? TUNED(machine, l2_next_floats) : 0;
+    const int next = ISO_DIRECT_NEXT | (l2_next ? ISO_DIRECT_WHOLE : 0);
+    if (l2_next && s->n <= l2_next / s->k)
+        return next;
+    if (in_registers && s->m > 1 && ahead)
         return s->n > ahead / s->k ? ISO_DIRECT_AHEAD : 0;
-    return s->n > near / s->k && (transposed_c || !aliased || TUNED(machine, next_aliased))
-               ? ISO_DIRECT_NEXT
-               : 0;
+    return s->n > near / s->k && (transposed_c || !aliased || TUNED(machine, next_aliased)) ? next
+                                                                                            : 0;
 }
 
 struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *s,

@@ -47,7 +47,7 @@ struct iso_gemm_plan {
     size_t rows, columns; /* of a block, the unit of work of a task */
     size_t tasks;
     size_t task_floats, b_floats, a_floats; /* scratch of each task: for all, packed B, packed A */
-    int next;            /* what of a transposed B is prefetched: ISO_DIRECT_NEXT, _AHEAD or 0 */
+    int next;            /* of a transposed B: ISO_DIRECT_NEXT or _AHEAD, _WHOLE */
     size_t group;        /* rows of A that are copied into L2, where B passes them; 0: none */
     size_t mr;           /* rows of a strip, at most */
     size_t streams;      /* STREAMS: rows of B at a time; 1: all of them in one run */

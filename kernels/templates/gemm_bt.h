@@ -50,6 +50,8 @@ static ISO_ONE_COPY void prefetch_rows_bt(const float *b, size_t ldb, size_t row
     __asm__ volatile(""); /* else it has no effect, to compilers, and goes */
 }
 
+#define SHORT_BT 128 /* one row of A has done with steps that are fewer before memory answers */
+
 /* Steps p to k. Where all vectors are there and VF_TRANSPOSED steps as well, the last ones are
  * transposed with some that were there already. ahead: of B as many lines are prefetched into L2 as
  * are transposed, so many steps ahead, at most k, in the rows that follow where these end; or 0. */
@@ -57,13 +59,14 @@ static inline __attribute__((always_inline)) void
 direct_rest_bt(vf *t, float *rows, const float *a, size_t as, const float *b, size_t ldb,
                const size_t m, const size_t vectors, const int there, size_t last, size_t p,
                size_t k, size_t ahead) {
-    const int spread = ahead && m > 1; /* a few at a time, where a step takes long enough */
+    /* A few at a time, where a step takes long enough, or there are few. */
+    const int short_row = m == 1 && k <= SHORT_BT, spread = ahead && (m > 1 || short_row);
+    const size_t rows_ahead = (short_row ? 2u : 1u) * VF_N * vectors;
     a += p * as;
     while (p + VF_TRANSPOSED <= k) {
         const size_t end = ahead && k - p > LINE_STEPS_BT ? p + LINE_STEPS_BT : k;
-        const float *next =
-            p + ahead < k ? b + p + ahead : b + VF_N * vectors * ldb + (p + ahead - k);
-        if (ahead && m == 1)
+        const float *next = p + ahead < k ? b + p + ahead : b + rows_ahead * ldb + (p + ahead - k);
+        if (ahead && !spread)
             prefetch_rows_bt(next, ldb, VF_N * vectors);
         for (; p + VF_TRANSPOSED <= end; p += VF_TRANSPOSED) {
             for (size_t l = 0; l < VF_N * vectors * VF_TRANSPOSED / LINE_STEPS_BT && spread; l++)
@@ -214,7 +217,7 @@ direct_rows_bt(float *c, size_t ldc, const float *a, size_t as, const float *b, 
         return;
     }
 #if GEMM_HALVES_BT > 0
-    if (m <= GEMM_HALVES_BT && k >= HALVES_STEPS && n >= 4 * VF_N &&
+    if (m <= GEMM_HALVES_BT && !(mode & ISO_DIRECT_WHOLE) && k >= HALVES_STEPS && n >= 4 * VF_N &&
         n <= (m == 1 ? HALVES_FLOATS_ROW : HALVES_FLOATS) / k) {
         const size_t done = direct_halves_bt(c, ldc, a, as, b, ldb, m, n, k, add);
         c += done, b += done * ldb, n -= done;

@@ -543,11 +543,11 @@ static void strip_call(const void *table, const struct iso_check_case *c,
     size_t step = d.step < most ? d.step : most, i = 0;
     do {
         size_t m = d.m - i < step ? d.m - i : step;
-        t->gemm_strip_bt(ISO_CHECK_AT(float, o, D_C) + i * d.ldc, d.ldc,
-                         ISO_CHECK_AT(const float, o, D_A) + i, d.ap,
-                         ISO_CHECK_AT(const float, o, D_B), d.bj, m, d.n, d.k,
-                         (d.add ? ISO_DIRECT_ADD : 0) | (d.k % 3 == 1 ? ISO_DIRECT_NEXT : 0) |
-                             (d.k % 3 == 2 ? ISO_DIRECT_AHEAD : 0));
+        t->gemm_strip_bt(
+            ISO_CHECK_AT(float, o, D_C) + i * d.ldc, d.ldc, ISO_CHECK_AT(const float, o, D_A) + i,
+            d.ap, ISO_CHECK_AT(const float, o, D_B), d.bj, m, d.n, d.k,
+            (d.add ? ISO_DIRECT_ADD : 0) | (d.k % 3 == 1 ? ISO_DIRECT_NEXT : 0) |
+                (d.k % 3 == 2 ? ISO_DIRECT_AHEAD : 0) | (d.k / 3 % 2 ? ISO_DIRECT_WHOLE : 0));
         i += m;
     } while (i < d.m);
 }
