@@ -177,6 +177,21 @@ static void part_in_groups(const struct block *w, const struct part_of_b *here,
     }
 }
 
+/* A part of a transposed B of short rows into panels: while one is packed, the rows of the next one
+ * are on their way. Longer rows the hardware prefetches. */
+#define SHORT_ROW 128
+static void pack_short_rows(const struct iso_kernels *kernels, float *panels, const float *b,
+                            size_t ldb, size_t n, size_t k) {
+    for (size_t j = 0; j < n; j += ISO_PANEL) {
+        const float *row = b + j * ldb, *next = row + ISO_PANEL * ldb;
+        const size_t rows = iso_min_size(n - j, ISO_PANEL);
+        for (size_t i = 0; i < rows && j + rows + i < n; i++)
+            for (size_t p = 0; p < k; p += ISO_LINE)
+                __builtin_prefetch(next + i * ldb + p, 0, 2);
+        kernels->gemm_pack(panels + j * k, row, ldb, 1, rows, k, ISO_PANEL);
+    }
+}
+
 /* All rows of the block with one part of B; `after` is the part that comes next. */
 static void part(const struct block *w, const struct part_of_b *here,
                  const struct part_of_b *after) {
@@ -192,8 +207,11 @@ static void part(const struct block *w, const struct part_of_b *here,
         iso_weights_widen(t, w->own_b, here->j, here->n, here->p, k);
     } else if (packs) {
         const size_t bj = t->trans_b ? t->bps : 1, bp = t->trans_b ? 1 : t->bs;
-        kernels->gemm_pack(w->own_b + packed * k, t->b + (here->j + packed) * bj + here->p * bp, bj,
-                           bp, here->n - packed, k, ISO_PANEL);
+        if (t->trans_b && k <= SHORT_ROW && t->machine.class == ISO_GEMM_SMALL_L1)
+            pack_short_rows(kernels, w->own_b, t->b + here->j * bj + here->p, bj, here->n, k);
+        else
+            kernels->gemm_pack(w->own_b + packed * k, t->b + (here->j + packed) * bj + here->p * bp,
+                               bj, bp, here->n - packed, k, ISO_PANEL);
     } else {
         b = t->b + (t->trans_b ? here->j : here->j / ISO_PANEL) * t->bps + here->p * t->bs;
     }
