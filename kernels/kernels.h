@@ -233,8 +233,8 @@ enum {
  * gemm_strip_bt: the same sums with A as a strip and a transposed B: b[j*ldb + p]. At most MR and
  * ROWS_IN_PLACE_BT rows. mode: ADD; NEXT: the rows of B come from beyond L2, and those that follow
  * them, also beyond the last one, are prefetched into it; AHEAD: likewise, but of each row what
- * comes some steps later. WHOLE: few rows of A do not read both
- * halves of a row of B side by side, which is faster from L2 only.
+ * comes some steps later. WHOLE: few rows of A do not read both halves of a row of B side by side,
+ * which is faster from L2 only.
  */
 
 /*

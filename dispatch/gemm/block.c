@@ -177,9 +177,10 @@ static void part_in_groups(const struct block *w, const struct part_of_b *here,
     }
 }
 
+#define SHORT_ROW 128 /* longer rows of a transposed B the hardware prefetches */
+
 /* A part of a transposed B of short rows into panels: while one is packed, the rows of the next one
- * are on their way. Longer rows the hardware prefetches. */
-#define SHORT_ROW 128
+ * are on their way. */
 static void pack_short_rows(const struct iso_kernels *kernels, float *panels, const float *b,
                             size_t ldb, size_t n, size_t k) {
     for (size_t j = 0; j < n; j += ISO_PANEL) {
