@@ -72,6 +72,10 @@ int iso_blas_is_packed(const void *packed, int left, size_t rows, size_t k);
 /* A or B may be packed: then the operand's pointer is what iso_blas_pack wrote. */
 void iso_blas_compute(const struct product *p, int packed_a, int packed_b);
 
+/* C = A [m][lda] times panels of iso_pack_f32, with alpha 1 and beta 0 or 1; B is not looked at. */
+iso_status iso_blas_linear(const struct product *p, const float *panels,
+                           const iso_context *context);
+
 /* Products first .. first+count of a batch are independent of each other. */
 void iso_blas_batch(size_t count, double work, void (*make)(struct product *p, size_t i, void *arg),
                     void *arg);

@@ -178,24 +178,15 @@ struct triangle {
 
 /* q's rows and columns of the product, from these on; columns: a multiple of a panel's. */
 static void block(const struct triangle *t, struct product *q, size_t rows, size_t columns) {
-    if (t->panels && q->n <= SYRK_BLOCK) { /* one panel: a row-major B, and a tiny product */
-        q->a += rows * q->lda, q->b = t->panels + columns * q->k;
-        q->trans_b = 0, q->ldb = SYRK_BLOCK;
-        run(q, t->context);
-        return;
-    }
-    if (t->panels) {
-        const iso_packed w = {t->panels + columns * q->k, q->n, q->k};
-        const iso_linear_options options = {
-            .size = sizeof options, .residual = q->beta == 1 ? q->c : NULL, .ldr = q->ldc};
-        if (!iso_linear_f32(q->c, q->ldc, q->a + rows * q->lda, q->lda, &w, q->m, &options,
-                            t->context))
-            return;
-    }
     if (q->a) { /* NULL where it is not read */
         q->a += q->trans_a ? rows : rows * q->lda;
         q->b += q->trans_a ? columns : columns * q->ldb;
     }
+    const float *panels = t->panels ? t->panels + columns * q->k : NULL;
+    if (panels && q->n <= SYRK_BLOCK) /* one is a row-major B, and a tiny product */
+        q->b = panels, q->trans_b = 0, q->ldb = SYRK_BLOCK;
+    else if (panels && iso_blas_linear(q, panels, t->context) == ISOBIT_OK)
+        return;
     run(q, t->context);
 }
 

@@ -101,9 +101,8 @@ void iso_blas_pack(void *dest, int left, const float *src, size_t ld, size_t row
                      k_major ? 't' : 'n', ld);
 }
 
-/* C = the product of A [m][lda] and the panels, where alpha and beta allow it in one call. */
-static iso_status try_linear(const struct product *p, const float *panels,
-                             const iso_context *context) {
+iso_status iso_blas_linear(const struct product *p, const float *panels,
+                           const iso_context *context) {
     const iso_packed w = {panels, p->n, p->k};
     const iso_linear_options options = {
         .size = sizeof options, .residual = p->beta == 1 ? p->c : NULL, .ldr = p->ldc};
@@ -113,11 +112,11 @@ static iso_status try_linear(const struct product *p, const float *panels,
 /* With any alpha and beta, by way of sums beside C. */
 static iso_status linear(const struct product *p, const float *panels, const iso_context *context) {
     if (p->alpha == 1 && (p->beta == 0 || p->beta == 1))
-        return try_linear(p, panels, context);
+        return iso_blas_linear(p, panels, context);
     struct product sums = *p;
     /* No more than C has; without memory iso_linear_f32 refuses the null pointer. */
     sums.c = malloc(p->m * p->n * sizeof(float)), sums.ldc = p->n, sums.beta = 0;
-    iso_status status = try_linear(&sums, panels, context);
+    iso_status status = iso_blas_linear(&sums, panels, context);
     if (!status)
         status =
             iso_axpby_f32(p->c, p->ldc, sums.c, sums.ldc, p->m, p->n, p->alpha, p->beta, context);

@@ -32,6 +32,9 @@ void test_idle_costs_nothing(void **state) {
 /* Jobs 2 ms apart: who waited in vain for one looks out for the next for a short time only. */
 void test_rare_jobs_cost_little(void **state) {
     (void)state;
+    if (TSAN || getenv("ISOBIT_EMULATED")) { /* each job takes too much CPU time of its own */
+        skip();
+    }
     enum { JOBS = 200, WORKERS = 5 };
     /* Looking out for 100 microseconds takes 100 ms of CPU time, and for 20 a fifth of it. */
     const double most_seconds = 0.075;
@@ -48,7 +51,7 @@ void test_rare_jobs_cost_little(void **state) {
         print_message("          (%.1f ms of CPU time for %d jobs)\n", 1e3 * used, JOBS);
         least = used < least ? used : least;
     }
-    assert_true(TSAN || getenv("ISOBIT_EMULATED") || least < most_seconds);
+    assert_true(least < most_seconds);
     iso_pool_destroy(pool);
 }
 
