@@ -14,7 +14,7 @@
 #define S8_TALL 6
 #define S8_WIDE 1
 #define S8_SUMS 12
-#define S8_EACH(X) X(6, 1, 1) X(4, 1, 1) X(2, 1, 1) X(1, 1, 1)
+#define S8_EACH(X) X(6, 1, 1) X(4, 1, 1) X(2, 2, 1) X(1, 2, 1)
 
 typedef __m256i s8t, s8w, s8a;
 
@@ -39,29 +39,31 @@ static inline void s8_widen(int16_t *to, const int8_t *a, size_t n) {
         const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)a);
         _mm256_storeu_si256((__m256i *)(void *)to, _mm256_cvtepi8_epi16(bytes));
     }
-    for (size_t i = 0; i < n; i++)
-        to[i] = a[i];
+    if (n >= 8)
+        _mm_storeu_si128((__m128i *)(void *)to,
+                         _mm_cvtepi8_epi16(_mm_loadl_epi64((const __m128i *)(const void *)a)));
 }
 static inline s8a s8_wide_row(const int16_t *a) {
     int64_t four;
     memcpy(&four, a, sizeof four);
     return _mm256_set1_epi64x(four);
 }
-/* As gcc 12 knows the addition, it copies sums to other registers and back, and spills one. */
-static inline s8t s8_dot(s8t t, s8w w, s8a a) {
-    __asm__("vpaddd %1, %0, %0" : "+x"(t) : "x"(_mm256_madd_epi16(w, a)));
-    return t;
+/* Both products go first: in turns with additions they would wait for their pipes on Zen 4. As gcc
+ * 12 knows an addition, it copies sums to other registers and back, and spills one. */
+static inline void s8_dots(s8t *t, const s8w *w, s8a a) {
+    __asm__("vpaddd %2, %0, %0\n\tvpaddd %3, %1, %1"
+            : "+&x"(t[0]), "+x"(t[1])
+            : "x"(_mm256_madd_epi16(w[0], a)), "x"(_mm256_madd_epi16(w[1], a)));
 }
-/* A row's sums of a tile, added to integers in memory, and the floats in place of these. */
-static inline void s8_keep(float *sums, const s8t *t) {
-    const __m256i across = _mm256_hadd_epi32(t[0], t[1]); /* columns 0 1 4 5 2 3 6 7 */
-    const __m256i all =
-        s8_add(_mm256_castps_si256(vf_load(sums)), _mm256_permute4x64_epi64(across, 0xd8));
-    vf_store(sums, _mm256_castsi256_ps(all));
+/* The sums of VF_N columns, as integers in a vector of floats; two such added; and as floats. */
+static inline vf s8_across(const s8t *t) {
+    const __m256i sums = _mm256_hadd_epi32(t[0], t[1]); /* columns 0 1 4 5 2 3 6 7 */
+    return _mm256_castsi256_ps(_mm256_permute4x64_epi64(sums, 0xd8));
 }
-static inline void s8_float(float *sums) {
-    vf_store(sums, _mm256_cvtepi32_ps(_mm256_castps_si256(vf_load(sums))));
+static inline vf s8_sum(vf a, vf b) {
+    return _mm256_castsi256_ps(s8_add(_mm256_castps_si256(a), _mm256_castps_si256(b)));
 }
+static inline vf s8_float(vf sums) { return _mm256_cvtepi32_ps(_mm256_castps_si256(sums)); }
 typedef __m256i s8m;
 #define S8_NONE _mm256_setzero_si256()
 static inline s8m s8_most(s8m m, vf x) {

@@ -31,37 +31,40 @@ static inline s8a s8_row(const int8_t *a, size_t second) {
 }
 /* Rows of A become 16 bits first, S8_PIECE steps at a time: gemm_s8_widened.h. */
 #define S8_WIDENS 1
-#define S8_PIECE 192
+#define S8_PIECE 256
 static inline void s8_widen(int16_t *to, const int8_t *a, size_t n) {
     for (; n >= 32; n -= 32, a += 32, to += 32) {
         const __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)a);
         _mm512_storeu_si512(to, _mm512_cvtepi8_epi16(bytes));
     }
-    for (size_t i = 0; i < n; i++)
-        to[i] = a[i];
+    for (; n >= 8; n -= 8, a += 8, to += 8)
+        _mm_storeu_si128((__m128i *)(void *)to,
+                         _mm_cvtepi8_epi16(_mm_loadl_epi64((const __m128i *)(const void *)a)));
 }
 static inline s8a s8_wide_row(const int16_t *a) {
     int64_t four;
     memcpy(&four, a, sizeof four);
     return _mm512_set1_epi64(four);
 }
-/* As gcc 12 knows the addition, it keeps some sums on the stack. */
-static inline s8t s8_dot(s8t t, s8w w, s8a a) {
-    __asm__("vpaddd %1, %0, %0" : "+v"(t) : "v"(_mm512_madd_epi16(w, a)));
-    return t;
+/* Both products go first: in turns with additions they would wait for their pipes on Zen 4. As gcc
+ * 12 knows an addition, it keeps some sums on the stack. */
+static inline void s8_dots(s8t *t, const s8w *w, s8a a) {
+    __asm__("vpaddd %2, %0, %0\n\tvpaddd %3, %1, %1"
+            : "+&v"(t[0]), "+v"(t[1])
+            : "v"(_mm512_madd_epi16(w[0], a)), "v"(_mm512_madd_epi16(w[1], a)));
 }
-/* A row's sums of a tile, added to integers in memory, and the floats in place of these. */
-static inline void s8_keep(float *sums, const s8t *t) {
+/* The sums of VF_N columns, as integers in a vector of floats; two such added; and as floats. */
+static inline vf s8_across(const s8t *t) {
     const __m512i even =
         _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     const __m512i odd = _mm512_or_si512(even, _mm512_set1_epi32(1));
-    const __m512i all = s8_add(_mm512_permutex2var_epi32(t[0], even, t[1]),
-                               _mm512_permutex2var_epi32(t[0], odd, t[1]));
-    vf_store(sums, _mm512_castsi512_ps(s8_add(_mm512_castps_si512(vf_load(sums)), all)));
+    return _mm512_castsi512_ps(s8_add(_mm512_permutex2var_epi32(t[0], even, t[1]),
+                                      _mm512_permutex2var_epi32(t[0], odd, t[1])));
 }
-static inline void s8_float(float *sums) {
-    vf_store(sums, _mm512_cvtepi32_ps(_mm512_castps_si512(vf_load(sums))));
+static inline vf s8_sum(vf a, vf b) {
+    return _mm512_castsi512_ps(s8_add(_mm512_castps_si512(a), _mm512_castps_si512(b)));
 }
+static inline vf s8_float(vf sums) { return _mm512_cvtepi32_ps(_mm512_castps_si512(sums)); }
 typedef __m512i s8m;
 #define S8_NONE _mm512_setzero_si512()
 static inline s8m s8_most(s8m m, vf x) {

@@ -33,12 +33,15 @@ struct s8_product {
 #define S8_A(i) (four[(i) / 4] + ((i) % 4 == 3 ? three : (i) % 4 * stride))
 
 #if S8_WIDENS
-#define S8_COLUMNS 32 /* of a block, whose panels stay in L1 or L2 for all rows */
+#include "gemm_s8_widened.h"
 #else
+ISO_INLINE void s8_dots(s8t *t, const s8w *w, s8a a) {
+    ISO_UNROLLED (e, S8_PARTS)
+        t[e] = s8_dot(t[e], w[e], a);
+}
 #define S8_COLUMNS (S8_WIDE * ISO_PANEL)
-#endif
 
-/* Of a tile or block of sums [rows][S8_COLUMNS], `columns` columns of which are there: with scales
+/* Of a tile of sums [rows][S8_COLUMNS], `columns` columns of which are there: with scales
  * and bias, to C. */
 static ISO_ONE_COPY void s8_finish(const struct s8_product *t, size_t row, size_t column,
                                    size_t rows, size_t columns, const float *sums) {
@@ -55,10 +58,6 @@ static ISO_ONE_COPY void s8_finish(const struct s8_product *t, size_t row, size_
         }
     }
 }
-
-#if S8_WIDENS
-#include "gemm_s8_widened.h"
-#else
 
 #if S8_WIDE > 1
 /* The same for the sums of the widest tile, in registers. -0 is added where there is no bias: that
@@ -193,6 +192,9 @@ static void gemm_s8(float *c, size_t ldc, const int8_t *a, size_t lda, const flo
     ISO_REQUIRE(k % ISO_S8_STEPS == 0 && k <= ISO_S8_MOST + 1 &&
                 (m <= 1 || (lda >= k && ldc >= n)));
     const struct s8_product t = {c, ldc, a, lda, row_scales, b, bps, scales, start, bias, n, k};
+#if S8_WIDENS
+    s8_multiply(&t, m);
+#else
     size_t j = 0;
 #if S8_WIDE > 1
     const size_t tall = m / (S8_TALL * S8_ROWS) * (S8_TALL * S8_ROWS);
@@ -203,13 +205,14 @@ static void gemm_s8(float *c, size_t ldc, const int8_t *a, size_t lda, const flo
             s8_panels(&t, tall, m, p);
     }
 #endif
-    for (; j < n; j += S8_WIDENS ? S8_COLUMNS : ISO_PANEL)
+    for (; j < n; j += ISO_PANEL)
         s8_panels(&t, 0, m, j);
+#endif
 }
 
 /* Independent chains of products in registers. Compilers may not know that the rows of A stay as
  * they are: else they take what is computed from them alone out of the loop. */
-#define S8_PEAK_CHAINS (S8_SUMS < 12 ? S8_SUMS : 12)
+#define S8_PEAK_CHAINS (S8_WIDENS ? 8 : S8_SUMS < 12 ? S8_SUMS : 12)
 #define S8_PEAK_OPS (2 * S8_ROWS * VF_N * S8_STEP / S8_PARTS * S8_PEAK_CHAINS)
 static int s8_peak(size_t rounds) {
     volatile int8_t small = 1;
@@ -224,9 +227,9 @@ static int s8_peak(size_t rounds) {
     ISO_UNROLLED (i, S8_PEAK_CHAINS)
         t[i] = s8_zero();
     for (size_t r = 0; r < rounds; r++)
-        ISO_UNROLLED (i, S8_PEAK_CHAINS) {
+        ISO_UNROLLED (i, S8_PEAK_CHAINS / S8_PARTS) {
             S8_HIDE(a);
-            t[i] = s8_dot(t[i], w[0], a);
+            s8_dots(t + i * S8_PARTS, w, a);
         }
     ISO_UNROLLED (i, S8_PEAK_CHAINS - 1)
         t[0] = s8_add(t[0], t[i + 1]);
