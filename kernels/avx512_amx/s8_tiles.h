@@ -125,7 +125,7 @@ static void amx_gemm_s8(float *c, size_t ldc, const int8_t *a, size_t lda, const
                         const float *bias, size_t m, size_t n, size_t k) {
     ISO_REQUIRE(k % ISO_S8_STEPS == 0 && k <= ISO_S8_MOST + 1 &&
                 (m <= 1 || (lda >= k && ldc >= n)));
-    const struct s8_product t = {c, ldc, a, lda, row_scales, b, bps, scales, start, bias, n, k};
+    const struct s8_product t = {c, ldc, a, lda, row_scales, b, bps, scales, start, bias, n, k, 0};
     const size_t tall = m / AMX_TALL * AMX_TALL, rest = m - tall;
     if (tall > 0)
         amx_rows(&t, 0, tall, AMX_TALL);

@@ -27,7 +27,15 @@ struct s8_product {
     const int32_t *start;
     const float *bias;
     size_t n, k;
+    size_t ahead; /* from a panel to the one that the first rows prefetch meanwhile, or 0 */
 };
+
+/* Whether the first rows of a product prefetch the next panels into L2. With VNNI, up to four rows
+ * wait for memory alone, which gives two streams beside each other less than one; but where panels
+ * are long, the hardware begins anew too often. */
+static inline int s8_prefetches(size_t m, size_t k) {
+    return VF_N > 1 && (S8_WIDENS ? m > 1 : m > 4 || (m == 4 && k >= 1024));
+}
 
 /* Group i of A, as DIRECT_A of gemm_direct.h. */
 #define S8_A(i) (four[(i) / 4] + ((i) % 4 == 3 ? three : (i) % 4 * stride))
@@ -93,6 +101,8 @@ ISO_INLINE void s8_tile(const struct s8_product *t, size_t row, size_t column, c
     size_t three = 3 * stride, bps = t->bps;
     const int8_t *four[(S8_TALL + 3) / 4];
     const int8_t *b = t->b + column / ISO_PANEL * bps + column % ISO_PANEL * 4;
+    const size_t panels = cells > S8_CELLS ? S8_WIDE : 1;
+    const size_t ahead = row == 0 ? panels * t->ahead : 0;
     s8t sums[S8_SUMS];
 #define S8_SUM(u, i, q) (sums + (((u)*groups + (i)) * cells + (q)) * S8_PARTS)
     ISO_OPAQUE(three);
@@ -109,6 +119,10 @@ ISO_INLINE void s8_tile(const struct s8_product *t, size_t row, size_t column, c
 #define S8_STEP_OF(u)                                                                              \
     do {                                                                                           \
         s8w w[S8_PARTS * S8_CELLS * S8_WIDE];                                                      \
+        if (ahead)                                                                                 \
+            ISO_UNROLLED (e, panels)                                                               \
+                ISO_UNROLLED (line, STEP_BYTES / 64)                                               \
+                    __builtin_prefetch(b + e * bps + ahead + (u)*STEP_BYTES + line * 64, 0, 2);    \
         ISO_UNROLLED (q, cells)                                                                    \
             s8_weights(w + q * S8_PARTS,                                                           \
                        b + q / S8_CELLS * bps + q % S8_CELLS * VF_N * 4 + (u)*STEP_BYTES);         \
@@ -191,7 +205,9 @@ static void gemm_s8(float *c, size_t ldc, const int8_t *a, size_t lda, const flo
                     const float *bias, size_t m, size_t n, size_t k) {
     ISO_REQUIRE(k % ISO_S8_STEPS == 0 && k <= ISO_S8_MOST + 1 &&
                 (m <= 1 || (lda >= k && ldc >= n)));
-    const struct s8_product t = {c, ldc, a, lda, row_scales, b, bps, scales, start, bias, n, k};
+    const size_t ahead = s8_prefetches(m, k) ? bps : 0;
+    const struct s8_product t = {c,      ldc,   a,    lda, row_scales, b,    bps,
+                                 scales, start, bias, n,   k,          ahead};
 #if S8_WIDENS
     s8_multiply(&t, m);
 #else

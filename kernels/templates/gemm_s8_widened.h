@@ -16,11 +16,13 @@ ISO_INLINE void s8_tile(const struct s8_product *t, const int16_t *wide, size_t 
                         size_t p, size_t steps, const size_t groups, const size_t cells) {
     const int8_t *b = t->b + column / ISO_PANEL * t->bps + column % ISO_PANEL * 4 + p * ISO_PANEL;
     const int8_t *end = b + steps * ISO_PANEL;
+    const size_t ahead = row == 0 && column % ISO_PANEL == 0 ? t->ahead : 0;
     s8t sums[S8_SUMS];
     ISO_UNROLLED (e, groups * cells * S8_PARTS)
         sums[e] = s8_zero();
     for (; b != end; wide += S8_STEP, b += S8_STEP * ISO_PANEL) {
         s8w w[S8_SUMS];
+        __builtin_prefetch(b + ahead, 0, 2);
         ISO_UNROLLED (q, cells)
             s8_weights(w + q * S8_PARTS, b + q * VF_N * 4);
         ISO_UNROLLED (i, groups) {
