@@ -265,7 +265,7 @@ static void a_transposed_b(void **unused) {
 #endif
 }
 
-static size_t in_one_run, by_k, in_halves;
+static size_t in_one_run, by_k, in_halves, near_runs;
 static void check_streams(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine,
                           const struct iso_gemm_plan *plan) {
     const size_t blocks = plan->by_k ? 1 : (s->n + plan->columns - 1) / plan->columns;
@@ -284,7 +284,11 @@ static void check_streams(const struct iso_gemm_shape *s, const struct iso_gemm_
                        s->m * s->n <= (s->m > 1 ? sums / 3 * 2 : sums) && steps >= plan->tasks;
     assert_int_equal(seen.by_row, by_row ? s->n * s->k : 0);
     assert_int_equal(plan->by_k, by_row && plan->tasks > 1);
-    const int half = machine->kernels->half && s->m <= TUNED(machine, half_streams) &&
+    /* One with a B of up to L2 keeps sums in registers, of which whole vectors have more. */
+    const int near = s->n * s->k <= ISO_L2_FLOATS;
+    assert_true(!near || (by_row && s->m == 1 && s->n <= TUNED(machine, near_run)));
+    near_runs += (size_t)near;
+    const int half = machine->kernels->half && s->m <= TUNED(machine, half_streams) && !near &&
                      (by_row || iso_gemm_level_of_b(s, machine) == ISO_GEMM_MEMORY);
     assert_int_equal(seen.halved, half ? strips * s->n * s->k : 0);
     in_halves += (size_t)(half && !by_row);
@@ -297,9 +301,10 @@ static void check_streams(const struct iso_gemm_shape *s, const struct iso_gemm_
 static void streams(void **unused) {
     (void)unused;
     static const size_t shapes[][3] = {
-        {1, 5000, 600},  {1, 600, 500},   {1, 600, 1500}, {2, 700, 600},  {3, 500, 4500},
-        {2, 9000, 300},  {1, 3000, 700},  {2, 1200, 600}, {4, 9000, 600}, {7, 9000, 512},
-        {16, 9000, 400}, {15, 9000, 700}, {30, 9000, 512}};
+        {1, 5000, 600},  {1, 600, 500},   {1, 600, 1500},  {2, 700, 600},  {3, 500, 4500},
+        {2, 9000, 300},  {1, 3000, 700},  {2, 1200, 600},  {4, 9000, 600}, {7, 9000, 512},
+        {16, 9000, 400}, {15, 9000, 700}, {30, 9000, 512}, {1, 640, 100},  {1, 512, 512},
+        {1, 1024, 256},  {1, 1040, 200},  {1, 120, 500},   {1, 130, 600}};
     checked = 0;
     for (size_t i = 0; i < COUNT(shapes) * WAYS * 2; i++) {
         const size_t *of = shapes[i / WAYS / 2];
@@ -309,7 +314,7 @@ static void streams(void **unused) {
     }
     assert_true(checked > 0);
 #ifdef __x86_64__
-    assert_true(in_one_run > by_k && by_k > 0 && in_halves > 0);
+    assert_true(in_one_run > by_k && by_k > 0 && in_halves > 0 && near_runs > 0);
 #endif
 }
 

@@ -55,6 +55,12 @@ static int in_one_run(const struct iso_gemm_shape *s, const struct iso_gemm_mach
            s->k > (tasks_of(s->m, s->n, s->k, s->threads) - 1) * ISO_K_BLOCK;
 }
 
+/* The same for one row and a B that may be in L2, or come from memory. */
+static int in_near_run(const struct iso_gemm_shape *s, const struct iso_gemm_machine *machine) {
+    return s->n >= ISO_GEMM_RUN_SUMS && s->n <= TUNED(machine, near_run) && s->k <= ISO_K_BLOCK &&
+           s->n * s->k > ISO_GEMM_RUN_FLOATS && !s->own_sums && in_one_run(s, machine);
+}
+
 static enum iso_gemm_way row_major_way(const struct iso_gemm_shape *s,
                                        const struct iso_gemm_machine *machine) {
     const size_t m = s->m, n = s->n, b = n * s->k;
@@ -81,7 +87,8 @@ static enum iso_gemm_way row_major_way(const struct iso_gemm_shape *s,
                     n >= TUNED(machine, stream_run) && large;
     const size_t most =
         s->k > ISO_K_BLOCK ? TUNED(machine, stream_rows_long) : ISO_GEMM_STREAM_ROWS;
-    if (m == 1 ? b > ISO_L2_FLOATS : m <= most && !s->own_sums && (strided || far))
+    if (m == 1 ? b > ISO_L2_FLOATS || in_near_run(s, machine)
+               : m <= most && !s->own_sums && (strided || far))
         return ISO_GEMM_STREAMS;
     return in_place ? ISO_GEMM_IN_PLACE : ISO_GEMM_PACK;
 }
@@ -333,6 +340,7 @@ struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *s,
     if (p.way == ISO_GEMM_STREAMS)
         p.streams = streams_of(s, machine);
     p.half = p.streams && machine->kernels->half && s->m <= TUNED(machine, half_streams) &&
+             (s->m > 1 || s->n * s->k > ISO_L2_FLOATS) &&
              (p.streams == 1 || iso_gemm_level_of_b(s, machine) == ISO_GEMM_MEMORY);
     p.by_k = p.streams == 1 && p.tasks > 1;
     if (!own_sums)

@@ -8,6 +8,7 @@
  * latency of the FMA; but 4 with 7 rows would be 28 + 4 + 1 registers.
  */
 #define GEMM_MR 14
+#define GEMM_BY_ROW 1
 #define GEMM_GROUP(m) ((m) <= 3 ? 8 : (m) == 4 ? 6 : (m) <= 6 ? 4 : (m) <= 9 ? 3 : 2)
 #define GEMM_VECTORS_BT(m) 1
 #define GEMM_W16_MR 6

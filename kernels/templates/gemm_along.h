@@ -176,11 +176,55 @@ static inline __attribute__((always_inline)) void by_row(float *c, size_t ldc, c
     }
 }
 
+#if VF_REGS >= 32
+/* The same for one row of A and few enough sums that some of them, the first ones, stay in
+ * registers. */
+static inline __attribute__((always_inline)) void by_row_kept(float *c, const float *a, size_t ap,
+                                                              const float *b, size_t bs, size_t n,
+                                                              size_t k, const size_t kept) {
+    vf t[24];
+    ISO_UNROLLED (v, kept)
+        t[v] = vf_load(c + v * VF_N);
+    for (size_t p = 0; p < k; p++, a += ap, b += bs) {
+        const vf av = vf_set1(*a);
+        ISO_UNROLLED (v, kept)
+            t[v] = vf_fma(av, vf_load(b + v * VF_N), t[v]);
+        size_t j = kept * VF_N;
+        for (; n - j >= BY_ROW_VECTORS * VF_N; j += BY_ROW_VECTORS * VF_N) {
+            float *q = c + j;
+            ISO_UNROLLED (v, BY_ROW_VECTORS)
+                vf_store(q + v * VF_N,
+                         vf_fma(av, vf_load(b + j + v * VF_N), vf_load(q + v * VF_N)));
+        }
+        for (; j < n; j += VF_N) {
+            const size_t width = n - j < VF_N ? n - j : VF_N;
+            store_w(c + j, vf_fma(av, load_w(b + j, width), load_w(c + j, width)), width);
+        }
+    }
+    ISO_UNROLLED (v, kept)
+        vf_store(c + v * VF_N, t[v]);
+}
+#define BY_ROW_KEPT(KEPT)                                                                          \
+    static ISO_ONE_COPY void by_row_##KEPT(float *c, const float *a, size_t ap, const float *b,    \
+                                           size_t bs, size_t n, size_t k) {                        \
+        by_row_kept(c, a, ap, b, bs, n, k, KEPT);                                                  \
+    }
+BY_ROW_KEPT(8)
+BY_ROW_KEPT(16)
+BY_ROW_KEPT(24)
+#endif
+
 static ISO_ONE_COPY void gemm_by_row(float *c, size_t ldc, const float *a, size_t ap,
                                      const float *b, size_t bs, size_t m, size_t n, size_t k,
                                      int more) {
     for (size_t i = 0; i < m && !more; i++)
         memset(c + i * ldc, 0, n * sizeof *c);
+#if VF_REGS >= 32
+    if (m == 1 && n >= 8 * VF_N) {
+        (n >= 24 * VF_N ? by_row_24 : n >= 16 * VF_N ? by_row_16 : by_row_8)(c, a, ap, b, bs, n, k);
+        return;
+    }
+#endif
     switch (m) {
     case 1: by_row(c, ldc, a, ap, b, bs, 1, n, k); break;
     case 2: by_row(c, ldc, a, ap, b, bs, 2, n, k); break;

@@ -346,7 +346,7 @@ static int some_ways(void) {
     bad |= product(16, 16, 16, 0, 0, 0, &x) != 0;
     bad |= product(0, 16, 16, 0, 0, 0, &x) != 0;
     bad |= product(16, 16, 0, 0, 0, 0, &x) != 0;
-    bad |= product(1, 200, 100, 0, 0, 0, &x) != 0;
+    bad |= product(2, 200, 100, 0, 0, 0, &x) != 0;
     bad |= product(1, 1100, 2048, 0, 0, 0, &x) != 0;
     bad |= product(130, 700, 400, 0, 0, 0, &x) != 0;
     bad |= product(130, 700, 400, 1, 0, 0, &x) != 0;
@@ -394,7 +394,7 @@ void ways_are_told(void **state) {
         {"gemm_f32,%s,m16n16k16:nn:lda16:ldb16:ldc16,thr1", "tiny"},
         {"gemm_f32,%s,m0n16k16:nn:lda16:ldb16:ldc16,thr1", "no product"},
         {"gemm_f32,%s,m16n16k0:nn:lda0:ldb16:ldc16,thr1", "no product"},
-        {"gemm_f32,%s,m1n200k100:nn:lda100:ldb200:ldc200,thr1", "B in place; tasks 1; ..."},
+        {"gemm_f32,%s,m2n200k100:nn:lda100:ldb200:ldc200,thr1", "B in place; tasks 1; ..."},
         {"gemm_f32,%s,m1n1100k2048:nn:lda2048:ldb1100:ldc1100,thr1",
          "along rows of B; tasks 1; ..."},
         {"gemm_f32,%s,m130n700k400:nn:lda400:ldb700:ldc700,thr1",
