@@ -177,37 +177,43 @@ static inline __attribute__((always_inline)) void by_row(float *c, size_t ldc, c
 }
 
 #if VF_REGS >= 32
-/* The same for one row of A and few enough sums that some of them, the first ones, stay in
- * registers. */
+/* The same for one row of A and few enough sums that some of them stay in registers: those of the
+ * `head` columns up to where B's vectors lie in one line each, and the next `kept` vectors. Where
+ * all do, vectors across two lines take no longer. */
 static inline __attribute__((always_inline)) void by_row_kept(float *c, const float *a, size_t ap,
                                                               const float *b, size_t bs, size_t n,
-                                                              size_t k, const size_t kept) {
-    vf t[24];
+                                                              size_t k, size_t head,
+                                                              const size_t kept) {
+    vf first = vf_load_n(c, head), t[24];
+    float *from = c + head;
+    b += head, n -= head;
     ISO_UNROLLED (v, kept)
-        t[v] = vf_load(c + v * VF_N);
+        t[v] = vf_load(from + v * VF_N);
     for (size_t p = 0; p < k; p++, a += ap, b += bs) {
         const vf av = vf_set1(*a);
+        first = vf_fma(av, vf_load_n(b - head, head), first);
         ISO_UNROLLED (v, kept)
             t[v] = vf_fma(av, vf_load(b + v * VF_N), t[v]);
         size_t j = kept * VF_N;
         for (; n - j >= BY_ROW_VECTORS * VF_N; j += BY_ROW_VECTORS * VF_N) {
-            float *q = c + j;
+            float *q = from + j;
             ISO_UNROLLED (v, BY_ROW_VECTORS)
                 vf_store(q + v * VF_N,
                          vf_fma(av, vf_load(b + j + v * VF_N), vf_load(q + v * VF_N)));
         }
         for (; j < n; j += VF_N) {
             const size_t width = n - j < VF_N ? n - j : VF_N;
-            store_w(c + j, vf_fma(av, load_w(b + j, width), load_w(c + j, width)), width);
+            store_w(from + j, vf_fma(av, load_w(b + j, width), load_w(from + j, width)), width);
         }
     }
+    vf_store_n(c, first, head);
     ISO_UNROLLED (v, kept)
-        vf_store(c + v * VF_N, t[v]);
+        vf_store(from + v * VF_N, t[v]);
 }
 #define BY_ROW_KEPT(KEPT)                                                                          \
     static ISO_ONE_COPY void by_row_##KEPT(float *c, const float *a, size_t ap, const float *b,    \
-                                           size_t bs, size_t n, size_t k) {                        \
-        by_row_kept(c, a, ap, b, bs, n, k, KEPT);                                                  \
+                                           size_t bs, size_t n, size_t k, size_t head) {           \
+        by_row_kept(c, a, ap, b, bs, n, k, head, KEPT);                                            \
     }
 BY_ROW_KEPT(8)
 BY_ROW_KEPT(16)
@@ -221,7 +227,12 @@ static ISO_ONE_COPY void gemm_by_row(float *c, size_t ldc, const float *a, size_
         memset(c + i * ldc, 0, n * sizeof *c);
 #if VF_REGS >= 32
     if (m == 1 && n >= 8 * VF_N) {
-        (n >= 24 * VF_N ? by_row_24 : n >= 16 * VF_N ? by_row_16 : by_row_8)(c, a, ap, b, bs, n, k);
+        if (n >= 25 * VF_N)
+            by_row_24(c, a, ap, b, bs, n, k, bs % VF_N == 0 ? -((uintptr_t)b / 4) % VF_N : 0);
+        else
+            (n >= 24 * VF_N   ? by_row_24
+             : n >= 16 * VF_N ? by_row_16
+                              : by_row_8)(c, a, ap, b, bs, n, k, 0);
         return;
     }
 #endif

@@ -124,11 +124,12 @@ static void strip_cases(struct iso_check_cases *l) {
     /* of one row, the first 8, 16 or 24 vectors of sums may stay in registers */
     static const size_t run_n[] = {128, 129, 250, 256, 263, 384, 385, 401, 512, 530, 641, 1003};
     for (size_t n = 0; n < iso_count(run_n); n++)
-        for (size_t mode = 0; mode < 2; mode++, t++)
+        for (size_t mode = 0; mode < 2; mode++, t++) /* 512: all alignments, as rows begin alike */
             iso_add(l, 6, t % 4 ? ISO_CHECK_FILL_UNIFORM : ISO_CHECK_FILL_INTEGER,
-                    ISO_CHECK_CASE_TRAPLESS, 1, run_n[n], along_k[t % iso_count(along_k)],
+                    ISO_CHECK_CASE_TRAPLESS | (run_n[n] == 512 ? ISO_CHECK_CASE_ALIGN : 0), 1,
+                    run_n[n], along_k[t % iso_count(along_k)],
                     ISO_STRIP_BY_ROW | (mode ? ISO_STRIP_CONTINUE : ISO_STRIP_ASSIGN), 99, t % 3, 1,
-                    gaps[t % 5], gaps[t / 2 % 5]);
+                    run_n[n] == 512 ? 0 : gaps[t % 5], gaps[t / 2 % 5]);
     for (unsigned fill = 0; fill < ISO_CHECK_FILL_COUNT; fill++)
         for (size_t i = 0; i < 8; i++)
             iso_add(l, 4, fill, iso_check_fill_is_finite(fill) ? ISO_CHECK_CASE_TRAPLESS : 0,
