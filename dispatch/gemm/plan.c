@@ -339,6 +339,7 @@ struct iso_gemm_plan iso_gemm_plan(const struct iso_gemm_shape *s,
     p.tasks = tasks_of(s->m, s->n, s->k, s->threads);
     if (p.way == ISO_GEMM_STREAMS)
         p.streams = streams_of(s, machine);
+    /* One row with a B of up to L2 keeps sums in registers: of whole vectors more. */
     p.half = p.streams && machine->kernels->half && s->m <= TUNED(machine, half_streams) &&
              (s->m > 1 || s->n * s->k > ISO_L2_FLOATS) &&
              (p.streams == 1 || iso_gemm_level_of_b(s, machine) == ISO_GEMM_MEMORY);

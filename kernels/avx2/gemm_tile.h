@@ -19,7 +19,7 @@
 #define GEMM_DIRECT_TALL 12
 #define GEMM_ALIASED 512
 #define GEMM_NEXT_AHEAD 256
-#define GEMM_BY_ROW 1
+#define GEMM_BY_ROW 4
 #define GEMM_NEXT_ROWS 8
 #define GEMM_ROWS_ALONG 4
 #define GEMM_ROWS_IN_PLACE_BT 5

@@ -67,7 +67,7 @@ along_steps(float *c, size_t ldc, const float *a, size_t ai, size_t ap, const fl
             const size_t m, size_t n, const size_t steps, int first, const int in_l2) {
     const size_t vectors = ALONG_VECTORS(m, in_l2);
     /* Up to where B's vectors lie in one line each: those across two take twice as long. */
-    const size_t head = m == 1 && bs % VF_N == 0 ? -((uintptr_t)b / sizeof *b) % VF_N : 0;
+    const size_t head = m == 1 ? floats_before_line(b, bs) : 0;
     size_t j = 0;
 #define ALONG_TILE(V, masked, last)                                                                \
     along_tile(c + j, ldc, a, ai, ap, b + j, bs, m, V, masked, last, steps, first)
@@ -144,42 +144,10 @@ static void along_some(float *c, size_t ldc, const float *a, size_t ai, size_t a
 /* A row of B after the other. All of B lies in one run, which is read as such: the hardware
  * prefetches it best, and few instructions for each line let the core run ahead. */
 #define BY_ROW_VECTORS 8
-static inline __attribute__((always_inline)) void by_row(float *c, size_t ldc, const float *a,
-                                                         size_t ap, const float *b, size_t bs,
-                                                         const size_t m, size_t n, size_t k) {
-    for (size_t p = 0; p < k; p++, a += ap, b += bs) {
-        vf av[ALONG_ROWS];
-        size_t j = 0;
-        ISO_UNROLLED (i, m)
-            av[i] = vf_set1(a[i]);
-        for (; n - j >= BY_ROW_VECTORS * VF_N; j += BY_ROW_VECTORS * VF_N) {
-            vf bv[BY_ROW_VECTORS];
-            float *q = c + j;
-            ISO_UNROLLED (v, BY_ROW_VECTORS) {
-                bv[v] = vf_load(b + j + v * VF_N);
-                ISO_LOADED(bv[v]);
-            }
-            ISO_UNROLLED (i, m) {
-                ISO_UNROLLED (v, BY_ROW_VECTORS)
-                    vf_store(q + v * VF_N, vf_fma(av[i], bv[v], vf_load(q + v * VF_N)));
-                ISO_NEXT_ROW(q, ldc, i, m);
-            }
-        }
-        for (; j < n; j += VF_N) {
-            const size_t width = n - j < VF_N ? n - j : VF_N;
-            const vf bv = load_w(b + j, width);
-            ISO_UNROLLED (i, m) {
-                float *q = c + i * ldc + j;
-                store_w(q, vf_fma(av[i], bv, load_w(q, width)), width);
-            }
-        }
-    }
-}
-
-#if VF_REGS >= 32
-/* The same for one row of A and few enough sums that some of them stay in registers: those of the
- * `head` columns up to where B's vectors lie in one line each, and the next `kept` vectors. Where
- * all do, vectors across two lines take no longer. */
+#if GEMM_BY_ROW == 1
+/* One row of A. Some of its sums stay in registers: those of the `head` columns up to where B's
+ * vectors lie in one line each, and the next `kept` vectors. Where all do, vectors across two lines
+ * take no longer. */
 static inline __attribute__((always_inline)) void by_row_kept(float *c, const float *a, size_t ap,
                                                               const float *b, size_t bs, size_t n,
                                                               size_t k, size_t head,
@@ -218,24 +186,50 @@ static inline __attribute__((always_inline)) void by_row_kept(float *c, const fl
 BY_ROW_KEPT(8)
 BY_ROW_KEPT(16)
 BY_ROW_KEPT(24)
-#endif
-
-static ISO_ONE_COPY void gemm_by_row(float *c, size_t ldc, const float *a, size_t ap,
-                                     const float *b, size_t bs, size_t m, size_t n, size_t k,
-                                     int more) {
-    for (size_t i = 0; i < m && !more; i++)
-        memset(c + i * ldc, 0, n * sizeof *c);
-#if VF_REGS >= 32
-    if (m == 1 && n >= 8 * VF_N) {
-        if (n >= 25 * VF_N)
-            by_row_24(c, a, ap, b, bs, n, k, bs % VF_N == 0 ? -((uintptr_t)b / 4) % VF_N : 0);
-        else
-            (n >= 24 * VF_N   ? by_row_24
-             : n >= 16 * VF_N ? by_row_16
-                              : by_row_8)(c, a, ap, b, bs, n, k, 0);
-        return;
+static void by_rows(float *c, size_t ldc, const float *a, size_t ap, const float *b, size_t bs,
+                    size_t m, size_t n, size_t k) {
+    (void)ldc, (void)m;
+    if (n >= 25 * VF_N)
+        by_row_24(c, a, ap, b, bs, n, k, floats_before_line(b, bs));
+    else
+        (n >= 24 * VF_N   ? by_row_24
+         : n >= 16 * VF_N ? by_row_16
+                          : by_row_8)(c, a, ap, b, bs, n, k, 0);
+}
+#else
+static inline __attribute__((always_inline)) void by_row(float *c, size_t ldc, const float *a,
+                                                         size_t ap, const float *b, size_t bs,
+                                                         const size_t m, size_t n, size_t k) {
+    for (size_t p = 0; p < k; p++, a += ap, b += bs) {
+        vf av[ALONG_ROWS];
+        size_t j = 0;
+        ISO_UNROLLED (i, m)
+            av[i] = vf_set1(a[i]);
+        for (; n - j >= BY_ROW_VECTORS * VF_N; j += BY_ROW_VECTORS * VF_N) {
+            vf bv[BY_ROW_VECTORS];
+            float *q = c + j;
+            ISO_UNROLLED (v, BY_ROW_VECTORS) {
+                bv[v] = vf_load(b + j + v * VF_N);
+                ISO_LOADED(bv[v]);
+            }
+            ISO_UNROLLED (i, m) {
+                ISO_UNROLLED (v, BY_ROW_VECTORS)
+                    vf_store(q + v * VF_N, vf_fma(av[i], bv[v], vf_load(q + v * VF_N)));
+                ISO_NEXT_ROW(q, ldc, i, m);
+            }
+        }
+        for (; j < n; j += VF_N) {
+            const size_t width = n - j < VF_N ? n - j : VF_N;
+            const vf bv = load_w(b + j, width);
+            ISO_UNROLLED (i, m) {
+                float *q = c + i * ldc + j;
+                store_w(q, vf_fma(av[i], bv, load_w(q, width)), width);
+            }
+        }
     }
-#endif
+}
+static void by_rows(float *c, size_t ldc, const float *a, size_t ap, const float *b, size_t bs,
+                    size_t m, size_t n, size_t k) {
     switch (m) {
     case 1: by_row(c, ldc, a, ap, b, bs, 1, n, k); break;
     case 2: by_row(c, ldc, a, ap, b, bs, 2, n, k); break;
@@ -243,6 +237,19 @@ static ISO_ONE_COPY void gemm_by_row(float *c, size_t ldc, const float *a, size_
     case 4: by_row(c, ldc, a, ap, b, bs, 4, n, k); break;
     default: break;
     }
+}
+#endif
+
+/* Whether there is a loop for that. */
+static inline int goes_by_row(size_t m, size_t n) {
+    return m - 1 < GEMM_BY_ROW && (GEMM_BY_ROW > 1 || n >= BY_ROW_VECTORS * VF_N);
+}
+static ISO_ONE_COPY void gemm_by_row(float *c, size_t ldc, const float *a, size_t ap,
+                                     const float *b, size_t bs, size_t m, size_t n, size_t k,
+                                     int more) {
+    for (size_t i = 0; i < m && !more; i++)
+        memset(c + i * ldc, 0, n * sizeof *c);
+    by_rows(c, ldc, a, ap, b, bs, m, n, k);
 }
 #endif
 

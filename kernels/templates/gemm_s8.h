@@ -40,6 +40,11 @@ static inline int s8_prefetches(size_t m, size_t k) {
 /* Group i of A, as DIRECT_A of gemm_direct.h. */
 #define S8_A(i) (four[(i) / 4] + ((i) % 4 == 3 ? three : (i) % 4 * stride))
 
+/* A sum with its scales, and the bias: where there is none -0, which changes nothing. */
+ISO_INLINE vf s8_result(vf sum, vf scale, vf row_scale, vf bias) {
+    return vf_add(vf_mul(vf_mul(sum, scale), row_scale), bias);
+}
+
 #if S8_WIDENS
 #include "gemm_s8_widened.h"
 #else
@@ -59,17 +64,15 @@ static ISO_ONE_COPY void s8_finish(const struct s8_product *t, size_t row, size_
         const vf row_scale = vf_set1(t->row_scales[row + i]);
         for (size_t j = 0; j < n; j += VF_N) {
             const size_t w = n - j < VF_N ? n - j : VF_N;
-            vf v = vf_mul(vf_mul(vf_load(sums + j), vf_load(t->scales + column + j)), row_scale);
-            if (t->bias)
-                v = vf_add(v, load_w(t->bias + column + j, w));
-            store_w(c + j, v, w);
+            const vf bias = t->bias ? load_w(t->bias + column + j, w) : vf_set1(-0.0f);
+            const vf scale = vf_load(t->scales + column + j);
+            store_w(c + j, s8_result(vf_load(sums + j), scale, row_scale, bias), w);
         }
     }
 }
 
 #if S8_WIDE > 1
-/* The same for the sums of the widest tile, in registers. -0 is added where there is no bias: that
- * changes nothing. */
+/* The same for the sums of the widest tile, in registers. */
 ISO_INLINE void s8_wide_result(const struct s8_product *t, size_t row, size_t column,
                                const s8t *sums) {
     enum { CELLS = S8_WIDE * S8_CELLS };
@@ -85,7 +88,7 @@ ISO_INLINE void s8_wide_result(const struct s8_product *t, size_t row, size_t co
         ISO_UNROLLED (q, CELLS) {
             vf v;
             s8_floats(&v, sums + i * CELLS + q);
-            vf_store(c + q * VF_N, vf_add(vf_mul(vf_mul(v, scales[q]), row_scale), bias[q]));
+            vf_store(c + q * VF_N, s8_result(v, scales[q], row_scale, bias[q]));
         }
         ISO_NEXT_ROW(c, t->ldc, i, S8_TALL);
     }

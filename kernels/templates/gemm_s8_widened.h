@@ -45,13 +45,11 @@ ISO_INLINE void s8_tile(const struct s8_product *t, const int16_t *wide, size_t 
                 ISO_NEXT_ROW(from, t->ldc, i, groups);
             }
         }
-        if (p + steps == t->k) { /* -0 changes nothing */
+        if (p + steps == t->k) {
             const vf scales = vf_load(t->scales + first);
             const vf bias = t->bias ? load_w(t->bias + first, width) : vf_set1(-0.0f);
-            ISO_UNROLLED (i, groups) {
-                const vf scaled = vf_mul(s8_float(v[i]), scales);
-                v[i] = vf_add(vf_mul(scaled, vf_set1(t->row_scales[row + i])), bias);
-            }
+            ISO_UNROLLED (i, groups)
+                v[i] = s8_result(s8_float(v[i]), scales, vf_set1(t->row_scales[row + i]), bias);
         }
         ISO_UNROLLED (i, groups) {
             store_w(c, v[i], width);

@@ -58,8 +58,10 @@ static void gemm_strip(float *c, size_t ldc, const float *a, size_t as, const fl
         mode &= ~ISO_STRIP_BY_ROW;
         ISO_REQUIRE(m <= ALONG_ROWS && bps == ISO_PANEL && mode != ISO_STRIP_ADD);
 #if GEMM_BY_ROW
-        gemm_by_row(c, ldc, a, as, b, bs, m, n, k, mode == ISO_STRIP_CONTINUE);
-        return;
+        if (goes_by_row(m, n)) {
+            gemm_by_row(c, ldc, a, as, b, bs, m, n, k, mode == ISO_STRIP_CONTINUE);
+            return;
+        }
 #endif
     }
     if (k > 0 && goes_along(m, n, k, bs, bps)) {

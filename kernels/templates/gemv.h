@@ -12,8 +12,7 @@
 /* Whether loads across two lines are worth avoiding: each second one of vectors half as wide is
  * none. */
 #ifdef VF_LOAD_BEFORE
-#define GEMV_HEAD(w, ldw, k)                                                                       \
-    ((ldw) % VF_N == 0 && (k) >= 4 * ISO_LANES ? -((uintptr_t)(w) / sizeof *(w)) % VF_N : 0)
+#define GEMV_HEAD(w, ldw, k) ((k) >= 4 * ISO_LANES ? floats_before_line(w, ldw) : 0)
 #else
 #define GEMV_HEAD(w, ldw, k) 0
 #define vf_load_before(p, n) vf_set1(0)

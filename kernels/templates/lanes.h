@@ -51,6 +51,10 @@ static inline __attribute__((always_inline)) void stream_w(float *p, vf v, size_
     else
         store_w(p, v, w);
 }
+/* Of each row of a matrix, up to where its vectors lie in one line each, if rows begin alike. */
+static inline size_t floats_before_line(const float *p, size_t ld) {
+    return ld % VF_N == 0 ? -((uintptr_t)p / sizeof *p) % VF_N : 0;
+}
 /* Whether all rows of a matrix can be written by non-temporal stores. */
 static inline int lies_in_vectors(const float *p, size_t ld) {
     return VF_STREAMS && (uintptr_t)p % sizeof(vf) == 0 && ld % VF_N == 0;

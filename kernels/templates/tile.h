@@ -43,7 +43,8 @@
 #define GEMM_NEXT_ROWS GEMM_DIRECT_TALL
 #endif
 
-/* Whether gemm_strip has a loop for a B that is read in one run. */
+/* Rows of A, at most, for which gemm_strip has a loop for a B that is read in one run. Of one row
+ * some sums are in registers, which 16 are too few for. */
 #ifndef GEMM_BY_ROW
 #define GEMM_BY_ROW 0
 #endif
